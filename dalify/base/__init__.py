@@ -1,0 +1,1 @@
+"""What every other room may use: errors, the user's source line, optional packages, nested structures."""

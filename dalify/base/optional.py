@@ -1,0 +1,57 @@
+"""Packages that are loaded when first used.
+
+``import dalify`` has to be quick and must work without the heavy packages; a proxy stands for each of them at module level, so
+that files import at the top like any other and pay on first use only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from dalify.base.errors import MissingPackageError
+
+__all__ = ["LazyModule", "is_loaded", "torch"]
+
+
+class LazyModule(ModuleType):
+    """A module that is imported when an attribute of it is first asked for.
+
+    Args:
+        name: import name.
+        purpose: what needs it, for the error message.
+        install: what to install, e.g. ``dalify[video]``; the import name where empty.
+    """
+
+    def __init__(self, name: str, purpose: str, install: str = "") -> None:
+        super().__init__(name)
+        self.__dict__["_purpose"] = purpose
+        self.__dict__["_install"] = install or name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") and attribute != "__version__":
+            raise AttributeError(attribute)  # inspection, e.g. by doctest or inspect, must not load the package
+        try:
+            module = importlib.import_module(self.__name__)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.split(".")[0] != self.__name__.split(".")[0]:
+                raise
+            raise MissingPackageError(
+                f"{self._purpose} needs the package {self.__name__!r}, which is not installed.",
+                hint=f"Install it with: pip install '{self._install}'",
+            ) from None
+        self.__dict__.update({key: value for key, value in module.__dict__.items() if not key.startswith("__")})
+        return getattr(module, attribute)
+
+
+def is_loaded(name: str) -> bool:
+    """Tell whether a package has been imported by anybody in this process, without importing it."""
+    return name in sys.modules
+
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = LazyModule("torch", "this device or plugin")

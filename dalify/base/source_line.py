@@ -1,0 +1,68 @@
+"""Where in the user's code something was written.
+
+Alone because every room reports places, and all must agree on one rule: the innermost frame that is not dalify's own.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from dataclasses import dataclass
+from types import CodeType, FrameType
+
+_PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100, PTH120 -- import time
+# The policies of auto_aug are written like user code and are traced like it, but a user wants to see his own line.
+_OWN_FILES: dict[str, bool] = {}
+
+
+def _is_own(filename: str) -> bool:
+    own = _OWN_FILES.get(filename)
+    if own is None:
+        own = _OWN_FILES[filename] = filename.startswith((_PACKAGE_ROOT, "<frozen"))
+    return own
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One line of the user's code.
+
+    Attributes:
+        filename: path as Python knows it.
+        line: line number, counted from 1.
+        function: name of the enclosing function.
+    """
+
+    filename: str
+    line: int
+    function: str
+
+    @classmethod
+    def capture(cls) -> SourceLine | None:
+        """Return the innermost line outside dalify on the current stack, or None when all frames are ours."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _is_own(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            return None
+        return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+    @classmethod
+    def of_code(cls, code: CodeType) -> SourceLine:
+        """Return the first line of a code object."""
+        return cls(code.co_filename, code.co_firstlineno, code.co_name)
+
+    @property
+    def text(self) -> str:
+        """The source text of the line without indentation, or "" where the source is not to be had."""
+        return linecache.getline(self.filename, self.line).strip()
+
+    def __str__(self) -> str:
+        """Return ``file.py:31 in function``, the file without its folders."""
+        place = f"{os.path.basename(self.filename)}:{self.line}"  # noqa: PTH119 -- also for "<stdin>"
+        return place if self.function == "<module>" else f"{place} in {self.function}()"
+
+    def quote(self, indent: str = "  ") -> str:
+        """Return the place and, one line further and deeper, the source text."""
+        text = self.text
+        return f"{indent}{self}" + (f"\n{indent}    {text}" if text else "")
