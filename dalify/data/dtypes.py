@@ -1,0 +1,144 @@
+"""Element types and the other enumerations of DALI, with DALI's names and numbers."""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError
+
+__all__ = ["DALIDataType", "DALIImageType", "DALIInterpType", "PipelineAPIType", "from_numpy", "to_numpy"]
+
+
+class DALIDataType(IntEnum):
+    """Type of the elements of a tensor, or of an argument."""
+
+    NO_TYPE = -1
+    UINT8 = 0
+    UINT16 = 1
+    UINT32 = 2
+    UINT64 = 3
+    INT8 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    FLOAT16 = 8
+    FLOAT = 9
+    FLOAT64 = 10
+    BOOL = 11
+    STRING = 12
+    FEATURE = 17
+    IMAGE_TYPE = 20
+    DATA_TYPE = 21
+    INTERP_TYPE = 22
+    TENSOR_LAYOUT = 23
+    PYTHON_OBJECT = 24
+
+    def __str__(self) -> str:
+        """Return the name as users write it, ``types.FLOAT``."""
+        return f"DALIDataType.{self.name}"
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The numpy type of the same elements; raises DTypeError for types that no array has."""
+        return to_numpy(self)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether elements are floating-point numbers."""
+        return DALIDataType.FLOAT16 <= self <= DALIDataType.FLOAT64
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether elements can be negative."""
+        return DALIDataType.INT8 <= self <= DALIDataType.FLOAT64
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether elements are integers; BOOL is not."""
+        return DALIDataType.UINT8 <= self <= DALIDataType.INT64
+
+
+class DALIImageType(IntEnum):
+    """Colour space of an image."""
+
+    RGB = 0
+    BGR = 1
+    GRAY = 2
+    YCbCr = 3
+    ANY_DATA = 4
+
+    def __str__(self) -> str:
+        """Return the qualified name."""
+        return f"DALIImageType.{self.name}"
+
+
+class DALIInterpType(IntEnum):
+    """Interpolation used when images are resampled."""
+
+    INTERP_NN = 0
+    INTERP_LINEAR = 1
+    INTERP_CUBIC = 2
+    INTERP_LANCZOS3 = 3
+    INTERP_TRIANGULAR = 4
+    INTERP_GAUSSIAN = 5
+
+    def __str__(self) -> str:
+        """Return the qualified name."""
+        return f"DALIInterpType.{self.name}"
+
+
+class PipelineAPIType(Enum):
+    """Ways to run a pipeline that must not be mixed."""
+
+    BASIC = 0
+    ITERATOR = 1
+    SCHEDULED = 2
+
+
+_TO_NUMPY: dict[DALIDataType, np.dtype[Any]] = {
+    DALIDataType.UINT8: np.dtype(np.uint8),
+    DALIDataType.UINT16: np.dtype(np.uint16),
+    DALIDataType.UINT32: np.dtype(np.uint32),
+    DALIDataType.UINT64: np.dtype(np.uint64),
+    DALIDataType.INT8: np.dtype(np.int8),
+    DALIDataType.INT16: np.dtype(np.int16),
+    DALIDataType.INT32: np.dtype(np.int32),
+    DALIDataType.INT64: np.dtype(np.int64),
+    DALIDataType.FLOAT16: np.dtype(np.float16),
+    DALIDataType.FLOAT: np.dtype(np.float32),
+    DALIDataType.FLOAT64: np.dtype(np.float64),
+    DALIDataType.BOOL: np.dtype(np.bool_),
+}
+_FROM_NUMPY: dict[np.dtype[Any], DALIDataType] = {value: key for key, value in _TO_NUMPY.items()}
+# Scalar classes too: the lookup by class is an identity hash, much cheaper than by dtype.
+_FROM_CLASS: dict[type, DALIDataType] = {value.type: key for key, value in _TO_NUMPY.items()}
+
+
+def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
+    """Return the numpy type of the same elements.
+
+    Raises:
+        DTypeError: no array has elements of this type.
+    """
+    found = _TO_NUMPY.get(dtype)
+    if found is None:
+        raise DTypeError(f"{dtype!s} is not the type of array elements.")
+    return found
+
+
+def from_numpy(dtype: Any) -> DALIDataType:
+    """Return DALI's name of a numpy type, given as dtype, scalar class or name.
+
+    Raises:
+        DTypeError: DALI has no such type (objects, strings, complex numbers, dates).
+    """
+    found = _FROM_NUMPY.get(dtype) if isinstance(dtype, np.dtype) else _FROM_CLASS.get(dtype)
+    if found is None:
+        found = _FROM_NUMPY.get(np.dtype(dtype).newbyteorder("="))
+    if found is None:
+        supported = ", ".join(str(value) for value in _FROM_NUMPY)
+        raise DTypeError(f"Arrays of {np.dtype(dtype)} elements cannot be used.", hint=f"Convert to one of: {supported}.")
+    return found

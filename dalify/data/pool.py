@@ -1,0 +1,109 @@
+"""Memory for batches, used again when nobody looks at it any more.
+
+A fresh allocation of a batch costs page faults, which can take longer than filling it. A block goes back to its pool when the
+last array, tensor or DLPack capsule that views it is gone: never under a consumer, whatever he keeps.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+
+__all__ = ["BufferPool", "pageable", "pinned"]
+
+_ALIGNMENT_BYTES = 64  # a cache line, and the widest vector registers
+
+
+def pageable(size_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return uninitialised ordinary memory as bytes, aligned to a cache line."""
+    raw = np.empty(size_bytes + _ALIGNMENT_BYTES, np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT_BYTES
+    return raw[start : start + size_bytes]
+
+
+def pinned(size_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return page-locked memory, from which a GPU copies without a detour; ordinary memory where there is no GPU."""
+    if not torch.cuda.is_available():
+        return pageable(size_bytes)
+    return torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True).numpy()
+
+
+class _Block:
+    """Lends memory; numpy arrays keep it alive as their base, and its end gives the memory back."""
+
+    __slots__ = ("__array_interface__", "_memory", "_pool")
+
+    def __init__(self, pool: BufferPool, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        self._pool = pool
+        self._memory = memory
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._pool._take_back(self._memory)
+
+
+class BufferPool:
+    """Keeps blocks of memory by size. Safe to use from several threads.
+
+    Args:
+        allocate: makes a new block of so many bytes.
+        capacity_bytes: how much unused memory is kept at most.
+    """
+
+    def __init__(
+        self,
+        allocate: Callable[[int], np.ndarray[Any, np.dtype[np.uint8]]] = pageable,
+        capacity_bytes: int = 1 << 30,
+    ) -> None:
+        self._allocate = allocate
+        self._capacity_bytes = capacity_bytes
+        self._free: dict[int, list[np.ndarray[Any, np.dtype[np.uint8]]]] = {}
+        self._free_bytes = 0
+        self._lock = threading.RLock()  # a block may end, by garbage collection, while this very thread holds the lock
+        self.allocations = 0
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return an uninitialised array.
+
+        Args:
+            shape: extents.
+            dtype: type of the elements.
+        """
+        size_bytes = math.prod(shape) * dtype.itemsize
+        if size_bytes == 0:
+            return np.empty(shape, dtype)
+        # Sizes are rounded up so that batches of nearly the same size share blocks.
+        rounded = _round_up(size_bytes)
+        with self._lock:
+            blocks = self._free.get(rounded)
+            memory = blocks.pop() if blocks else None
+            if memory is not None:
+                self._free_bytes -= rounded
+        if memory is None:
+            memory = self._allocate(rounded)
+            self.allocations += 1
+        flat = np.asarray(_Block(self, memory))
+        return flat[:size_bytes].view(dtype).reshape(shape)
+
+    def _take_back(self, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        with self._lock:
+            if self._free_bytes + memory.nbytes <= self._capacity_bytes:
+                self._free.setdefault(memory.nbytes, []).append(memory)
+                self._free_bytes += memory.nbytes
+
+    def clear(self) -> None:
+        """Give all unused memory back to the system."""
+        with self._lock:
+            self._free.clear()
+            self._free_bytes = 0
+
+
+def _round_up(size_bytes: int) -> int:
+    step = max(4096, 1 << max(0, size_bytes.bit_length() - 4))  # at most an eighth is wasted
+    return -(-size_bytes // step) * step

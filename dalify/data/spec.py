@@ -1,0 +1,115 @@
+"""What is known about the samples on one edge of the graph.
+
+An operator's output rule maps specs to specs. It runs twice: when the graph is built, with what is known then, and for every
+group of samples, with their shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.base.errors import LayoutError
+from dalify.data.dtypes import DALIDataType
+
+__all__ = ["Spec"]
+
+_UNCHANGED: Any = object()
+
+
+class Spec:
+    """Element type, dimensions, layout and shape of one sample. Treat as immutable.
+
+    Attributes:
+        dtype: type of the elements; None where not known yet.
+        ndim: number of dimensions of a sample; None where not known yet.
+        layout: one letter for each dimension (``"HWC"``), ``""`` for none; None where not known yet.
+        shape: extents of one sample; None when the graph is built, always known when it runs.
+        device: ``"cpu"`` or ``"gpu"``.
+    """
+
+    # A hand-written class: the rules run per group of samples, and a frozen dataclass is four times as slow to make.
+    __slots__ = ("device", "dtype", "layout", "ndim", "shape")
+
+    def __init__(
+        self,
+        dtype: DALIDataType | None = None,
+        ndim: int | None = None,
+        layout: str | None = None,
+        shape: tuple[int, ...] | None = None,
+        device: str = "cpu",
+    ) -> None:
+        self.dtype = dtype
+        self.ndim = ndim if shape is None else len(shape)
+        self.layout = layout
+        self.shape = shape
+        self.device = device
+
+    def replace(
+        self,
+        *,
+        dtype: DALIDataType | None = _UNCHANGED,
+        ndim: int | None = _UNCHANGED,
+        layout: str | None = _UNCHANGED,
+        shape: tuple[int, ...] | None = _UNCHANGED,
+        device: str = _UNCHANGED,
+    ) -> Spec:
+        """Return a spec with some attributes changed; a new number of dimensions forgets the shape."""
+        if shape is _UNCHANGED:
+            shape = self.shape if ndim is _UNCHANGED or ndim == self.ndim else None
+        if ndim is _UNCHANGED:
+            ndim = self.ndim
+        return Spec(
+            self.dtype if dtype is _UNCHANGED else dtype,
+            ndim,
+            self.layout if layout is _UNCHANGED else layout,
+            shape,
+            self.device if device is _UNCHANGED else device,
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether type, dimensions and layout are all known."""
+        return self.dtype is not None and self.ndim is not None and self.layout is not None
+
+    def axis(self, letter: str) -> int:
+        """Return the position of a dimension by its letter.
+
+        Raises:
+            LayoutError: the layout has no such dimension.
+        """
+        found = (self.layout or "").find(letter)
+        if found < 0:
+            raise LayoutError(f"the data have no {letter} axis: their layout is {self.layout!r}.")
+        return found
+
+    def extent(self, letter: str) -> int:
+        """Return the extent of a dimension by its letter; the shape must be known."""
+        assert self.shape is not None, "dalify bug: extent asked before the shape is known"
+        return self.shape[self.axis(letter)]
+
+    def with_extents(self, extents: dict[str, int]) -> Spec:
+        """Return a spec whose shape has new extents for some letters (unchanged while the shape is not known)."""
+        if self.shape is None:
+            return self
+        shape = list(self.shape)
+        for letter, extent in extents.items():
+            shape[self.axis(letter)] = int(extent)
+        return self.replace(shape=tuple(shape))
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.dtype, self.ndim, self.layout, self.shape, self.device)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        """Return e.g. ``cpu UINT8 HWC (480, 640, 3)``."""
+        dtype = "?" if self.dtype is None else self.dtype.name
+        if self.layout:
+            form = self.layout
+        else:
+            form = "?-D" if self.ndim is None else f"{self.ndim}-D"
+        return f"{self.device} {dtype} {form}" + ("" if self.shape is None else f" {self.shape}")
