@@ -1,0 +1,246 @@
+"""What an operator is.
+
+``@operator`` turns a function into an Operator: its signature is the schema, its docstring the documentation, its body the rule that
+maps specs of inputs to specs of outputs. Kernels are attached per device. Everything else in the house (functions, classes, stubs,
+documentation, the executor) reads what stands here and knows no operator by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from dalify.base.errors import UnknownArgumentError, suggestion
+from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
+
+__all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
+
+_OPERATORS_PACKAGE = "dalify.operators."
+
+# Taken by every operator and used by the graph and the executor, not by kernels.
+COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
+
+READER_PARAMETERS: dict[str, Parameter] = {
+    parameter.name: parameter
+    for parameter in (
+        parameter_of("random_shuffle", bool, False),
+        parameter_of("initial_fill", int, 1024),
+        parameter_of("num_shards", int, 1),
+        parameter_of("shard_id", int, 0),
+        parameter_of("stick_to_shard", bool, False),
+        parameter_of("shuffle_after_epoch", bool, False),
+        parameter_of("shuffle_after_epoch_seed", int, None),
+        parameter_of("pad_last_batch", bool, False),
+        parameter_of("prefetch_queue_depth", int, 1),
+        parameter_of("read_ahead", bool, False),
+        parameter_of("tensor_init_bytes", int, 1048576),
+        parameter_of("dont_use_mmap", bool, False),
+        parameter_of("lazy_init", bool, False),
+        parameter_of("skip_cached_images", bool, False),
+        parameter_of("use_o_direct", bool, False),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One positional input of an operator."""
+
+    name: str
+    is_optional: bool = False
+    is_variadic: bool = False
+
+
+class Kernel:
+    """A function that computes an operator on one device.
+
+    Args:
+        function: ``f(out, ..., x, ..., *, parameters)``.
+        device: ``cpu`` or ``gpu``.
+
+    Attributes:
+        names: the keyword parameters that the function wants.
+    """
+
+    __slots__ = ("device", "function", "names")
+
+    def __init__(self, function: Callable[..., Any], device: str) -> None:
+        self.function = function
+        self.device = device
+        parameters = inspect.signature(function).parameters.values()
+        self.names = tuple(item.name for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+class Operator:
+    """An operator: schema, rule and kernels. Made by the ``operator`` decorator.
+
+    Attributes:
+        name: path below ``fn``, e.g. ``decoders.image``.
+        doc: the docstring.
+        inputs: positional inputs.
+        parameters: keyword arguments by name.
+        rule: the decorated function.
+        kernels: by device.
+        outputs: number of outputs, or a function from the constant arguments to it.
+        is_batchwise: kernels take and return whole batches.
+        is_allocating: kernels return their results instead of filling arrays given to them.
+        is_random: draws random numbers; takes ``seed``.
+        is_reader: has ``index`` and ``read`` and takes the common reader arguments.
+        is_serial: runs once at a time and in the order of the batches, like users' Python functions.
+        has_side_effect: kept even when nobody uses its outputs.
+        is_legacy_device: ``mixed`` is accepted: CPU inputs, GPU outputs.
+    """
+
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        *,
+        outputs: int | Callable[[Mapping[str, Any]], int] = 1,
+        batchwise: bool = False,
+        allocating: bool = False,
+        random: bool = False,
+        reader: bool = False,
+        serial: bool = False,
+        side_effect: bool = False,
+        mixed: bool = False,
+    ) -> None:
+        self.rule = rule
+        self.name = rule.__module__.removeprefix(_OPERATORS_PACKAGE)
+        self.doc = inspect.getdoc(rule) or ""
+        self.outputs = outputs
+        self.is_batchwise = batchwise
+        self.is_allocating = allocating
+        self.is_random = random
+        self.is_reader = reader
+        self.is_serial = serial
+        self.has_side_effect = side_effect
+        self.takes_mixed = mixed
+        self.kernels: dict[str, Kernel] = {}
+        self.prepare_function: Kernel | None = None
+        self.index_function: Callable[..., Sequence[Any]] | None = None
+        self.read_function: Callable[..., tuple[Any, ...]] | None = None
+        self.origin_function: Callable[[Any], str] | None = None
+        self.inputs, self.parameters = _schema_of(rule)
+        if reader:
+            self.parameters = {**self.parameters, **READER_PARAMETERS}
+        # Shaping arguments decide whether the rule has to run for every sample.
+        self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")
+        self.__doc__ = self.doc
+        self.__name__ = rule.__name__
+        self.__module__ = rule.__module__
+
+    @property
+    def public_name(self) -> str:
+        """The name as users write it: ``fn.decoders.image``."""
+        return f"fn.{self.name}"
+
+    def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel (numpy arrays)."""
+        self.kernels["cpu"] = Kernel(function, "cpu")
+        return function
+
+    def gpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel (torch tensors; parameters stay numpy arrays)."""
+        self.kernels["gpu"] = Kernel(function, "gpu")
+        return function
+
+    def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach one kernel for all devices, of an allocating operator that returns views of its input."""
+        self.cpu(function)
+        return self.gpu(function)
+
+    def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        """Attach a function that runs before the samples are grouped.
+
+        It gets the chunk's inputs as Batches and the named parameters (per-sample ones as arrays), and returns more per-sample
+        arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list of one shape per sample) replaces the
+        shape from the rule.
+        """
+        self.prepare_function = Kernel(function, "cpu")
+        return function
+
+    def index(self, function: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+        """Attach a reader's index: from the arguments to the sequence of its entries."""
+        self.index_function = function
+        return function
+
+    def read(self, function: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+        """Attach a reader's read: from one entry of the index to a tuple of arrays, one per output."""
+        self.read_function = function
+        return function
+
+    def origin(self, function: Callable[[Any], str]) -> Callable[[Any], str]:
+        """Attach a reader's note on where an entry comes from: its file name or key."""
+        self.origin_function = function
+        return function
+
+    def output_count(self, arguments: Mapping[str, Any]) -> int:
+        """Return the number of outputs for the given constant arguments."""
+        return self.outputs if isinstance(self.outputs, int) else self.outputs(arguments)
+
+    def parameter(self, name: str) -> Parameter:
+        """Return a parameter by name.
+
+        Raises:
+            UnknownArgumentError: the operator has no such argument.
+        """
+        found = self.parameters.get(name)
+        if found is None:
+            known = [*self.parameters, *COMMON_PARAMETERS]
+            raise UnknownArgumentError(
+                f"unknown argument {name!r}.{suggestion(name, known)}",
+                operator=self.public_name,
+                hint=f"It takes: {', '.join(self.parameters) or 'no arguments'}.",
+            )
+        return found
+
+    def __repr__(self) -> str:
+        """Return the public name."""
+        return f"<operator {self.public_name}>"
+
+
+def _schema_of(rule: Callable[..., Any]) -> tuple[tuple[Input, ...], dict[str, Parameter]]:
+    hints = typing.get_type_hints(rule, include_extras=True)
+    inputs: list[Input] = []
+    parameters: dict[str, Parameter] = {}
+    for item in inspect.signature(rule).parameters.values():
+        has_default = item.default is not inspect.Parameter.empty
+        if item.kind is inspect.Parameter.POSITIONAL_ONLY:
+            inputs.append(Input(item.name, is_optional=has_default))
+        elif item.kind is inspect.Parameter.VAR_POSITIONAL:
+            inputs.append(Input(item.name, is_variadic=True))
+        else:
+            default = item.default if has_default else NO_DEFAULT
+            positional = item.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+            parameters[item.name] = parameter_of(item.name, hints[item.name], default, is_positional=positional)
+    return tuple(inputs), parameters
+
+
+@overload
+def operator(rule: Callable[..., Any], /) -> Operator: ...
+@overload
+def operator(
+    *,
+    outputs: int | Callable[[Mapping[str, Any]], int] = ...,
+    batchwise: bool = ...,
+    allocating: bool = ...,
+    random: bool = ...,
+    reader: bool = ...,
+    serial: bool = ...,
+    side_effect: bool = ...,
+    mixed: bool = ...,
+) -> Callable[[Callable[..., Any]], Operator]: ...
+def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
+    """Declare an operator.
+
+    Args:
+        rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``: any number), whose
+            other parameters are the operator's arguments, and whose result is the Spec, or tuple of Specs, of the outputs.
+        flags: see Operator: outputs, batchwise, allocating, random, reader, serial, side_effect, mixed.
+    """
+    if rule is not None:
+        return Operator(rule, **flags)
+    return lambda function: Operator(function, **flags)

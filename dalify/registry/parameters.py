@@ -1,0 +1,207 @@
+"""What a keyword argument of an operator may be, read from its annotation, and the check of the values that users write."""
+
+from __future__ import annotations
+
+import types as python_types
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
+from dalify.data.dtypes import DALIDataType, from_numpy
+
+__all__ = ["NO_DEFAULT", "VARIES", "Parameter", "PerSample", "Shaping", "parameter_of"]
+
+T = TypeVar("T")
+
+PerSample = Annotated[T, "per_sample"]
+"""The argument may differ from sample to sample: a constant or a graph node. Kernels get ``[N]`` (or ``[N, k]``) arrays."""
+
+Shaping = Annotated[T, "shaping"]
+"""Like PerSample, and the output shape depends on it: when the graph runs, the rule gets the value of each sample."""
+
+
+class _Varies:
+    """Stands, in an output rule, for an argument that differs from sample to sample."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "VARIES"
+
+    def __bool__(self) -> bool:
+        raise AssertionError("dalify bug: an output rule used a per-sample argument as a constant; compare with VARIES")
+
+
+VARIES: Any = _Varies()
+NO_DEFAULT: Any = object()
+
+Kind = Literal["static", "per_sample", "shaping"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One keyword argument of an operator.
+
+    Attributes:
+        name: as users write it.
+        kind: ``static`` (one value for the whole graph), ``per_sample`` or ``shaping``.
+        element: type of the value, or of the items of a list; ``object`` takes anything.
+        is_list: a list of elements; a single element is taken as a list of one.
+        is_optional: None means "not given".
+        default: value where the user gives none; NO_DEFAULT where he has to.
+        annotation: as text, for the documentation.
+        is_positional: may be given by position, like ``source`` of ``external_source``.
+    """
+
+    name: str
+    kind: Kind
+    element: type
+    is_list: bool
+    is_optional: bool
+    default: Any
+    annotation: str
+    is_positional: bool = False
+
+    @property
+    def is_required(self) -> bool:
+        """Whether users have to give the argument."""
+        return self.default is NO_DEFAULT
+
+    @property
+    def accepts_node(self) -> bool:
+        """Whether a graph node may be given."""
+        return self.kind != "static"
+
+    def normalise(self, value: Any, operator: str) -> Any:
+        """Return the value in its canonical form: int, float, bool, str, enum, or a tuple of these.
+
+        Raises:
+            ArgumentTypeError: a value of another type.
+            ArgumentValueError: an option that does not exist.
+        """
+        if value is None:
+            if self.is_optional:
+                return None
+            if self.default is not NO_DEFAULT:
+                return self.default
+        if self.element is object:
+            return value
+        if not self.is_list:
+            if isinstance(value, np.ndarray) and value.size == 1:
+                value = value.item()
+            return self._element(value, operator)
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, set, frozenset)):
+            value = (value,)
+        return tuple(_flattened(self, value, operator))
+
+    def _element(self, value: Any, operator: str) -> Any:
+        kind = self.element
+        if isinstance(value, np.generic):
+            value = value.item()
+        if issubclass(kind, IntEnum):
+            return self._enum(value, operator)
+        if kind is float and isinstance(value, (int, float)):
+            return float(value)
+        if kind is bool and isinstance(value, (bool, int)):
+            return bool(value)
+        if kind is int and isinstance(value, (bool, int)):
+            return int(value)
+        if kind is int and isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, kind):
+            return value
+        if kind is str and hasattr(value, "__fspath__"):
+            return value.__fspath__()
+        wanted = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}.get(kind, kind.__name__)
+        if self.is_list:
+            wanted = f"a list, each item {wanted}"
+        raise ArgumentTypeError(
+            f"{self.name} must be {wanted}; got {value!r} of type {type(value).__name__}.", operator=operator
+        )
+
+    def _enum(self, value: Any, operator: str) -> Any:
+        kind = self.element
+        if isinstance(value, kind):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            try:
+                return kind(value)
+            except ValueError:
+                pass
+        elif kind is DALIDataType and not isinstance(value, str):
+            return from_numpy(value)  # np.float32, np.dtype("uint8"): what DALI users often try, and unambiguous
+        members = typing.cast("type[IntEnum]", kind)
+        options = [str(member) for member in members if kind is not DALIDataType or 0 <= member <= DALIDataType.BOOL]
+        raise ArgumentValueError(option_error_text(self.name, value, options), operator=operator)
+
+
+def _flattened(parameter: Parameter, value: Any, operator: str) -> list[Any]:
+    items: list[Any] = []
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            items.extend(_flattened(parameter, item, operator))  # matrices are given as lists of rows
+        else:
+            items.append(parameter._element(item, operator))
+    return items
+
+
+def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: bool = False) -> Parameter:
+    """Read one parameter of an operator's signature.
+
+    Args:
+        name: the parameter's name.
+        annotation: its evaluated annotation, with ``Annotated`` kept.
+        default: its default, or NO_DEFAULT.
+        is_positional: it may be given by position.
+    """
+    text = _text_of(annotation)
+    is_optional = False
+    origin = typing.get_origin(annotation)
+    if origin in (typing.Union, python_types.UnionType):
+        members = [member for member in typing.get_args(annotation) if member is not type(None)]
+        is_optional = len(members) < len(typing.get_args(annotation))
+        annotation = members[0]
+        if len(members) > 1:
+            # `float | list[float]` is a list that may be given as one number, which every list may.
+            annotation = next((member for member in members if typing.get_origin(_inner(member)) is list), object)
+    kind: Kind = "static"
+    if typing.get_origin(annotation) is Annotated:
+        annotation, marker = typing.get_args(annotation)[:2]
+        kind = marker
+        if typing.get_origin(annotation) in (typing.Union, python_types.UnionType):
+            inner = parameter_of(name, annotation, default, is_positional=is_positional)
+            return replace(inner, kind=kind, annotation=text)
+    is_list = typing.get_origin(annotation) is list
+    element = typing.get_args(annotation)[0] if is_list else annotation
+    if not isinstance(element, type):
+        element = object
+    if default is None:
+        is_optional = True
+    parameter = Parameter(name, kind, element, is_list, is_optional, default, text, is_positional)
+    if default is NO_DEFAULT or default is None:
+        return parameter
+    return replace(parameter, default=parameter.normalise(default, name))
+
+
+def _inner(annotation: Any) -> Any:
+    return typing.get_args(annotation)[0] if typing.get_origin(annotation) is Annotated else annotation
+
+
+def _text_of(annotation: Any) -> str:
+    """Return an annotation as users read it: ``float``, ``list[int]``, ``per sample float``."""
+    origin = typing.get_origin(annotation)
+    if origin is Annotated:
+        inner, marker = typing.get_args(annotation)[:2]
+        return _text_of(inner) + (" or node" if marker in ("per_sample", "shaping") else "")
+    if origin in (typing.Union, python_types.UnionType):
+        return " or ".join(_text_of(member) for member in typing.get_args(annotation) if member is not type(None))
+    if origin is list:
+        return f"list[{_text_of(typing.get_args(annotation)[0])}]"
+    return getattr(annotation, "__name__", str(annotation))
