@@ -1,0 +1,199 @@
+"""Random numbers by position: Philox4x32-10, on the CPU (numba) and on the accelerator (torch).
+
+Alone in a file because every random operator draws from here and from nowhere else. There is no generator that
+advances: a number is a function of (seed, operator, step, sample, position in the sample). It therefore depends neither
+on batch size, threads or prefetching nor on which branches ran, and both devices give the same bits.
+
+Philox (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) maps a 64-bit key and a 128-bit counter to
+four 32-bit words. The counter is (block, sample, step low, step high); the key mixes seed and operator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from dalify.base.optional import torch
+
+__all__ = ["Draws", "philox4x32"]
+
+_MULTIPLIER_0 = np.uint64(0xD2511F53)
+_MULTIPLIER_1 = np.uint64(0xCD9E8D57)
+_WEYL_0 = np.uint64(0x9E3779B9)
+_WEYL_1 = np.uint64(0xBB67AE85)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_SHIFT_32 = np.uint64(32)
+_SHIFT_8 = np.uint32(8)
+_SHIFT_6 = np.uint32(6)
+_SHIFT_5 = np.uint32(5)
+_INVERSE_2_24 = np.float32(2.0**-24)
+_ROUNDS = 10
+_MASK_64 = (1 << 64) - 1
+
+
+@njit(inline="always", nogil=True)
+def philox4x32(
+    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Return the four 32-bit words (in uint64) of one counter and key (32-bit words in uint64). For numba loops."""
+    for _ in range(_ROUNDS):
+        p0 = _MULTIPLIER_0 * c0
+        p1 = _MULTIPLIER_1 * c2
+        c0, c1, c2, c3 = (p1 >> _SHIFT_32) ^ c1 ^ k0, p1 & _LOW_32, (p0 >> _SHIFT_32) ^ c3 ^ k1, p0 & _LOW_32
+        k0 = (k0 + _WEYL_0) & _LOW_32
+        k1 = (k1 + _WEYL_1) & _LOW_32
+    return c0, c1, c2, c3
+
+
+@njit(nogil=True, cache=True)
+def _fill_words(
+    out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
+) -> None:
+    count = out.shape[1]
+    step_low, step_high = step & _LOW_32, step >> _SHIFT_32
+    for n in range(out.shape[0]):
+        sample = np.uint64(samples[n]) & _LOW_32
+        row = out[n]
+        block = first_block
+        whole = count - count % 4
+        for i in range(0, whole, 4):
+            w0, w1, w2, w3 = philox4x32(block, sample, step_low, step_high, k0, k1)
+            row[i] = w0
+            row[i + 1] = w1
+            row[i + 2] = w2
+            row[i + 3] = w3
+            block = (block + np.uint64(1)) & _LOW_32
+        if whole < count:
+            words = philox4x32(block, sample, step_low, step_high, k0, k1)
+            for i in range(whole, count):
+                row[i] = words[i - whole]
+
+
+@njit(nogil=True, cache=True)
+def _fill_uniform(
+    out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
+) -> None:
+    count = out.shape[1]
+    step_low, step_high = step & _LOW_32, step >> _SHIFT_32
+    for n in range(out.shape[0]):
+        sample = np.uint64(samples[n]) & _LOW_32
+        row = out[n]
+        block = first_block
+        for i in range(0, count, 4):
+            words = philox4x32(block, sample, step_low, step_high, k0, k1)
+            for j in range(min(4, count - i)):
+                row[i + j] = np.float32(np.uint32(words[j]) >> _SHIFT_8) * _INVERSE_2_24
+            block = (block + np.uint64(1)) & _LOW_32
+
+
+def _mix(value: int) -> int:
+    """Scramble 64 bits (the finaliser of SplitMix64): neighbouring seeds give unrelated keys."""
+    value = (value + 0x9E3779B97F4A7C15) & _MASK_64
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK_64
+    return value ^ (value >> 31)
+
+
+class Draws:
+    """The random numbers of one operator at one step; stateless, so asking twice gives the same numbers.
+
+    Args:
+        seed: the seed of the operator or pipeline, 64 bits; larger or negative values are taken modulo 2**64.
+        operator: number of the operator in its pipeline, 32 bits.
+        step: number of the iteration or epoch, 64 bits.
+    """
+
+    __slots__ = ("key", "operator", "seed", "step")
+
+    def __init__(self, seed: int, operator: int = 0, step: int = 0) -> None:
+        self.seed = seed
+        self.operator = operator
+        self.step = step & _MASK_64
+        mixed = _mix((seed & _MASK_64) ^ _mix(operator & 0xFFFFFFFF))
+        self.key = (mixed & 0xFFFFFFFF, mixed >> 32)
+
+    def numba_arguments(self, samples: np.ndarray, first_block: int = 0) -> tuple[Any, ...]:
+        """Return (samples int64 [N], first block, key low, key high, step) as compiled fillers take them."""
+        k0, k1 = self.key
+        positions = np.asarray(samples, np.int64)
+        return positions, np.uint64(first_block), np.uint64(k0), np.uint64(k1), np.uint64(self.step)
+
+    def bits(self, samples: np.ndarray, count: int, *, first_block: int = 0) -> np.ndarray:
+        """Return random words.
+
+        Args:
+            samples: position of each sample, integer array [N]; the low 32 bits are used.
+            count: words for each sample, below 2**34.
+            first_block: block of four words to start from: skips ``4 * first_block`` words.
+
+        Returns:
+            uint32 array [N, count].
+        """
+        out = np.empty((len(samples), count), np.uint32)
+        _fill_words(out, *self.numba_arguments(samples, first_block))
+        return out
+
+    def uniform(
+        self, samples: np.ndarray, count: int, dtype: type[np.floating] = np.float32, *, first_block: int = 0
+    ) -> np.ndarray:
+        """Return numbers uniform in [0, 1): multiples of 2**-24 in float32 (one word each), of 2**-53 in float64 (two).
+
+        Args:
+            samples: position of each sample, integer array [N].
+            count: numbers for each sample.
+            dtype: float32 or float64.
+            first_block: as in `bits`.
+
+        Returns:
+            Array [N, count] of `dtype`.
+        """
+        if dtype is np.float64:
+            words = self.bits(samples, 2 * count, first_block=first_block)
+            high = (words[:, ::2] >> _SHIFT_5).astype(np.float64)
+            return (high * 2.0**26 + (words[:, 1::2] >> _SHIFT_6)) * 2.0**-53
+        out = np.empty((len(samples), count), np.float32)
+        _fill_uniform(out, *self.numba_arguments(samples, first_block))
+        return out
+
+    def bits_torch(
+        self, samples: np.ndarray, count: int, device: torch.device | str, *, first_block: int = 0
+    ) -> torch.Tensor:
+        """Return the words of `bits` as an int64 tensor [N, count] on `device` (torch computes little in uint32)."""
+        blocks = -(-count // 4)
+        c0 = ((torch.arange(blocks, device=device) + first_block) & 0xFFFFFFFF)[None, :]
+        c1 = torch.as_tensor(np.asarray(samples, np.int64) & 0xFFFFFFFF, device=device)[:, None]
+        c2 = torch.full((1, 1), self.step & 0xFFFFFFFF, dtype=torch.int64, device=device)
+        c3 = torch.full((1, 1), self.step >> 32, dtype=torch.int64, device=device)
+        k0, k1 = self.key
+        for _ in range(_ROUNDS):
+            # The product of two 32-bit words overflows int64, but wraps to the same 64 bits; the mask undoes the sign.
+            p0 = c0 * 0xD2511F53
+            p1 = c2 * 0xCD9E8D57
+            c0, c1 = ((p1 >> 32) & 0xFFFFFFFF) ^ c1 ^ k0, p1 & 0xFFFFFFFF
+            c2, c3 = ((p0 >> 32) & 0xFFFFFFFF) ^ c3 ^ k1, p0 & 0xFFFFFFFF
+            k0 = (k0 + 0x9E3779B9) & 0xFFFFFFFF
+            k1 = (k1 + 0xBB67AE85) & 0xFFFFFFFF
+        words = torch.stack(torch.broadcast_tensors(c0, c1, c2, c3), dim=-1)
+        return words.reshape(len(samples), 4 * blocks)[:, :count]
+
+    def uniform_torch(
+        self,
+        samples: np.ndarray,
+        count: int,
+        device: torch.device | str,
+        dtype: torch.dtype | None = None,
+        *,
+        first_block: int = 0,
+    ) -> torch.Tensor:
+        """Return the numbers of `uniform`, bit for bit, as a float32 (default) or float64 tensor on `device`."""
+        if dtype == torch.float64:
+            words = self.bits_torch(samples, 2 * count, device, first_block=first_block)
+            return ((words[:, ::2] >> 5).double() * 2.0**26 + (words[:, 1::2] >> 6)) * 2.0**-53
+        words = self.bits_torch(samples, count, device, first_block=first_block)
+        return (words >> 8).float() * 2.0**-24
+
+    def __repr__(self) -> str:
+        """Return e.g. ``Draws(seed=1, operator=2, step=3)``."""
+        return f"Draws(seed={self.seed}, operator={self.operator}, step={self.step})"
