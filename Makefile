@@ -1,0 +1,66 @@
+# The two commands that a newcomer needs are `make demo` and `make test`; each prepares .venv by itself.
+# Needs Python 3.11 or newer, and make. Choose another interpreter with: make test PYTHON=python3.12
+
+PYTHON ?= $(shell for candidate in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$candidate >/dev/null 2>&1 \
+	&& $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& echo $$candidate && break; done)
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Worker processes of pytest; empty it to run in one process, for instance to debug: make test WORKERS=
+WORKERS ?= -n 2
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format tutorials bench bench-smoke clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || cat $(MAKEFILE_LIST)
+
+install: $(READY) ## .venv with dalify and the tools, versions pinned by constraints-dev.txt
+
+# The constraints pin torch too: a range would pick another build, on Linux one of several gigabytes.
+# torchvision is a rival in the benchmarks and a reference in the tests; without its dependencies it keeps our torch.
+$(READY): pyproject.toml constraints-dev.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
+	@echo "preparing $(VENV) (once, some minutes)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install -c constraints-dev.txt -e '.[dev]'
+	@$(PIP) install --no-deps -c constraints-dev.txt torchvision
+	@touch $@
+
+demo: $(READY) ## train a small network on photographs made on the spot; pictures in out/
+	@$(BIN)/python tutorials/demo.py $(ARGS)
+
+test: $(READY) ## all tests; ARGS='-k resize' picks some
+	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+check: $(READY) ## format, lint, types, import rules, spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+format: $(READY) ## rewrite the sources in the house style
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+tutorials: $(READY) ## execute every tutorial; pictures in out/tutorials/
+	@$(BIN)/python tutorials/run.py $(ARGS)
+
+bench: $(READY) ## every benchmark, some minutes; ARGS='resnet_training --data photos/' picks one
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-smoke: $(READY) ## every benchmark for a moment: do they still run?
+	@$(BIN)/python -m benchmarks --smoke
+
+clean: ## remove the environment and everything that was made
+	rm -rf $(VENV) out build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,62 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.helpers.photos import write_photo_folder
+
+# Kernels compile during a first example, so a deadline would measure the compiler.
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+PROJECT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def photo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Class folders `cat`, `dog`, `owl`, four JPEGs each, longest side 120 pixels. Read only: the session shares it."""
+    folder = tmp_path_factory.mktemp("photos")
+    write_photo_folder(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def photo_list(photo_folder: Path) -> list[tuple[Path, int]]:
+    """The files of `photo_folder` with their labels, in a reader's order."""
+    classes = sorted(path.name for path in photo_folder.iterdir())
+    return [(path, classes.index(path.parent.name)) for path in sorted(photo_folder.glob("*/*.jpg"))]
+
+
+@pytest.fixture(scope="session")
+def sample_data() -> Path:
+    """Folder of real media in many formats, which this repository does not hold."""
+    folder = Path(os.environ.get("DALIFY_SAMPLE_DATA", PROJECT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no sample data at {folder}; see CONTRIBUTING.md")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def oracle() -> ModuleType:
+    """The real DALI (`nvidia.dali` with `fn`, `types`, `pipeline_def`); build its pipelines with device_id=None."""
+    reason = "the real DALI is not installed; see CONTRIBUTING.md"
+    dali = pytest.importorskip("nvidia.dali", reason=reason)
+    pytest.importorskip("nvidia.dali.fn", reason=reason)
+    return dali
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both devices of an operator; without an accelerator, torch's CPU device carries the GPU kernels out."""
+    if request.param == "gpu":
+        torch = pytest.importorskip("torch", reason="GPU kernels are written for torch")
+        if not torch.accelerator.is_available():
+            monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    return request.param

@@ -1,0 +1,52 @@
+"""Import torchvision beside any build of torch.
+
+torchvision's compiled part belongs to one exact build of torch. Beside another build (the CPU one, for instance) it is
+not loaded, and the import fails where the Python part describes operators that the compiled part would have declared.
+Declaring these two is enough for what tests and benchmarks use: its transforms are Python on top of torch and Pillow.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from types import ModuleType
+
+__all__ = ["import_torchvision"]
+
+SCHEMAS = [
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+]
+
+# Kept for the life of the process: a library that is collected takes its declarations along.
+_declared = []
+
+
+def import_torchvision(name: str = "torchvision.transforms") -> ModuleType:
+    """Import torchvision or one of its modules.
+
+    Args:
+        name: dotted path, e.g. ``torchvision.transforms.v2``.
+
+    Raises:
+        ImportError: torchvision or torch is not installed.
+    """
+    with warnings.catch_warnings():
+        # It warns that its image reader cannot be loaded, which nobody here asks for.
+        warnings.simplefilter("ignore")
+        try:
+            return importlib.import_module(name)
+        except RuntimeError:
+            _declare_operators()
+            return importlib.import_module(name)
+
+
+def _declare_operators() -> None:
+    torch = importlib.import_module("torch")
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for schema in SCHEMAS:
+        library.define(schema)
+    _declared.append(library)
+    for module in [module for module in sys.modules if module.split(".")[0] == "torchvision"]:
+        del sys.modules[module]  # what the failed import left behind

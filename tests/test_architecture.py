@@ -1,0 +1,170 @@
+"""The house rules that a machine can hold. Who may import whom is checked by import-linter, see pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent
+PACKAGE = PROJECT / "dalify"
+HEAVY_PACKAGES = ("torch", "numba", "cv2", "PIL", "scipy", "simplejpeg")
+LARGEST_FILE_LINES = 400
+
+# Spelled in pieces, so that this file passes its own test.
+UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "NotImplemented" + "Error"]
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+
+each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PROJECT)))
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def exported_names(tree: ast.Module) -> list[str] | None:
+    """`__all__` of a module, None where it has none."""
+    for node in tree.body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        if (
+            any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+            and node.value is not None
+        ):
+            try:
+                return list(ast.literal_eval(node.value))
+            except ValueError:  # computed, for instance from the catalogue
+                return None
+    return None
+
+
+def top_level_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run at import, those in `if` and `try` too."""
+    for node in body:
+        yield node
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(node, ast.If | ast.Try):
+                yield from top_level_statements(getattr(node, field, []))
+        if isinstance(node, ast.Try):
+            for handler in node.handlers:
+                yield from top_level_statements(handler.body)
+
+
+def names_of(tree: ast.Module) -> tuple[set[str], set[str], set[str]]:
+    """Functions and classes that a module defines, variables that it assigns, names that it imports."""
+    defined: set[str] = set()
+    assigned: set[str] = set()
+    imported: set[str] = set()
+    for node in top_level_statements(tree.body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            imported.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            assigned.update(name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    return defined, assigned, imported
+
+
+def is_public_module(path: Path) -> bool:
+    """A module that users import by its path: the top level of the package, and the plugins."""
+    rooms = path.relative_to(PACKAGE).parts
+    return path.name != "__main__.py" and (len(rooms) == 1 or rooms[0] in {"plugin", "auto_aug", "experimental"})
+
+
+@each_module
+def test_module_says_what_it_is(path: Path) -> None:
+    docstring = ast.get_docstring(parse(path))
+    assert docstring, f"{path}: open with what the module is and why it stands alone"
+
+
+@each_module
+def test_file_sizes(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= LARGEST_FILE_LINES, f"{path} has {lines} lines; find the second subject in it and move it out"
+
+
+@each_module
+def test_all_is_exact(path: Path) -> None:
+    tree = parse(path)
+    exported = exported_names(tree)
+    defined, assigned, imported = names_of(tree)
+    if exported is None:
+        is_computed = "__all__" in assigned
+        re_exports = path.name == "__init__.py" and any(isinstance(node, ast.ImportFrom) for node in tree.body)
+        needs_all = (re_exports or is_public_module(path)) and bool(defined | assigned | imported - {"annotations"})
+        assert is_computed or not needs_all, f"{path}: users import from here, so list the public names in __all__"
+        return
+    assert len(exported) == len(set(exported)), f"{path}: a name stands twice in __all__"
+    if "__getattr__" not in defined:  # else names may be made on demand
+        unknown = set(exported) - defined - assigned - imported
+        assert not unknown, f"{path}: __all__ lists what is not there: {sorted(unknown)}"
+    missing = {name for name in defined if not name.startswith("_")} - set(exported)
+    assert not missing, f"{path}: public by name, but not in __all__: {sorted(missing)}"
+
+
+@each_module
+def test_no_deferred_import_of_dalify(path: Path) -> None:
+    tree = parse(path)
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    ]
+    for function in functions:
+        for node in ast.walk(function):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = ["dalify" if node.level else node.module or ""]
+            assert not any(name.split(".")[0] == "dalify" for name in names), f"{path}:{node.lineno}: import at the top"
+
+
+@each_module
+def test_nothing_is_unfinished(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    marks = [mark for mark in UNFINISHED_MARKS if re.search(rf"\b{mark}\b", text)]
+    assert not marks, f"{path}: {marks}"
+
+
+@each_module
+def test_functions_are_typed(path: Path) -> None:
+    """Public functions and methods annotate all; kernels, which are named `_`, have their contract."""
+    untyped = []
+    for node in ast.walk(parse(path)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+            continue
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        arguments = [a for i, a in enumerate(arguments) if not (i == 0 and a.arg in {"self", "cls"})]
+        is_compiled = any("njit" in ast.unparse(d) or "vectorize" in ast.unparse(d) for d in node.decorator_list)
+        if not is_compiled and (node.returns is None or any(a.annotation is None for a in arguments)):
+            untyped.append(f"{path}:{node.lineno} {node.name}")
+    assert not untyped
+
+
+@pytest.mark.skipif(not (PACKAGE / "__init__.py").exists(), reason="the package has no front door yet")
+def test_import_loads_no_heavy_package() -> None:
+    program = f"import sys, dalify; print(*[name for name in {HEAVY_PACKAGES} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == []
+
+
+@pytest.mark.skipif(not (PACKAGE / "__init__.py").exists(), reason="the package has no front door yet")
+def test_import_time(record_property: pytest.FixtureRequest) -> None:
+    """A generous bound, since machines that test are busy; benchmarks/startup.py measures properly."""
+    program = "import time; t = time.perf_counter(); import dalify; print(time.perf_counter() - t)"
+    seconds = min(
+        float(
+            subprocess.run(
+                [sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for _ in range(3)
+    )
+    record_property("import_seconds", seconds)
+    assert seconds < 1.0
