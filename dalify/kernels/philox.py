@@ -17,7 +17,7 @@ from numba import njit
 
 from dalify.base.optional import torch
 
-__all__ = ["Draws", "philox4x32"]
+__all__ = ["Draws", "SampleDraws", "philox4x32"]
 
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -194,6 +194,52 @@ class Draws:
         words = self.bits_torch(samples, count, device, first_block=first_block)
         return (words >> 8).float() * 2.0**-24
 
+    def at(self, samples: np.ndarray) -> SampleDraws:
+        """Return these numbers for chosen samples: what a kernel is given.
+
+        Args:
+            samples: position of each sample, integer array [N].
+        """
+        return SampleDraws(self, np.asarray(samples, np.int64))
+
     def __repr__(self) -> str:
         """Return e.g. ``Draws(seed=1, operator=2, step=3)``."""
         return f"Draws(seed={self.seed}, operator={self.operator}, step={self.step})"
+
+
+class SampleDraws:
+    """The random numbers of a group of samples: `Draws` with the positions filled in.
+
+    Args:
+        draws: the numbers of the operator at this step.
+        samples: position of each sample, int64 array [N].
+    """
+
+    __slots__ = ("draws", "samples")
+
+    def __init__(self, draws: Draws, samples: np.ndarray) -> None:
+        self.draws = draws
+        self.samples = samples
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.samples)
+
+    def bits(self, count: int, *, first_block: int = 0) -> np.ndarray:
+        """Return random words, uint32 [N, count]; see `Draws.bits`."""
+        return self.draws.bits(self.samples, count, first_block=first_block)
+
+    def uniform(self, count: int, dtype: type[np.floating] = np.float64, *, first_block: int = 0) -> np.ndarray:
+        """Return numbers in [0, 1), [N, count] of `dtype` (float64 or float32); see `Draws.uniform`."""
+        return self.draws.uniform(self.samples, count, dtype, first_block=first_block)
+
+    def bits_torch(self, count: int, device: torch.device | str, *, first_block: int = 0) -> torch.Tensor:
+        """Return the words of `bits` as an int64 tensor on `device`."""
+        return self.draws.bits_torch(self.samples, count, device, first_block=first_block)
+
+    def uniform_torch(
+        self, count: int, device: torch.device | str, dtype: torch.dtype | None = None, *, first_block: int = 0
+    ) -> torch.Tensor:
+        """Return the numbers of `uniform` on `device`: float64, or float32 where `dtype` says so."""
+        dtype = torch.float64 if dtype is None else dtype
+        return self.draws.uniform_torch(self.samples, count, device, dtype, first_block=first_block)

@@ -113,5 +113,16 @@ def test_one_number_for_each_sample_is_cheap() -> None:
     assert min(durations_s) < 100e-6  # about 5 us on an idle core; the bound only catches a lost fast path
 
 
+def test_draws_of_a_group_are_those_of_its_samples() -> None:
+    draws, samples = Draws(9, 8, 7), np.array([5, 2, 11])
+    group = draws.at(samples)
+    assert len(group) == 3
+    np.testing.assert_array_equal(group.bits(6, first_block=2), draws.bits(samples, 6, first_block=2))
+    np.testing.assert_array_equal(group.uniform(6), draws.uniform(samples, 6, np.float64))
+    np.testing.assert_array_equal(group.uniform(6, np.float32), draws.uniform(samples, 6))
+    np.testing.assert_array_equal(group.bits_torch(6, "cpu").numpy(), group.bits(6))
+    np.testing.assert_array_equal(group.uniform_torch(6, "cpu").numpy(), group.uniform(6))
+
+
 def test_repr() -> None:
     assert repr(Draws(1, 2, 3)) == "Draws(seed=1, operator=2, step=3)"
