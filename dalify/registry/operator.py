@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from dalify.base.errors import UnknownArgumentError, suggestion
+from dalify.data.spec import Spec
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
 __all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
@@ -124,6 +125,7 @@ class Operator:
         self.read_function: Callable[..., tuple[Any, ...]] | None = None
         self.origin_function: Callable[[Any], str] | None = None
         self.inputs, self.parameters = _schema_of(rule)
+        self._rule_names = tuple(self.parameters)
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
         # Shaping arguments decide whether the rule has to run for every sample.
@@ -176,6 +178,16 @@ class Operator:
         """Attach a reader's note on where an entry comes from: its file name or key."""
         self.origin_function = function
         return function
+
+    def apply_rule(self, specs: Sequence[Spec | None], arguments: Mapping[str, Any]) -> tuple[Spec, ...]:
+        """Return the specs of the outputs.
+
+        Args:
+            specs: of the inputs; optional ones at the end may be missing.
+            arguments: by name; those that the rule does not take (the common ones of readers) are left out.
+        """
+        result = self.rule(*specs, **{name: arguments[name] for name in self._rule_names if name in arguments})
+        return (result,) if isinstance(result, Spec) else tuple(result or ())
 
     def output_count(self, arguments: Mapping[str, Any]) -> int:
         """Return the number of outputs for the given constant arguments."""

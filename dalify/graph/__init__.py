@@ -1,0 +1,34 @@
+"""The graph: frozen nodes, what users hold while they define it, what is known about its edges, drawing and writing it down."""
+
+from dalify.graph.branch import Branch, current_branch, entered, is_within
+from dalify.graph.datanode import DataNode, Expression, new_axis
+from dalify.graph.graph import Graph, rewrite
+from dalify.graph.node import Edge, Node
+from dalify.graph.specs import edge_spec, node_specs, rule_arguments
+from dalify.graph.trace import apply, arithmetic, call, constant, is_promotable, keeping, logical_not, merge, transfer
+
+__all__ = [
+    "Branch",
+    "DataNode",
+    "Edge",
+    "Expression",
+    "Graph",
+    "Node",
+    "apply",
+    "arithmetic",
+    "call",
+    "constant",
+    "current_branch",
+    "edge_spec",
+    "entered",
+    "is_promotable",
+    "is_within",
+    "keeping",
+    "logical_not",
+    "merge",
+    "new_axis",
+    "node_specs",
+    "rewrite",
+    "rule_arguments",
+    "transfer",
+]

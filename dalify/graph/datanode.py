@@ -1,0 +1,285 @@
+"""What users hold while a pipeline is traced: a value that will exist for each sample when the pipeline runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dalify.base.errors import ConditionError
+from dalify.base.source_line import SourceLine
+from dalify.data.dtypes import DALIDataType
+
+if TYPE_CHECKING:
+    from dalify.graph.node import Edge
+
+__all__ = ["DataNode", "Expression", "hook", "install", "new_axis"]
+
+
+class _NewAxis:
+    """Marks, in an index, an axis of extent one: ``x[newaxis]``, or with a letter for the layout, ``x[newaxis("F")]``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+
+    def __call__(self, name: str) -> _NewAxis:
+        """Return the mark with a layout letter."""
+        return _NewAxis(name)
+
+    def __repr__(self) -> str:
+        return "dalify.newaxis" if self.name is None else f"dalify.newaxis({self.name!r})"
+
+
+new_axis = _NewAxis()
+
+
+class Expression:
+    """Arithmetic of graph values; ``DataNode`` and typed constants share it.
+
+    A subclass provides ``_apply(function, *operands)``.
+    """
+
+    __slots__ = ()
+
+    # numpy leaves `array + node` to the node, instead of adding the node to every element.
+    __array_ufunc__ = None
+
+    def _apply(self, function: str, *operands: Any) -> DataNode:
+        raise AssertionError("dalify bug: an expression without _apply")
+
+    def __add__(self, other: Any) -> DataNode:
+        return self._apply("add", self, other)
+
+    def __radd__(self, other: Any) -> DataNode:
+        return self._apply("add", other, self)
+
+    def __sub__(self, other: Any) -> DataNode:
+        return self._apply("sub", self, other)
+
+    def __rsub__(self, other: Any) -> DataNode:
+        return self._apply("sub", other, self)
+
+    def __mul__(self, other: Any) -> DataNode:
+        return self._apply("mul", self, other)
+
+    def __rmul__(self, other: Any) -> DataNode:
+        return self._apply("mul", other, self)
+
+    def __truediv__(self, other: Any) -> DataNode:
+        return self._apply("fdiv", self, other)
+
+    def __rtruediv__(self, other: Any) -> DataNode:
+        return self._apply("fdiv", other, self)
+
+    def __floordiv__(self, other: Any) -> DataNode:
+        return self._apply("div", self, other)
+
+    def __rfloordiv__(self, other: Any) -> DataNode:
+        return self._apply("div", other, self)
+
+    def __mod__(self, other: Any) -> DataNode:
+        return self._apply("mod", self, other)
+
+    def __rmod__(self, other: Any) -> DataNode:
+        return self._apply("mod", other, self)
+
+    def __pow__(self, other: Any) -> DataNode:
+        return self._apply("pow", self, other)
+
+    def __rpow__(self, other: Any) -> DataNode:
+        return self._apply("pow", other, self)
+
+    def __lshift__(self, other: Any) -> DataNode:
+        return self._apply("lshift", self, other)
+
+    def __rlshift__(self, other: Any) -> DataNode:
+        return self._apply("lshift", other, self)
+
+    def __rshift__(self, other: Any) -> DataNode:
+        return self._apply("rshift", self, other)
+
+    def __rrshift__(self, other: Any) -> DataNode:
+        return self._apply("rshift", other, self)
+
+    def __and__(self, other: Any) -> DataNode:
+        return self._apply("bitand", self, other)
+
+    def __rand__(self, other: Any) -> DataNode:
+        return self._apply("bitand", other, self)
+
+    def __or__(self, other: Any) -> DataNode:
+        return self._apply("bitor", self, other)
+
+    def __ror__(self, other: Any) -> DataNode:
+        return self._apply("bitor", other, self)
+
+    def __xor__(self, other: Any) -> DataNode:
+        return self._apply("bitxor", self, other)
+
+    def __rxor__(self, other: Any) -> DataNode:
+        return self._apply("bitxor", other, self)
+
+    def __lt__(self, other: Any) -> DataNode:
+        return self._apply("lt", self, other)
+
+    def __le__(self, other: Any) -> DataNode:
+        return self._apply("leq", self, other)
+
+    def __gt__(self, other: Any) -> DataNode:
+        return self._apply("gt", self, other)
+
+    def __ge__(self, other: Any) -> DataNode:
+        return self._apply("geq", self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._apply("eq", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._apply("neq", self, other)
+
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> DataNode:
+        return self._apply("minus", self)
+
+    def __pos__(self) -> DataNode:
+        return self._apply("plus", self)
+
+    def __invert__(self) -> DataNode:
+        return self._apply("bitnot", self)
+
+    def __abs__(self) -> DataNode:
+        return self._apply("abs", self)
+
+
+class DataNode(Expression):
+    """One output of an operator in a pipeline's graph.
+
+    It has no value while the pipeline is defined; it takes part in arithmetic, indexing, conditions of ``if`` inside functions decorated with
+    ``@pipeline_def``, and is given to further operators.
+    """
+
+    __slots__ = ("edge",)
+
+    def __init__(self, edge: Edge) -> None:
+        self.edge = edge
+
+    def _apply(self, function: str, *operands: Any) -> DataNode:
+        return _hooks["arithmetic"](function, operands)
+
+    @property
+    def name(self) -> str:
+        """Name of the operator's use that computes this value."""
+        return self.edge.node.label
+
+    @property
+    def device(self) -> str:
+        """``cpu`` or ``gpu``."""
+        return self.edge.device
+
+    @property
+    def source(self) -> Any:
+        """The operator that computes this value."""
+        return self.edge.node.operator
+
+    @property
+    def ndim(self) -> int | None:
+        """Number of dimensions of a sample, where it follows from the graph alone; otherwise None."""
+        return _hooks["infer"](self.edge).ndim
+
+    @property
+    def dtype(self) -> DALIDataType | None:
+        """Element type, where it follows from the graph alone; otherwise None."""
+        return _hooks["infer"](self.edge).dtype
+
+    @property
+    def layout(self) -> str | None:
+        """Layout, where it follows from the graph alone; otherwise None."""
+        return _hooks["infer"](self.edge).layout
+
+    def gpu(self) -> DataNode:
+        """Return the value copied to the GPU; itself where it lies there already."""
+        return _hooks["transfer"](self, "gpu")
+
+    def cpu(self) -> DataNode:
+        """Return the value copied to the CPU; itself where it lies there already."""
+        return _hooks["transfer"](self, "cpu")
+
+    def shape(self, *, dtype: DALIDataType = DALIDataType.INT64, device: str = "cpu") -> DataNode:
+        """Return the shape of each sample, a vector of ``ndim`` integers.
+
+        Args:
+            dtype: type of the integers.
+            device: where the shapes are wanted.
+        """
+        result = _hooks["apply"]("_shape", self, dtype=dtype)
+        return result.gpu() if device == "gpu" else result
+
+    def property(self, key: str, *, device: str = "cpu") -> DataNode:
+        """Return a note that travels with each sample: ``source_info`` (where it came from) or ``layout``, as bytes (UINT8, 1-D).
+
+        Args:
+            key: which note.
+            device: where it is wanted.
+        """
+        result = _hooks["apply"]("get_property", self, key=key)
+        return result.gpu() if device == "gpu" else result
+
+    def source_info(self) -> DataNode:
+        """Return where each sample came from, as bytes (UINT8, 1-D)."""
+        return self.property("source_info")
+
+    def __getitem__(self, index: Any) -> DataNode:
+        """Return an element or a slice of each sample.
+
+        Args:
+            index: integers, slices, nodes with one integer per sample, ``newaxis``, ``...``, or a tuple of these.
+        """
+        return _hooks["subscript"](self, index)
+
+    def __bool__(self) -> NoReturn:
+        raise ConditionError(
+            "a graph value was used as a condition, but it has no value yet: it will differ from sample to sample.",
+            line=SourceLine.capture(),
+            hint="Inside a function decorated with @pipeline_def, `if`, `and`, `or` and `not` work on graph values; here the code was not "
+            "rewritten\n  (library code, code without a source file, enable_conditionals=False, or @do_not_convert).",
+        )
+
+    def _refuse(self, what: str, hint: str) -> NoReturn:
+        raise ConditionError(f"{what} a graph value, which has no value yet.", line=SourceLine.capture(), hint=hint)
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("cannot iterate over", "A node stands for one sample's data of unknown size; use indexing, fn.reductions or fn.per_frame.")
+
+    def __len__(self) -> NoReturn:
+        self._refuse("cannot take len() of", "Its extents are node.shape(), e.g. node.shape()[0].")
+
+    def __int__(self) -> NoReturn:
+        self._refuse("cannot convert with int()", "Use fn.cast(node, dtype=types.INT32).")
+
+    def __index__(self) -> NoReturn:
+        self._refuse("cannot use as a Python index", "Index a node by a node: data[index].")
+
+    def __float__(self) -> NoReturn:
+        self._refuse("cannot convert with float()", "Use fn.cast(node, dtype=types.FLOAT).")
+
+    def __contains__(self, value: object) -> NoReturn:
+        self._refuse("cannot use `in` on", "Compare and reduce: fn.reductions.max(node == value).")
+
+    def __repr__(self) -> str:
+        """Return what, where and the user's line; no data."""
+        return f"<DataNode {self.edge.node!r}>"
+
+
+# DataNode's methods make nodes, and making nodes makes DataNodes: trace.py, which makes them, fills this table when it is loaded.
+_hooks: dict[str, Any] = {}
+
+
+def install(**functions: Any) -> None:
+    """Give DataNode's methods the functions that make nodes."""
+    _hooks.update(functions)
+
+
+def hook(name: str) -> Any:
+    """Return one of the installed functions."""
+    return _hooks[name]

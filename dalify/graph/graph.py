@@ -1,0 +1,111 @@
+"""A graph: its outputs, and what has to run although no output needs it. All else is found by walking back from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dalify.graph.branch import Branch
+from dalify.graph.node import Edge, Node
+
+__all__ = ["Graph", "rewrite"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """What a pipeline computes.
+
+    Attributes:
+        outputs: edges in the order in which the user returned them.
+        sinks: nodes that run although no output needs them.
+    """
+
+    outputs: tuple[Edge, ...]
+    sinks: tuple[Node, ...] = ()
+
+    def nodes(self) -> list[Node]:
+        """Return all nodes, each after everything that it reads, depth first from the first output on."""
+        order: list[Node] = []
+        done: set[Node] = set()
+        for root in (*(edge.node for edge in self.outputs), *self.sinks):
+            # An explicit stack: pipelines of thousands of nodes must not meet Python's recursion limit.
+            stack: list[tuple[Node, bool]] = [(root, False)]
+            while stack:
+                node, expanded = stack.pop()
+                if node in done:
+                    continue
+                if expanded:
+                    done.add(node)
+                    order.append(node)
+                    continue
+                stack.append((node, True))
+                stack.extend((needed, False) for needed in reversed(_needed(node)) if needed not in done)
+        return order
+
+    def __repr__(self) -> str:
+        """Return one line per node."""
+        return "\n".join(repr(node) for node in self.nodes())
+
+
+def _needed(node: Node) -> list[Node]:
+    needed = [edge.node for edge in node.edges()]
+    branch = node.branch
+    while branch is not None:  # a node in a branch runs after the condition that splits its samples off
+        needed.append(branch.condition.node)
+        branch = branch.parent
+    return needed
+
+
+def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node | tuple[Edge, ...]]) -> Graph:
+    """Build a graph anew from its first nodes on.
+
+    Args:
+        graph: where to start.
+        change: gets each node with its inputs, arguments and branch already replaced, and a function from old edges to new ones;
+            returns the node itself or another, or the edges that stand for its outputs.
+
+    Returns:
+        the graph of the new nodes; nodes that nothing needs any more are gone.
+    """
+    table: dict[Edge, Edge] = {}
+    branches: dict[Branch, Branch] = {}
+
+    def new_edge(edge: Edge) -> Edge:
+        return table[edge]
+
+    def new_branch(branch: Branch | None) -> Branch | None:
+        if branch is None:
+            return None
+        found = branches.get(branch)
+        if found is None:
+            found = Branch(table[branch.condition], branch.taken, new_branch(branch.parent), branch.line)
+            unchanged = found.condition == branch.condition and found.parent is branch.parent
+            found = branches[branch] = branch if unchanged else found
+        return found
+
+    sinks: list[Node] = []
+    for node in graph.nodes():
+        result = change(_with_edges(node, new_edge, new_branch(node.branch)), new_edge)
+        if isinstance(result, Node):
+            result = tuple(Edge(result, output) for output in range(result.output_count))
+        for output, edge in enumerate(result):
+            table[Edge(node, output)] = edge
+        if node in graph.sinks:
+            sinks.extend(edge.node for edge in result[:1])
+    return Graph(tuple(table[edge] for edge in graph.outputs), tuple(unique(sinks)))
+
+
+def _with_edges(node: Node, new_edge: Callable[[Edge], Edge], branch: Branch | None) -> Node:
+    inputs = tuple(None if edge is None else new_edge(edge) for edge in node.inputs)
+    arguments: dict[str, Any] = {
+        name: new_edge(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()
+    }
+    same = inputs == node.inputs and branch is node.branch
+    same = same and all(arguments[name] is value for name, value in node.arguments.items())
+    return node if same else replace(node, inputs=inputs, arguments=arguments, branch=branch)
+
+
+def unique(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes without repetitions, in order."""
+    return list(dict.fromkeys(nodes))

@@ -1,0 +1,65 @@
+"""What is known about every edge before anything runs: the operators' rules, applied along the graph."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from dalify.base.errors import DalifyError
+from dalify.data.spec import Spec
+from dalify.graph.node import Edge, Node
+from dalify.registry import VARIES
+
+__all__ = ["edge_spec", "node_specs", "rule_arguments"]
+
+_known: weakref.WeakKeyDictionary[Node, tuple[Spec, ...]] = weakref.WeakKeyDictionary()
+
+
+def rule_arguments(node: Node) -> dict[str, Any]:
+    """Return the arguments with which a node's rule is called at build: constants, defaults, VARIES for nodes."""
+    parameters = node.operator.parameters
+    given = node.arguments
+    arguments = {name: given.get(name, parameter.default) for name, parameter in parameters.items()}
+    return {name: VARIES if isinstance(value, Edge) else value for name, value in arguments.items()}
+
+
+def node_specs(node: Node) -> tuple[Spec, ...]:
+    """Return what is known about each output of a node, or raise the error of its rule with the user's line.
+
+    Raises:
+        DalifyError: the operator cannot take such inputs or arguments.
+    """
+    found = _known.get(node)
+    if found is None:
+        # Inputs first, without recursion: graphs may be thousands of nodes deep.
+        stack = [node]
+        while stack:
+            waiting = [edge.node for edge in stack[-1].edges() if edge.node not in _known]
+            if waiting:
+                stack.extend(waiting)
+            else:
+                top = stack.pop()
+                if top not in _known:
+                    _known[top] = _apply_rule(top)
+        found = _known[node]
+    return found
+
+
+def edge_spec(edge: Edge) -> Spec:
+    """Return what is known about one edge."""
+    return node_specs(edge.node)[edge.output]
+
+
+def _apply_rule(node: Node) -> tuple[Spec, ...]:
+    operator = node.operator
+    inputs = [None if edge is None else edge_spec(edge) for edge in node.inputs]
+    device = node.output_device
+    if any(spec is not None and not spec.is_known for spec in inputs):
+        dtype = node.arguments.get("dtype")
+        return tuple(Spec(dtype, device=device) for _ in range(node.output_count))
+    try:
+        specs = operator.apply_rule(inputs, rule_arguments(node))
+    except DalifyError as error:
+        error.locate(line=node.line, operator=operator.public_name)
+        raise
+    return tuple(Spec(s.dtype, s.ndim, s.layout, None, device) for s in specs)

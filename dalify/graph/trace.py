@@ -1,0 +1,333 @@
+"""From calls to nodes: the one place where graph nodes are made.
+
+Needs no current pipeline: a node is context-free, and a pipeline is found by walking back from its outputs. Only what has to be kept
+without being an output (``preserve=True``, side effects) is noted in the pipeline that is being traced.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DalifyError,
+    DeviceError,
+    GraphError,
+    option_error_text,
+)
+from dalify.base.source_line import SourceLine
+from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.graph.branch import current_branch
+from dalify.graph import datanode
+from dalify.graph.datanode import DataNode
+from dalify.graph.node import Edge, Node
+from dalify.graph.specs import edge_spec
+from dalify.graph.subscript import subscript
+from dalify.registry import Operator, catalogue
+from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+
+__all__ = ["apply", "arithmetic", "call", "constant", "is_promotable", "keeping", "logical_not", "merge", "transfer"]
+
+_DEVICES = ("cpu", "gpu", "mixed")
+_KEPT: ContextVar[list[Node] | None] = ContextVar("dalify_kept_nodes", default=None)
+
+
+@contextmanager
+def keeping(kept: list[Node]) -> Iterator[None]:
+    """Collect in ``kept`` the nodes made meanwhile that must run although no output needs them."""
+    token = _KEPT.set(kept)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> DataNode | list[DataNode] | None:
+    """Make a node for one use of an operator.
+
+    Args:
+        operator: what to use.
+        inputs: positional arguments: nodes, or numbers and arrays that become constants.
+        arguments: keyword arguments as the user wrote them.
+
+    Returns:
+        one DataNode, a list of several, or None for an operator without outputs.
+
+    Raises:
+        DalifyError: wrong number of inputs, unknown or unusable arguments; with the user's line.
+    """
+    line = SourceLine.capture()
+    try:
+        return _call(operator, inputs, arguments, line)
+    except DalifyError as error:
+        error.locate(line=line, operator=operator.public_name)
+        raise
+
+
+def _call(
+    operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None
+) -> DataNode | list[DataNode] | None:
+    given = dict(given)
+    name = given.pop("name", None)
+    device = given.pop("device", None)
+    preserve = bool(given.pop("preserve", False))
+    given.pop("bytes_per_sample_hint", None)
+    seed = given.pop("seed", None) if "seed" not in operator.parameters else None
+    if seed is not None and not (operator.is_random or operator.is_reader):
+        warnings.warn(f"{operator.public_name} draws no random numbers; its seed has no effect.", stacklevel=4)
+        seed = None
+    inputs = _positional(operator, inputs, given)
+    edges = tuple(None if value is None else _input(operator, value) for value in inputs)
+    arguments = _arguments(operator, given, line)
+    if device is None:
+        device = "gpu" if any(edge is not None and edge.device == "gpu" for edge in edges) else "cpu"
+    _check_device(operator, device, edges)
+    branch = current_branch()
+    if not any(edge is not None for edge in edges) and not any(isinstance(v, Edge) for v in arguments.values()):
+        # What reads nothing (random numbers, readers, constants) runs for the whole batch: every sample then gets the number that it
+        # would have had without the condition, and a reader advances the same way whatever the condition says.
+        branch = None
+    node = Node(
+        operator,
+        edges,
+        arguments,
+        device,
+        operator.output_count({**_defaults(operator), **arguments}),
+        branch,
+        line,
+        name,
+        None if seed is None or seed < 0 else int(seed),
+        preserve or operator.has_side_effect,
+    )
+    kept = _KEPT.get()
+    if node.preserve and kept is not None:
+        kept.append(node)
+    results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
+    return results[0] if len(results) == 1 else (results or None)
+
+
+def _defaults(operator: Operator) -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in operator.parameters.items()}
+
+
+def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
+    """Check the number of inputs; move positional arguments that are no inputs (``external_source(source)``) to the keywords."""
+    declared = operator.inputs
+    values = list(inputs)
+    if any(item.is_variadic for item in declared):
+        required = sum(1 for item in declared if not item.is_optional and not item.is_variadic)
+        if len(values) < required:
+            raise ArgumentTypeError(_count_text(operator, len(values)))
+        return values
+    surplus = values[len(declared) :]
+    positional = [item.name for item in operator.parameters.values() if item.is_positional]
+    if len(surplus) > len(positional):
+        raise ArgumentTypeError(_count_text(operator, len(values)))
+    given.update(zip(positional, surplus, strict=False))
+    values = values[: len(declared)]
+    required = sum(1 for item in declared if not item.is_optional)
+    if len(values) < required:
+        raise ArgumentTypeError(_count_text(operator, len(values)))
+    return values
+
+
+def _count_text(operator: Operator, count: int) -> str:
+    required = [item.name for item in operator.inputs if not item.is_optional and not item.is_variadic]
+    optional = [item.name for item in operator.inputs if item.is_optional]
+    wanted = f"{len(required)} input{'' if len(required) == 1 else 's'}"
+    names = f" ({', '.join(required)})" if required else ""
+    extra = f" and up to {len(optional)} more ({', '.join(optional)})" if optional else ""
+    extra = " or more" if any(item.is_variadic for item in operator.inputs) else extra
+    return f"takes {wanted}{extra}{names}; {count} were given."
+
+
+def _input(operator: Operator, value: Any) -> Edge:
+    if isinstance(value, DataNode):
+        return value.edge
+    if is_promotable(value):
+        return constant(value).edge
+    raise ArgumentTypeError(
+        f"an input must be a graph node, a number or an array; got {type(value).__name__}.", operator=operator.public_name
+    )
+
+
+def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | None) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in operator.parameters:
+            modern = LEGACY_ARGUMENTS.get(name)
+            if modern in operator.parameters:
+                _warn(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
+                name = modern  # noqa: PLW2901 -- goes on under its modern name
+            elif name in RETIRED_ARGUMENTS:
+                _warn(f"{operator.public_name}: the argument {name!r} has no effect any more and can be left out.", line)
+                continue
+        parameter = operator.parameter(name)
+        if isinstance(value, DataNode):
+            if not parameter.accepts_node:
+                raise ArgumentTypeError(
+                    f"{name} must be the same for the whole batch; it cannot be a graph node.",
+                    hint=f"Give a constant: {name}={parameter.default if not parameter.is_required else '...'}",
+                )
+            if value.edge.device == "gpu":
+                raise DeviceError(
+                    f"the argument {name} must lie on the CPU; it was computed on the GPU.",
+                    hint=f"Compute it with device='cpu', or write {name}=value.cpu().",
+                )
+            arguments[name] = value.edge
+        elif parameter.accepts_node and _has_node(value):
+            raise ArgumentTypeError(
+                f"{name} is a list with graph nodes in it.", hint=f"Join them first: {name}=fn.stack(a, b)."
+            )
+        else:
+            value = parameter.normalise(value, operator.public_name)  # noqa: PLW2901
+            if value is not None or parameter.is_required:
+                arguments[name] = value
+    missing = [parameter.name for parameter in operator.parameters.values() if parameter.is_required]
+    missing = [name for name in missing if name not in arguments]
+    if missing:
+        plural = "s" if len(missing) > 1 else ""
+        raise ArgumentTypeError(f"needs the argument{plural} {', '.join(missing)}.")
+    return arguments
+
+
+def _warn(text: str, line: SourceLine | None) -> None:
+    if line is None:
+        warnings.warn(text, DeprecationWarning, stacklevel=5)
+    else:
+        warnings.warn_explicit(text, DeprecationWarning, line.filename, line.line)
+
+
+def _has_node(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(item, DataNode) or _has_node(item) for item in value)
+
+
+def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None]) -> None:
+    if device not in _DEVICES:
+        raise ArgumentValueError(option_error_text("device", device, _DEVICES))
+    if device == "mixed" and not operator.takes_mixed:
+        raise DeviceError("has no 'mixed' variant.", hint="Use device='cpu' or device='gpu'.")
+    if device != "gpu" and any(edge is not None and edge.device == "gpu" for edge in edges):
+        raise DeviceError(
+            f"runs on the CPU (device={device!r}), but an input lies on the GPU.",
+            hint="Write input.cpu() to copy it back, or leave out device= so that the operator follows its input.",
+        )
+
+
+def apply(name: str, *inputs: Any, **arguments: Any) -> DataNode:
+    """Use an operator of one output by its name."""
+    result = call(catalogue.find(name), inputs, arguments)
+    assert isinstance(result, DataNode), f"dalify bug: {name} does not have one output"
+    return result
+
+
+def is_promotable(value: object) -> bool:
+    """Tell whether a value becomes a constant of the graph when it meets nodes."""
+    if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
+        return True
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(is_promotable(item) for item in value)
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", device: str = "cpu") -> DataNode:
+    """Make a node with the same value for every sample.
+
+    Args:
+        value: number or array. As in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type, but for
+            lists of Python numbers, which follow the rule for numbers.
+        dtype: element type, instead of that rule.
+        layout: layout of an array.
+        device: where the value is wanted.
+
+    Raises:
+        GraphError: an integer that does not fit 32 bits and has no dtype.
+    """
+    if dtype is not None:
+        array = np.asarray(value).astype(dtype.numpy)
+    elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+    else:
+        array = np.asarray(value)
+        if array.dtype.kind == "i" and not isinstance(value, bool):
+            if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+                raise OverflowError(f"{value} does not fit INT32; write types.Constant({value}, dtype=types.INT64).")
+            array = array.astype(np.int32)
+        elif array.dtype.kind == "f":
+            array = array.astype(np.float32)
+    if array.dtype.kind not in "biuf":
+        raise GraphError(f"{value!r} cannot be a constant of a graph.", line=SourceLine.capture())
+    from_numpy(array.dtype)
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    array.flags.writeable = False
+    node = Node(catalogue.find("_literal"), (), {"value": array, "layout": layout}, line=SourceLine.capture())
+    result = DataNode(Edge(node, 0))
+    return transfer(result, "gpu") if device == "gpu" else result
+
+
+def transfer(node: DataNode, device: str) -> DataNode:
+    """Make a copy on another device; the node itself where it lies there already."""
+    if node.edge.device == device:
+        return node
+    copy = Node(
+        catalogue.find("_transfer"), (node.edge,), {}, device="mixed" if device == "gpu" else "cpu",
+        branch=current_branch(), line=SourceLine.capture(),
+    )  # fmt: skip
+    return DataNode(Edge(copy, 0))
+
+
+def merge(
+    condition: DataNode,
+    if_true: DataNode,
+    if_false: DataNode,
+    name: str,
+    lines: tuple[SourceLine | None, SourceLine | None],
+) -> DataNode:
+    """Make the node that is ``if_true`` for samples whose condition holds and ``if_false`` for the others.
+
+    Args:
+        condition: one boolean or number per sample.
+        if_true: value made in the true branch of the condition, or before it.
+        if_false: value made in the false branch, or before it.
+        name: the variable, for messages.
+        lines: where the two values were defined.
+    """
+    edges = [condition.edge, if_true.edge, if_false.edge]
+    if edges[1].device != edges[2].device:
+        edges[1], edges[2] = transfer(if_true, "gpu").edge, transfer(if_false, "gpu").edge
+    node = Node(
+        catalogue.find("_conditional.merge"),
+        tuple(edges),
+        {"variable": name, "lines": lines},
+        device="gpu" if edges[1].device == "gpu" else "cpu",
+        branch=current_branch(),
+        line=SourceLine.capture(),
+    )
+    return DataNode(Edge(node, 0))
+
+
+def logical_not(node: DataNode) -> DataNode:
+    """Make the node that is true where a value is false or zero."""
+    return apply("_conditional.not_", node)
+
+
+def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
+    """Make the node of an element-wise function of nodes, typed constants and numbers."""
+    for operand in operands:
+        if not isinstance(operand, DataNode) and not is_promotable(operand):
+            raise ArgumentTypeError(
+                f"graph values cannot be combined with {type(operand).__name__} by {function!r}.",
+                line=SourceLine.capture(),
+                hint="Use numbers, numpy arrays or graph nodes.",
+            )
+    return apply("arithmetic", *operands, function=function)
+
+
+datanode.install(arithmetic=arithmetic, infer=edge_spec, transfer=transfer, apply=apply, subscript=subscript)

@@ -1,0 +1,1 @@
+"""The catalogue: one operator per file, the path is the name. Loaded one by one when first used."""

@@ -1,0 +1,35 @@
+"""``not x`` on graph values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ConditionError
+from dalify.data import DALIDataType
+from dalify.registry import Spec, operator
+
+
+@operator
+def not_(x: Spec, /) -> Spec:
+    """Negate.
+
+    Args:
+        x: one boolean or number per sample.
+
+    Returns:
+        BOOL, true where x is false or zero.
+
+    Raises:
+        ConditionError: x has more than one element per sample.
+    """
+    if x.ndim:
+        raise ConditionError(
+            f"`not` needs a single value per sample; this one has {x.ndim} dimensions.",
+            hint="Reduce it first, for instance with fn.reductions.max(x), or negate element by element with x == 0.",
+        )
+    return Spec(DALIDataType.BOOL, 0, "", () if x.shape is not None else None)
+
+
+@not_.cpu
+def _(out, x):
+    np.logical_not(x, out=out)

@@ -1,0 +1,27 @@
+"""The shape of each sample, as data: ``node.shape()``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.data import DALIDataType
+from dalify.registry import Spec, operator
+
+
+@operator
+def _shape(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
+    """Return the extents of each sample.
+
+    Args:
+        x: any data.
+        dtype: type of the result.
+
+    Returns:
+        one vector of ``ndim`` integers per sample, on the CPU.
+    """
+    return Spec(dtype, 1, "", None if x.shape is None else (len(x.shape),))
+
+
+@_shape.cpu
+def _(out, x, *, spec):
+    out[...] = np.asarray(spec.shape, out.dtype)

@@ -1,0 +1,18 @@
+"""The copy of a batch between the CPU and the GPU. The executor carries it out: it needs streams and pinned memory."""
+
+from __future__ import annotations
+
+from dalify.registry import Spec, operator
+
+
+@operator(mixed=True)
+def _transfer(x: Spec, /) -> Spec:
+    """Copy samples to the other device.
+
+    Args:
+        x: any data.
+
+    Returns:
+        the same, on the device of the node.
+    """
+    return x

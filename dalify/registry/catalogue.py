@@ -1,0 +1,68 @@
+"""Where each operator is found: the path is the name.
+
+``decoders.image`` lives in ``dalify/operators/decoders/image.py``. Files are loaded when their operator is first used, so that
+``import dalify`` costs nothing for operators that a program does not use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+
+from dalify.base.errors import UnknownOperatorError, suggestion
+from dalify.registry.legacy import LEGACY_NAMES
+from dalify.registry.operator import Operator
+
+__all__ = ["find", "names", "namespaces", "resolve"]
+
+_ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "operators")
+_loaded: dict[str, Operator] = {}
+_names: list[str] = []
+_lock = threading.RLock()
+
+
+def names() -> list[str]:
+    """Return the names of all operators, sorted; those of the house's own use begin with an underscore."""
+    if not _names:
+        found: list[str] = []
+        for folder, _, files in os.walk(_ROOT):
+            prefix = os.path.relpath(folder, _ROOT).replace(os.sep, ".")
+            prefix = "" if prefix == "." else prefix + "."
+            found += [prefix + file[:-3] for file in files if file.endswith(".py") and file != "__init__.py"]
+        _names[:] = sorted(found)
+    return _names
+
+
+def namespaces() -> set[str]:
+    """Return the names of the folders: ``decoders``, ``experimental``, ``experimental.readers`` …."""
+    found: set[str] = set()
+    for name in [*names(), *LEGACY_NAMES]:
+        parts = name.split(".")[:-1]
+        found.update(".".join(parts[: depth + 1]) for depth in range(len(parts)))
+    return found
+
+
+def find(name: str) -> Operator:
+    """Return an operator by its name, e.g. ``decoders.image``.
+
+    Raises:
+        UnknownOperatorError: there is none.
+    """
+    found = _loaded.get(name)
+    if found is not None:
+        return found
+    with _lock:
+        if name not in names():
+            public = [known for known in [*names(), *LEGACY_NAMES] if not known.startswith("_")]
+            raise UnknownOperatorError(f"dalify has no operator fn.{name}.{suggestion(name, public)}")
+        module = importlib.import_module(f"dalify.operators.{name}")
+        operator = getattr(module, name.rpartition(".")[2])
+        assert isinstance(operator, Operator), f"dalify bug: operators/{name} does not define an operator of its name"
+        _loaded[name] = operator
+        return operator
+
+
+def resolve(name: str) -> str:
+    """Return the modern name of an operator: the name itself, or what replaced a deprecated one."""
+    return LEGACY_NAMES.get(name, name)

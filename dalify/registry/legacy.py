@@ -1,0 +1,73 @@
+"""Old spellings of DALI: names of operators and of arguments that still work, with a warning that names the modern one."""
+
+from __future__ import annotations
+
+__all__ = ["LEGACY_ARGUMENTS", "LEGACY_NAMES", "RETIRED_ARGUMENTS"]
+
+LEGACY_NAMES: dict[str, str] = {
+    "audio_decoder": "decoders.audio",
+    "caffe2_reader": "readers.caffe2",
+    "caffe_reader": "readers.caffe",
+    "coco_reader": "readers.coco",
+    "coin_flip": "random.coin_flip",
+    "experimental.audio_resample": "audio_resample",
+    "experimental.debayer": "debayer",
+    "experimental.decoders.image": "decoders.image",
+    "experimental.decoders.image_crop": "decoders.image_crop",
+    "experimental.decoders.image_random_crop": "decoders.image_random_crop",
+    "experimental.decoders.image_slice": "decoders.image_slice",
+    "experimental.decoders.video": "decoders.video",
+    "experimental.equalize": "equalize",
+    "experimental.filter": "filter",
+    "experimental.inflate": "decoders.inflate",
+    "experimental.peek_image_shape": "peek_image_shape",
+    "experimental.tensor_resize": "tensor_resize",
+    "fast_resize_crop_mirror": "resize_crop_mirror",
+    "file_reader": "readers.file",
+    "image_decoder": "decoders.image",
+    "image_decoder_crop": "decoders.image_crop",
+    "image_decoder_random_crop": "decoders.image_random_crop",
+    "image_decoder_slice": "decoders.image_slice",
+    "mxnet_reader": "readers.mxnet",
+    "nemo_asr_reader": "readers.nemo_asr",
+    "normal_distribution": "random.normal",
+    "numpy_reader": "readers.numpy",
+    "nv_jpeg_decoder": "decoders.image",
+    "host_decoder": "decoders.image",
+    "host_decoder_crop": "decoders.image_crop",
+    "host_decoder_random_crop": "decoders.image_random_crop",
+    "host_decoder_slice": "decoders.image_slice",
+    "nv_jpeg_decoder_crop": "decoders.image_crop",
+    "nv_jpeg_decoder_random_crop": "decoders.image_random_crop",
+    "nv_jpeg_decoder_slice": "decoders.image_slice",
+    "sequence_reader": "readers.sequence",
+    "ssd_random_crop": "random_bbox_crop",
+    "tfrecord_reader": "readers.tfrecord",
+    "transform_translation": "transforms.translation",
+    "uniform": "random.uniform",
+    "video_reader": "readers.video",
+    "video_reader_resize": "readers.video_resize",
+}
+
+# Old argument -> modern one, wherever an operator has the modern and not the old.
+LEGACY_ARGUMENTS: dict[str, str] = {
+    "output_dtype": "dtype",
+    "out_type": "dtype",
+    "std": "stddev",
+}
+
+# Arguments of old releases that no operator needs any more: accepted, with a warning, and without effect.
+RETIRED_ARGUMENTS: frozenset[str] = frozenset(
+    {
+        "image_type",
+        "use_chunk_allocator",
+        "split_stages",
+        "save_img_ids",
+        "hybrid_huffman_threshold",
+        "device_memory_padding",
+        "host_memory_padding",
+        "memory_stats",
+        "temp_buffer_hint",
+        "minibatch_size",
+    }
+)
