@@ -28,7 +28,7 @@ class Edge(NamedTuple):
         return self.node.output_device
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Node:
     """One use of an operator.
 
