@@ -21,7 +21,7 @@ ARGS ?=
 .PHONY: help install demo test check format tutorials bench bench-smoke clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || cat $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY) ## .venv with dalify and the tools, versions pinned by constraints-dev.txt
 

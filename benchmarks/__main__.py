@@ -1,0 +1,31 @@
+"""Run benchmarks: all, or those named."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+
+from benchmarks.common import Options
+
+BENCHMARKS = ["resnet_training", "resnet_validation", "external_source", "conditional", "startup"]
+
+
+def main() -> None:
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--data", type=Path, help="class folders of JPEG files; default: made on the spot")
+    parser.add_argument("--rounds", type=int, default=Options.rounds, help="turns of each contender (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=Options.seconds, help="length of a turn (%(default)s)")
+    parser.add_argument("--smoke", action="store_true", help="only see whether everything runs")
+    arguments = parser.parse_args()
+    if unknown := sorted(set(arguments.names) - set(BENCHMARKS)):
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    options = Options(arguments.data, arguments.rounds, arguments.seconds, arguments.smoke)
+    for name in arguments.names or BENCHMARKS:
+        importlib.import_module(f"benchmarks.{name}").main(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Fair timing: contenders take turns in one run, so that a busy machine is busy for all of them.
+
+A contender is a function that produces one batch and says how many samples it had. Before each turn a few batches are
+thrown away: what a prefetching contender had ready when its turn began is not counted.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tutorials.photos import make_photos
+
+__all__ = ["Contender", "Options", "RunBatch", "compare", "library", "missing_package", "photo_folder", "pipelines"]
+
+OURS = "dalify"
+RIVAL = "nvidia.dali"
+
+RunBatch = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    data: Path | None = None  # folder of class folders of JPEG files; None: made on the spot
+    rounds: int = 5
+    seconds: float = 1.5  # per contender and round
+    is_smoke: bool = False  # only: does it still run?
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One row of a table.
+
+    Attributes:
+        name: what the row says.
+        open: context manager that gives the function to be timed.
+        needs: packages without which the row says "not installed".
+    """
+
+    name: str
+    open: Callable[[], Any]
+    needs: tuple[str, ...] = ()
+
+
+def missing_package(names: Sequence[str]) -> str | None:
+    """The first package of `names` that is not installed."""
+    for name in names:
+        try:
+            if importlib.util.find_spec(name) is None:
+                return name
+        except ModuleNotFoundError:  # the parent package is not there
+            return name
+    return None
+
+
+def library(root: str) -> SimpleNamespace:
+    """What a pipeline's definition uses: `pipeline_def`, `fn`, `types`, from dalify or from the real DALI."""
+    modules = {name: importlib.import_module(f"{root}.{name}") for name in ("fn", "types")}
+    return SimpleNamespace(pipeline_def=importlib.import_module(root).pipeline_def, **modules)
+
+
+@contextmanager
+def run_pipeline(pipeline: Any) -> Iterator[RunBatch]:
+    """Time a pipeline of either library."""
+    pipeline.build()
+    yield lambda: len(pipeline.run()[0])
+
+
+def pipelines(define: Callable[..., Any], **arguments: Any) -> list[Contender]:
+    """One definition, two libraries: dalify first, then the real DALI.
+
+    Args:
+        define: takes a library and `arguments`, and returns a pipeline.
+        arguments: handed on.
+    """
+    return [
+        Contender(
+            name,
+            # A default binds now; the loop's variable would be the last one's for all.
+            lambda root=root: run_pipeline(define(library(root), **arguments)),
+            (root,),
+        )
+        for name, root in (("dalify", OURS), ("DALI", RIVAL))
+    ]
+
+
+def samples_per_second(run_batch: RunBatch, seconds: float, warm_up_batches: int) -> float:
+    """Throughput of one turn."""
+    for _ in range(warm_up_batches):
+        run_batch()
+    samples, start = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds:
+        samples += run_batch()
+    return samples / elapsed
+
+
+def compare(
+    title: str, contenders: Sequence[Contender], options: Options, *, unit: str = "images/s", warm_up_batches: int = 4
+) -> dict[str, float]:
+    """Time contenders in turn, A B C A B C, and print a table.
+
+    The ratio column says how many times faster the first contender is: the median over the rounds, each round's two
+    turns having been neighbours.
+
+    Returns:
+        Samples per second by name, medians.
+    """
+    rounds, seconds = (1, 0.05) if options.is_smoke else (options.rounds, options.seconds)
+    rates: dict[str, list[float]] = {}
+    absent: dict[str, str] = {}
+    with ExitStack() as stack:
+        running: dict[str, RunBatch] = {}
+        for contender in contenders:
+            if package := missing_package(contender.needs):
+                absent[contender.name] = package
+            else:
+                running[contender.name] = stack.enter_context(contender.open())
+                rates[contender.name] = []
+        for _ in range(rounds):
+            for name, run_batch in running.items():
+                rates[name].append(samples_per_second(run_batch, seconds, warm_up_batches))
+
+    first = contenders[0].name
+    table = Table(title=title, title_justify="left")
+    for heading in ("", unit, "slowest – fastest turn", f"{first} is"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for contender in contenders:
+        name = contender.name
+        if name in absent:
+            table.add_row(name, f"[dim]{absent[name]} is not installed[/dim]", "", "")
+            continue
+        ratio = ""
+        if name != first and first in rates:
+            ratio = f"{statistics.median(a / b for a, b in zip(rates[first], rates[name], strict=True)):.2f} ×"
+        spread = f"{min(rates[name]):,.0f} – {max(rates[name]):,.0f}"
+        table.add_row(name, f"{statistics.median(rates[name]):,.0f}", spread, ratio)
+    Console().print(table)
+    return {name: statistics.median(values) for name, values in rates.items()}
+
+
+def photo_folder(options: Options) -> Path:
+    """The folder named on the command line, or one like ImageNet in size: 500 pixels, about 70 kB a file."""
+    if options.data is not None:
+        return options.data
+    images_per_class = 4 if options.is_smoke else 16
+    return make_photos(Path(f"out/photos_{images_per_class}"), images_per_class=images_per_class, longest_side=500)

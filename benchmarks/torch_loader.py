@@ -1,0 +1,80 @@
+"""The rival that most people use: torch's DataLoader, worker processes, torchvision's transforms on Pillow images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from benchmarks.common import RunBatch
+from tests.helpers.torchvision_import import import_torchvision
+
+__all__ = ["run_data_loader", "training_transform", "validation_transform"]
+
+MEAN = (0.485, 0.456, 0.406)
+DEVIATION = (0.229, 0.224, 0.225)
+
+
+def training_transform() -> Callable[[Image.Image], Any]:
+    """ResNet-50 training as torchvision's reference scripts have it."""
+    transforms = import_torchvision("torchvision.transforms")
+    return transforms.Compose(
+        [
+            transforms.RandomResizedCrop(224),
+            transforms.RandomHorizontalFlip(),
+            transforms.ToTensor(),
+            transforms.Normalize(MEAN, DEVIATION),
+        ]
+    )
+
+
+def validation_transform() -> Callable[[Image.Image], Any]:
+    """ResNet-50 validation: shorter side 256, central 224."""
+    transforms = import_torchvision("torchvision.transforms")
+    return transforms.Compose(
+        [
+            transforms.Resize(256),
+            transforms.CenterCrop(224),
+            transforms.ToTensor(),
+            transforms.Normalize(MEAN, DEVIATION),
+        ]
+    )
+
+
+class PhotoDataset:
+    """Class folders of JPEG files, for torch's DataLoader."""
+
+    def __init__(self, folder: Path, transform: Callable[[Image.Image], Any]) -> None:
+        classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        self.entries = [(path, classes.index(path.parent.name)) for path in sorted(folder.glob("*/*.jpg"))]
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        path, label = self.entries[index]
+        with Image.open(path) as image:
+            return self.transform(image.convert("RGB")), label
+
+
+@contextmanager
+def run_data_loader(
+    folder: Path, make_transform: Callable[[], Callable[[Image.Image], Any]], batch_size: int, workers: int
+) -> Iterator[RunBatch]:
+    """Time a DataLoader over an endless epoch, so that workers are never restarted."""
+    import torch  # a rival: loaded only for its row
+
+    dataset = PhotoDataset(folder, make_transform())
+    sampler = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=10**9)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=batch_size, sampler=sampler, num_workers=workers)
+    batches = iter(loader)
+
+    def run_batch() -> int:
+        images, _ = next(batches)
+        return len(images)
+
+    yield run_batch
