@@ -1,0 +1,205 @@
+"""Poisson and beta distributions: methods that reject and try again, still the same numbers at any position.
+
+Apart from `distributions` because the number of words that a value needs is not known here: attempt ``a`` of value
+``i`` reads words that belong to (i, a) alone, so no value depends on how often another one was rejected.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from dalify.base.optional import torch
+from dalify.kernels.philox import SampleDraws, philox4x32
+
+__all__ = ["beta", "poisson", "poisson_torch"]
+
+_SMALL = 10.0  # means below are inverted by walking up the probabilities, at most 64 steps
+_STEPS = 64
+_ATTEMPTS = 40  # an attempt fails with probability below 0.3: all 40 fail once in 1e20 values
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_INVERSE_2_32 = 2.0**-32
+
+
+@njit(inline="always", nogil=True)
+def _poisson_attempt(mean: float, u: float, v: float) -> float:
+    """Return an accepted value, or -1: transformed rejection (Hormann, 1993, algorithm PTRS). u, v in (0, 1)."""
+    b = 0.931 + 2.53 * math.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    us = 0.5 - abs(u - 0.5)
+    k = math.floor((2.0 * a / us + b) * (u - 0.5) + mean + 0.43)
+    if us >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2.0):
+        return k
+    if k < 0.0 or (us < 0.013 and v > us):
+        return -1.0
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    left = math.log(v * inverse_alpha / (a / (us * us) + b))
+    return k if left <= k * math.log(mean) - mean - math.lgamma(k + 1.0) else -1.0
+
+
+@njit(nogil=True, cache=True)
+def _fill_poisson(
+    out: np.ndarray,
+    means: np.ndarray,
+    samples: np.ndarray,
+    first_block: np.uint64,
+    k0: np.uint64,
+    k1: np.uint64,
+    step: np.uint64,
+) -> None:
+    step_low, step_high = step & _LOW_32, step >> np.uint64(32)
+    count = out.shape[1]
+    for n in range(out.shape[0]):
+        sample = np.uint64(samples[n]) & _LOW_32
+        words = philox4x32(first_block, sample, step_low, step_high, k0, k1)
+        for i in range(count):
+            if i % 4 == 0:
+                words = philox4x32(first_block + np.uint64(i // 4), sample, step_low, step_high, k0, k1)
+            mean = np.float64(means[n, i])
+            if not mean > 0.0:
+                out[n, i] = 0.0
+            elif mean < _SMALL:
+                u = (np.float64(words[i % 4]) + 0.5) * _INVERSE_2_32
+                probability = math.exp(-mean)
+                total = probability
+                k = 0
+                while u > total and k < _STEPS:
+                    k += 1
+                    probability *= mean / k
+                    total += probability
+                out[n, i] = k
+            else:
+                value = -1.0
+                block = first_block + np.uint64((count + 3) // 4 + i)
+                for _ in range(_ATTEMPTS):
+                    w = philox4x32(block & _LOW_32, sample, step_low, step_high, k0, k1)
+                    value = _poisson_attempt(
+                        mean, (np.float64(w[0]) + 0.5) * _INVERSE_2_32, (np.float64(w[1]) + 0.5) * _INVERSE_2_32
+                    )
+                    if value >= 0.0:
+                        break
+                    block += np.uint64(count)
+                out[n, i] = max(value, 0.0)
+
+
+def poisson(draws: SampleDraws, means: np.ndarray) -> np.ndarray:
+    """Return Poisson-distributed counts.
+
+    Args:
+        draws: of the group.
+        means: expected counts, float32 [N, count]; not above 0 (or NaN) gives 0.
+
+    Returns:
+        Whole numbers as float32 [N, count].
+    """
+    out = np.empty(means.shape, np.float32)
+    _fill_poisson(out, np.ascontiguousarray(means, np.float32), *draws.draws.numba_arguments(draws.samples))
+    return out
+
+
+def poisson_torch(draws: SampleDraws, means: torch.Tensor) -> torch.Tensor:
+    """Return the counts of `poisson` on the device of `means`.
+
+    Logarithms differ in the last bit between devices: about one value in 1e9 may be another one.
+    """
+    count, device = means.shape[1], means.device
+    mean = means.double()
+    u = (draws.bits_torch(count, device).double() + 0.5) * _INVERSE_2_32
+    is_small = mean < _SMALL
+    probability = torch.exp(-torch.where(is_small, mean, 0.0))
+    total, counts = probability.clone(), torch.zeros_like(mean)
+    for k in range(1, _STEPS + 1):
+        counts += u > total
+        probability = probability * (mean / k)
+        total = torch.where(u > total, total + probability, total)
+    large = torch.full_like(mean, -1.0)
+    base = torch.where(is_small, _SMALL, mean)
+    b = 0.931 + 2.53 * torch.sqrt(base)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    for attempt in range(_ATTEMPTS):
+        if not bool(((large < 0) & (mean >= _SMALL)).any()):
+            break
+        words = draws.bits_torch(4 * count, device, first_block=(count + 3) // 4 + attempt * count)
+        w = (words.view(-1, count, 4)[:, :, :2].double() + 0.5) * _INVERSE_2_32
+        u, v = w[:, :, 0], w[:, :, 1]
+        us = 0.5 - (u - 0.5).abs()
+        k = torch.floor((2.0 * a / us + b) * (u - 0.5) + base + 0.43)
+        is_quick = (us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2.0))
+        is_outside = (k < 0) | ((us < 0.013) & (v > us))
+        left = torch.log(v * inverse_alpha / (a / (us * us) + b))
+        is_below = left <= k * torch.log(base) - base - torch.lgamma(k.clamp(min=0) + 1.0)
+        large = torch.where((large < 0) & (is_quick | (~is_outside & is_below)), k, large)
+    counts = torch.where(is_small, counts, large.clamp(min=0))
+    return torch.where(mean > 0, counts, 0.0).float()
+
+
+@njit(nogil=True, cache=True)
+def _log_gamma_variate(
+    shape: float, block: np.uint64, stride: np.uint64, sample: np.uint64, step: np.uint64, k0: np.uint64, k1: np.uint64
+) -> float:
+    """Return the logarithm of a gamma-distributed number (Marsaglia and Tsang, 2000); shape > 0, scale 1."""
+    # For shapes below 1 the method makes a number of shape + 1, and U ** (1 / shape) brings it down; in logarithms,
+    # because both numbers of a beta with tiny parameters would underflow to 0.
+    d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    log_v = 0.0
+    log_boost = 0.0
+    for _ in range(_ATTEMPTS):
+        w = philox4x32(block & _LOW_32, sample, step & _LOW_32, step >> np.uint64(32), k0, k1)
+        u = (np.float64(w[0]) + 0.5) * _INVERSE_2_32
+        x = math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * (np.float64(w[1]) + 0.5) * _INVERSE_2_32)
+        log_boost = math.log((np.float64(w[3]) + 0.5) * _INVERSE_2_32) / shape if shape < 1.0 else 0.0
+        root = 1.0 + c * x
+        if root > 0.0:
+            v = root * root * root
+            log_v = math.log(v)
+            if math.log((np.float64(w[2]) + 0.5) * _INVERSE_2_32) < 0.5 * x * x + d - d * v + d * log_v:
+                break
+        block += stride
+    return math.log(d) + log_v + log_boost
+
+
+@njit(nogil=True, cache=True)
+def _fill_beta(
+    out: np.ndarray,
+    alphas: np.ndarray,
+    betas: np.ndarray,
+    samples: np.ndarray,
+    first_block: np.uint64,
+    k0: np.uint64,
+    k1: np.uint64,
+    step: np.uint64,
+) -> None:
+    count = out.shape[1]
+    stride = np.uint64(2 * count)
+    for n in range(out.shape[0]):
+        sample = np.uint64(samples[n]) & _LOW_32
+        for i in range(count):
+            block = first_block + np.uint64(2 * i)
+            log_x = _log_gamma_variate(alphas[n], block, stride, sample, step, k0, k1)
+            log_y = _log_gamma_variate(betas[n], block + np.uint64(1), stride, sample, step, k0, k1)
+            difference = log_y - log_x
+            if difference > 700.0:
+                out[n, i] = math.exp(-difference)
+            else:
+                out[n, i] = 1.0 / (1.0 + math.exp(difference))
+
+
+def beta(draws: SampleDraws, count: int, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """Return beta-distributed numbers in [0, 1], float64 [N, count]: x / (x + y) of two gamma-distributed ones.
+
+    Args:
+        draws: of the group.
+        count: numbers for each sample.
+        alpha: positive, [N].
+        beta: positive, [N].
+    """
+    out = np.empty((len(draws), count), np.float64)
+    size = len(draws)
+    first = np.ascontiguousarray(np.broadcast_to(np.asarray(alpha, np.float64), (size,)))
+    second = np.ascontiguousarray(np.broadcast_to(np.asarray(beta, np.float64), (size,)))
+    _fill_beta(out, first, second, *draws.draws.numba_arguments(draws.samples))
+    return out
