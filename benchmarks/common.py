@@ -47,11 +47,21 @@ class Contender:
         name: what the row says.
         open: context manager that gives the function to be timed.
         needs: packages without which the row says "not installed".
+        is_in_process: False where other processes do the work, so that CPU time cannot be told.
     """
 
     name: str
     open: Callable[[], Any]
     needs: tuple[str, ...] = ()
+    is_in_process: bool = True
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one contender did in one round."""
+
+    samples_per_second: float
+    cpu_us_per_sample: float  # of all threads of this process; steadier than the clock where others use the machine
 
 
 def missing_package(names: Sequence[str]) -> str | None:
@@ -96,14 +106,14 @@ def pipelines(define: Callable[..., Any], **arguments: Any) -> list[Contender]:
     ]
 
 
-def samples_per_second(run_batch: RunBatch, seconds: float, warm_up_batches: int) -> float:
-    """Throughput of one turn."""
+def take_turn(run_batch: RunBatch, seconds: float, warm_up_batches: int) -> Turn:
+    """Run batches for some seconds."""
     for _ in range(warm_up_batches):
         run_batch()
-    samples, start = 0, time.perf_counter()
+    samples, start, cpu_start = 0, time.perf_counter(), time.process_time()
     while (elapsed := time.perf_counter() - start) < seconds:
         samples += run_batch()
-    return samples / elapsed
+    return Turn(samples / elapsed, (time.process_time() - cpu_start) / samples * 1e6)
 
 
 def compare(
@@ -118,7 +128,7 @@ def compare(
         Samples per second by name, medians.
     """
     rounds, seconds = (1, 0.05) if options.is_smoke else (options.rounds, options.seconds)
-    rates: dict[str, list[float]] = {}
+    turns: dict[str, list[Turn]] = {}
     absent: dict[str, str] = {}
     with ExitStack() as stack:
         running: dict[str, RunBatch] = {}
@@ -127,27 +137,38 @@ def compare(
                 absent[contender.name] = package
             else:
                 running[contender.name] = stack.enter_context(contender.open())
-                rates[contender.name] = []
+                turns[contender.name] = []
         for _ in range(rounds):
             for name, run_batch in running.items():
-                rates[name].append(samples_per_second(run_batch, seconds, warm_up_batches))
+                turns[name].append(take_turn(run_batch, seconds, warm_up_batches))
 
+    print_table(title, contenders, turns, absent, unit)
+    return {name: statistics.median(turn.samples_per_second for turn in of) for name, of in turns.items()}
+
+
+def print_table(
+    title: str, contenders: Sequence[Contender], turns: dict[str, list[Turn]], absent: dict[str, str], unit: str
+) -> None:
+    """Print medians, spread, CPU time and ratios."""
     first = contenders[0].name
     table = Table(title=title, title_justify="left")
-    for heading in ("", unit, "slowest – fastest turn", f"{first} is"):
-        table.add_column(heading, justify="left" if not heading else "right")
+    for heading in ("", unit, "slowest – fastest turn", "CPU µs each", f"{first} is"):
+        table.add_column(heading, justify="right" if heading else "left")
     for contender in contenders:
         name = contender.name
         if name in absent:
-            table.add_row(name, f"[dim]{absent[name]} is not installed[/dim]", "", "")
+            table.add_row(name, f"[dim]{absent[name]} is not installed[/dim]", "", "", "")
             continue
+        rates = [turn.samples_per_second for turn in turns[name]]
+        cpu = statistics.median(turn.cpu_us_per_sample for turn in turns[name])
         ratio = ""
-        if name != first and first in rates:
-            ratio = f"{statistics.median(a / b for a, b in zip(rates[first], rates[name], strict=True)):.2f} ×"
-        spread = f"{min(rates[name]):,.0f} – {max(rates[name]):,.0f}"
-        table.add_row(name, f"{statistics.median(rates[name]):,.0f}", spread, ratio)
+        if name != first and first in turns:
+            first_rates = [turn.samples_per_second for turn in turns[first]]
+            ratio = f"{statistics.median(a / b for a, b in zip(first_rates, rates, strict=True)):.2f} ×"
+        spread = f"{min(rates):,.0f} – {max(rates):,.0f}"
+        cpu_text = f"{cpu:,.1f}" if contender.is_in_process else ""
+        table.add_row(name, f"{statistics.median(rates):,.0f}", spread, cpu_text, ratio)
     Console().print(table)
-    return {name: statistics.median(values) for name, values in rates.items()}
 
 
 def photo_folder(options: Options) -> Path:

@@ -46,6 +46,7 @@ def main(options: Options) -> None:
             f"torch DataLoader, {threads} worker{'s' * (threads > 1)}",
             lambda workers=threads: run_data_loader(folder, training_transform, BATCH_SIZE, workers),
             ("torch", "torchvision"),
+            is_in_process=False,
         )
         contenders = [*pipelines(training, folder=str(folder), num_threads=threads), loader]
         speed[threads] = compare(f"ResNet-50 training, {threads} thread{'s' * (threads > 1)}", contenders, options)

@@ -36,6 +36,7 @@ def main(options: Options) -> None:
         "torch DataLoader, 1 worker",
         lambda: run_data_loader(folder, validation_transform, BATCH_SIZE, 1),
         ("torch", "torchvision"),
+        is_in_process=False,
     )
     contenders = [*pipelines(validation, folder=str(folder), num_threads=1), loader]
     compare("ResNet-50 validation, 1 thread", contenders, options)
