@@ -12,7 +12,9 @@ from dalify.kernels import convert
 
 INTEGERS = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64]
 FLOATS = np.array([0.5, 1.5, 2.5, -0.5, -3, 300, 254.5, 255.5, np.nan], np.float32)
-HARD = np.array([np.inf, -np.inf, 3e9, -3e9, 1e30, -1e30, 0.49999997, 0.3, -0.3, 65519.0, 70000.0, 2**24 + 1], np.float32)
+HARD = np.array(
+    [np.inf, -np.inf, 3e9, -3e9, 1e30, -1e30, 0.49999997, 0.3, -0.3, 65519.0, 70000.0, 2**24 + 1], np.float32
+)
 
 
 def cast(x: np.ndarray, dtype: type) -> np.ndarray:

@@ -1,0 +1,154 @@
+"""Linear colour operations: every output channel is a weighted sum of the input channels plus a constant.
+
+Alone because hue, saturation, value, brightness, contrast, grey and YCbCr are all this one operation: operators only
+differ in the matrix. The matrices are made here too, so that CPU and GPU kernels share them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
+
+# NTSC luma and chroma with the three decimals of the standard's text. The inverse is computed, not quoted: the rounded
+# rows I and Q do not sum to exactly zero, so that even a fully desaturated picture keeps a trace of colour.
+_RGB_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
+_YIQ_TO_RGB = np.linalg.inv(_RGB_TO_YIQ)
+
+
+def twist_matrix(
+    hue: np.ndarray,
+    saturation: np.ndarray,
+    value: np.ndarray,
+    brightness: np.ndarray,
+    contrast: np.ndarray,
+    half_range: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the matrices that turn hue, scale saturation and value, then apply contrast, then brightness.
+
+    In YIQ space hue rotates the chroma plane (I, Q), saturation scales it and value scales everything; afterwards
+    ``out = brightness * (contrast * v + half_range * (1 - contrast))``.
+
+    Args:
+        hue: [N], degrees.
+        saturation: [N], factor of the chroma.
+        value: [N], factor of all three channels.
+        brightness: [N], factor of the result.
+        contrast: [N], factor of the distance to `half_range`.
+        half_range: the grey that contrast leaves alone: 128 for integer images, 0.5 for float ones.
+
+    Returns:
+        Matrices float32 [N, 3, 3] and constants float32 [N, 3].
+    """
+    angle = np.deg2rad(np.asarray(hue, np.float64))
+    factor = np.asarray(brightness, np.float64) * contrast * value
+    chroma = np.zeros((angle.size, 3, 3))
+    chroma[:, 0, 0] = factor
+    chroma[:, 1, 1] = chroma[:, 2, 2] = np.cos(angle) * saturation * factor
+    chroma[:, 1, 2] = np.sin(angle) * saturation * factor
+    chroma[:, 2, 1] = -chroma[:, 1, 2]
+    offset = np.asarray(brightness, np.float64) * (half_range - half_range * np.asarray(contrast, np.float64))
+    matrix = _YIQ_TO_RGB @ chroma @ _RGB_TO_YIQ
+    return matrix.astype(np.float32), np.repeat(offset[:, None], 3, axis=1).astype(np.float32)
+
+
+@njit(nogil=True, cache=True)
+def _three_to_three(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray, to_byte: bool) -> None:
+    # Indices are unsigned: numba then leaves out the test for negative ones, and the loop is vectorised.
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for n in range(x.shape[0]):
+        source, target = x[n], out[n]
+        m, c = matrix[n], offset[n]
+        m00, m01, m02, c0 = m[0, 0], m[0, 1], m[0, 2], c[0]
+        m10, m11, m12, c1 = m[1, 0], m[1, 1], m[1, 2], c[1]
+        m20, m21, m22, c2 = m[2, 0], m[2, 1], m[2, 2], c[2]
+        for i in range(source.size // 3):
+            r = np.uint64(i) * three
+            red, green, blue = np.float32(source[r]), np.float32(source[r + one]), np.float32(source[r + two])
+            first = m00 * red + m01 * green + m02 * blue + c0
+            second = m10 * red + m11 * green + m12 * blue + c1
+            third = m20 * red + m21 * green + m22 * blue + c2
+            if to_byte:
+                target[r] = to_uint8(first)
+                target[r + one] = to_uint8(second)
+                target[r + two] = to_uint8(third)
+            else:
+                target[r] = first
+                target[r + one] = second
+                target[r + two] = third
+
+
+@njit(nogil=True, cache=True)
+def _three_to_one(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray, to_byte: bool) -> None:
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for n in range(x.shape[0]):
+        source, target = x[n], out[n]
+        m0, m1, m2, c0 = matrix[n, 0, 0], matrix[n, 0, 1], matrix[n, 0, 2], offset[n, 0]
+        for i in range(source.size // 3):
+            r = np.uint64(i) * three
+            value = m0 * np.float32(source[r]) + m1 * np.float32(source[r + one]) + m2 * np.float32(source[r + two])
+            if to_byte:
+                target[np.uint64(i)] = to_uint8(value + c0)
+            else:
+                target[np.uint64(i)] = value + c0
+
+
+def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray) -> None:
+    """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to `out`'s dtype.
+
+    Args:
+        out: [N, ..., K], C-contiguous, any dtype.
+        x: [N, ..., C], C-contiguous, any dtype. uint8 to uint8 with C = 3 and K = 1 or 3 is the fast case.
+        matrix: float32 [N, K, C].
+        offset: float32 [N, K], in units of `x`.
+    """
+    matrix = np.ascontiguousarray(matrix, np.float32)
+    offset = np.ascontiguousarray(offset, np.float32)
+    outputs, inputs = matrix.shape[1:]
+    if inputs == 3 and outputs in (1, 3):
+        kernel = _three_to_three if outputs == 3 else _three_to_one
+        count = x.shape[0]
+        if x.dtype == np.uint8 and out.dtype == np.uint8:
+            kernel(out.reshape(count, -1), x.reshape(count, -1), matrix, offset, True)
+            return
+        source = x.astype(np.float32, copy=False).reshape(count, -1)
+        if out.dtype == np.float32:
+            kernel(out.reshape(count, -1), source, matrix, offset, False)
+            return
+        result = np.empty(out.shape, np.float32)
+        kernel(result.reshape(count, -1), source, matrix, offset, False)
+    else:
+        flat = x.reshape(x.shape[0], -1, inputs).astype(np.float32, copy=False)
+        result = (flat @ matrix.swapaxes(1, 2) + offset[:, None, :]).reshape(out.shape)
+    saturate_cast(out, result)
+
+
+def apply_matrix_torch(out: Tensor, x: Tensor, matrix: np.ndarray, offset: np.ndarray) -> None:
+    """Do what `apply_matrix` does, on torch tensors.
+
+    Args:
+        out: [N, ..., K].
+        x: [N, ..., C], on `out`'s device.
+        matrix: float32 [N, K, C], numpy.
+        offset: float32 [N, K], numpy.
+    """
+
+    def parameter(values: Any) -> Tensor:
+        array = np.ascontiguousarray(values, np.float32)
+        return torch.as_tensor(array, device=x.device).reshape(-1, *[1] * (x.ndim - 2), array.shape[-1])
+
+    source = x.float()
+    result = parameter(offset).expand(*x.shape[:-1], matrix.shape[1])
+    # Channel by channel rather than a matrix product: the product may use reduced precision on an accelerator.
+    for channel in range(x.shape[-1]):
+        result = result + source[..., channel : channel + 1] * parameter(matrix[:, :, channel])
+    saturate_cast_torch(out, result)

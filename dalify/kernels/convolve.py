@@ -1,0 +1,146 @@
+"""Filters that weigh neighbours: separable ones along each axis, and plain two-dimensional ones.
+
+Alone because blurs, the Laplacian and user filters share the same borders and the same arithmetic: sums in float32,
+rounded and saturated once at the end, edges mirrored without repeating the edge pixel (``dcb|abcd|cba``).
+
+The CPU work is done by OpenCV, which filters in the calling thread, without holding the GIL. Its fixed-point Gaussian is
+not used: it is off by up to 2 grey levels, and slower than the float one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = [
+    "convolve_axes",
+    "convolve_axes_torch",
+    "gaussian_kernel",
+    "gaussian_sigma",
+    "gaussian_window",
+    "mirrored_indices",
+]
+
+_MOST_CHANNELS = 4  # of one OpenCV call; more would work, but a generic and slower way
+_IDENTITY = np.ones(1, np.float32)
+
+
+def gaussian_sigma(window_size: int) -> float:
+    """Return the standard deviation, in pixels, that belongs to a window: ``(radius - 1) * 0.3 + 0.8``."""
+    return ((window_size - 1) * 0.5 - 1) * 0.3 + 0.8
+
+
+def gaussian_window(sigma: float) -> int:
+    """Return the window, in pixels, that belongs to a standard deviation: ``2 * ceil(3 * sigma) + 1``."""
+    return 2 * math.ceil(3 * sigma) + 1
+
+
+def gaussian_kernel(sigma: float, window_size: int) -> np.ndarray:
+    """Return the weights of a Gaussian, float32 [window_size], sum 1.
+
+    Args:
+        sigma: standard deviation in pixels, > 0.
+        window_size: odd number of weights.
+    """
+    radius = window_size // 2
+    weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    return (weights / weights.sum()).astype(np.float32)
+
+
+def mirrored_indices(size: int, radius: int) -> np.ndarray:
+    """Return where positions -radius … size - 1 + radius are found when edges mirror without repeating: int64.
+
+    A window wider than the axis is mirrored to and fro; an axis of one element repeats it.
+    """
+    if size == 1:
+        return np.zeros(1 + 2 * radius, np.int64)
+    period = 2 * (size - 1)
+    position = np.arange(-radius, size + radius) % period
+    return np.minimum(position, period - position)
+
+
+def _filter_plane(out: np.ndarray, image: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray) -> None:
+    """Filter one image [H, W] or [H, W, C]; `out` is float32, or uint8 where the image is."""
+    depth = cv2.CV_32F if out.dtype == np.float32 else cv2.CV_8U
+    cv2.sepFilter2D(image, depth, horizontal, vertical, dst=out, borderType=cv2.BORDER_REFLECT_101)
+
+
+def _along(x: np.ndarray, axis: int, weights: np.ndarray) -> np.ndarray:
+    """Filter any array along one axis into a new float32 array."""
+    length = x.shape[axis]
+    planes = x.reshape(math.prod(x.shape[:axis]), length, -1)
+    result = np.empty(planes.shape, np.float32)
+    for target, plane in zip(result, planes, strict=True):
+        _filter_plane(target, plane, weights, _IDENTITY)
+    return result.reshape(x.shape)
+
+
+def convolve_axes(out: np.ndarray, x: np.ndarray, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """Filter each sample with one kernel per axis.
+
+    Args:
+        out: [N, ...], C-contiguous, any dtype, the shape of `x`.
+        x: [N, ...], C-contiguous, any dtype. uint8 [N, H, W, C] with C <= 4 is the fast case.
+        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
+        first_axis: the first filtered axis of `x`, counted with N as axis 0; the others follow it.
+    """
+    if x.size == 0:
+        return
+    source = x if x.dtype in (np.uint8, np.float32) else x.astype(np.float32)
+    direct = out.dtype == np.float32 or (out.dtype == np.uint8 and x.dtype == np.uint8)
+    result = out if direct else np.empty(out.shape, np.float32)
+    for target, sample, weights in zip(result, source, kernels, strict=True):
+        _convolve_sample(target, sample, [np.asarray(k, np.float32) for k in weights], first_axis - 1)
+    if not direct:
+        saturate_cast(out, result)
+
+
+def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], first_axis: int) -> None:
+    last_axis = first_axis + len(kernels) - 1
+    channels = math.prod(x.shape[last_axis + 1 :])
+    # All but the last two axes one by one, in float32; the last two together where the channels allow it.
+    planar = len(kernels) >= 2 and channels <= _MOST_CHANNELS
+    for i, weights in enumerate(kernels[: -2 if planar else None]):
+        if weights.size > 1 or weights[0] != 1:
+            x = _along(x, first_axis + i, weights)
+    if planar:
+        shape = (math.prod(x.shape[: last_axis - 1]), x.shape[last_axis - 1], x.shape[last_axis], channels)
+        for target, plane in zip(out.reshape(shape), x.reshape(shape), strict=True):
+            if channels == 1:
+                target, plane = target[..., 0], plane[..., 0]
+            _filter_plane(target, plane, kernels[-2], kernels[-1])
+    else:
+        saturate_cast(out, x)
+
+
+def convolve_axes_torch(out: Tensor, x: Tensor, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """Do what `convolve_axes` does, on torch tensors, all samples at once (the kernels stay numpy)."""
+    result = x.float()
+    for i in range(len(kernels[0])):
+        axis = first_axis + i
+        widest = max(k[i].size for k in kernels)
+        weights = np.zeros((len(kernels), widest), np.float32)
+        for row, k in zip(weights, kernels, strict=True):  # shorter kernels are centred in the widest
+            begin = (widest - k[i].size) // 2
+            row[begin : begin + k[i].size] = k[i]
+        if widest == 1:
+            result = result * torch.as_tensor(weights, device=x.device).reshape(-1, *[1] * (x.ndim - 1))
+            continue
+        indices = torch.as_tensor(mirrored_indices(x.shape[axis], widest // 2), device=x.device)
+        padded = result.index_select(axis, indices)
+        taps = torch.as_tensor(weights, device=x.device).reshape(len(kernels), widest, *[1] * (x.ndim - 1))
+        total = torch.zeros_like(result)
+        for tap in range(widest):
+            total += padded.narrow(axis, tap, x.shape[axis]) * taps[:, tap]
+        result = total
+    saturate_cast_torch(out, result)

@@ -1,0 +1,87 @@
+"""Operations on single values: multiply and add, and tables of 256 entries.
+
+Alone because brightness, contrast, look-up tables and equalisation share them, and because they bound what any image
+operator can reach: one read and one write per value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["apply_table", "apply_table_torch", "scale_shift", "scale_shift_torch"]
+
+
+@njit(nogil=True, cache=True)
+def _scale_shift(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray, to_byte: bool) -> None:
+    for n in range(x.shape[0]):
+        source, target = x[n], out[n]
+        a, b = factor[n], summand[n]
+        for i in range(source.size):
+            value = np.float32(source[i]) * a + b
+            if to_byte:
+                target[i] = to_uint8(value)
+            else:
+                target[i] = value
+
+
+@njit(nogil=True, cache=True)
+def _apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    for n in range(x.shape[0]):
+        source, target, entries = x[n], out[n], table[n]
+        for i in range(source.size):
+            target[i] = entries[source[i]]
+
+
+def scale_shift(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray) -> None:
+    """Write ``x * factor + summand``, computed in float32, rounded and saturated to `out`'s dtype.
+
+    Args:
+        out: [N, ...], C-contiguous, any dtype.
+        x: [N, ...], C-contiguous, any dtype, the shape of `out`.
+        factor: float32 [N].
+        summand: float32 [N].
+    """
+    count = x.shape[0]
+    factor, summand = np.ascontiguousarray(factor, np.float32), np.ascontiguousarray(summand, np.float32)
+    if x.dtype == np.uint8 and out.dtype == np.uint8:
+        _scale_shift(out.reshape(count, -1), x.reshape(count, -1), factor, summand, True)
+        return
+    source = x.astype(np.float32, copy=False).reshape(count, -1)
+    result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
+    _scale_shift(result.reshape(count, -1), source, factor, summand, False)
+    if result is not out:
+        saturate_cast(out, result)
+
+
+def scale_shift_torch(out: Tensor, x: Tensor, factor: np.ndarray, summand: np.ndarray) -> None:
+    """Do what `scale_shift` does, on torch tensors (`factor` and `summand` stay numpy)."""
+    shape = (-1, *[1] * (x.ndim - 1))
+    a = torch.as_tensor(np.ascontiguousarray(factor, np.float32), device=x.device).reshape(shape)
+    b = torch.as_tensor(np.ascontiguousarray(summand, np.float32), device=x.device).reshape(shape)
+    saturate_cast_torch(out, x.float() * a + b)
+
+
+def apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    """Write ``out[n] = table[n][x[n]]``.
+
+    Args:
+        out: [N, ...], C-contiguous, `table`'s dtype.
+        x: uint8 [N, ...], C-contiguous.
+        table: [N, 256], any dtype.
+    """
+    count = x.shape[0]
+    _apply_table(out.reshape(count, -1), x.reshape(count, -1), np.ascontiguousarray(table))
+
+
+def apply_table_torch(out: Tensor, x: Tensor, table: Tensor) -> None:
+    """Do what `apply_table` does, on torch tensors: `x` uint8 [N, ...], `table` [N, 256] on the same device."""
+    out.copy_(table.gather(1, x.reshape(x.shape[0], -1).long()).reshape(x.shape))

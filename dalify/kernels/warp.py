@@ -1,0 +1,263 @@
+"""Affine and projective warps of images and volumes: the source point of every output pixel is found by a matrix.
+
+Alone because rotate, warp_affine and warp_perspective only differ in how they make the matrix. Coordinates count from
+the corner of the first pixel, whose centre is at 0.5: output pixel ``i`` asks the matrix where ``i + 0.5`` lies.
+
+Three-channel bytes, the common case, take a road of their own: the three bytes of a pixel are spread over the 64 bits
+of one word, 21 bits apart, so that one multiplication weighs all three channels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from dalify.kernels.convert import saturate_cast, to_uint8
+
+__all__ = ["warp_2d", "warp_3d"]
+
+# Weights have 13 bits: with the 8 of a byte they fill the 21 bits of a lane.
+_LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
+_U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
+_SHIFT_0, _SHIFT_1, _SHIFT_2 = np.uint64(13), np.uint64(34), np.uint64(55)
+_LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
+
+
+@njit(nogil=True, inline="always")
+def _fetch_2d(x, n, row, column, channel, border, fill):
+    height, width = x.shape[1], x.shape[2]
+    if border:
+        row, column = min(max(row, 0), height - 1), min(max(column, 0), width - 1)
+    elif row < 0 or row >= height or column < 0 or column >= width:
+        return np.float32(fill)
+    return np.float32(x[n, row, column, channel])
+
+
+@njit(nogil=True, cache=True)
+def _weigh(a, b, d, e, low, high_x, high_y, width, offset, weight_01, weight_10, weight_11):
+    """Fill offsets and weights of one output row; apart from the gathering, so that this loop is vectorised."""
+    one = np.float32(8192)
+    for i in range(offset.size):
+        sx = min(max(a + d * np.float32(i), low), high_x) - low
+        sy = min(max(b + e * np.float32(i), low), high_y) - low
+        column, row = np.int32(sx), np.int32(sy)
+        fx, fy = sx - np.float32(column), (sy - np.float32(row)) * one
+        both = np.int32(fx * fy)
+        offset[i] = np.int32(np.int32(row * width) + column)
+        weight_01[i] = np.int32(fx * (one - fy))
+        weight_10[i] = np.int32(np.int32(fy) - both)
+        weight_11[i] = both
+
+
+@njit(nogil=True, cache=True)
+def _row_rgb(target, packed, width, offset, weight_01, weight_10, weight_11, words):
+    below = np.uint64(width)
+    for i in range(offset.size):
+        at = np.uint64(np.uint32(offset[i]))
+        under = at + below
+        origin = packed[at]
+        # Differences of packed words borrow between lanes; the sum as a whole does not, modulo 2**64.
+        words[i] = (
+            (origin << _SHIFT_0)
+            + _LANE_HALF
+            + (packed[at + _U1] - origin) * np.uint64(np.uint32(weight_01[i]))
+            + (packed[under] - origin) * np.uint64(np.uint32(weight_10[i]))
+            + (packed[under + _U1] - origin) * np.uint64(np.uint32(weight_11[i]))
+        )
+    for i in range(offset.size):
+        word, at = words[i], np.uint64(i) * _U3
+        target[at] = np.uint8(word >> _SHIFT_0)
+        target[at + _U1] = np.uint8(word >> _SHIFT_1)
+        target[at + _U2] = np.uint8(word >> _SHIFT_2)
+
+
+@njit(nogil=True, cache=True)
+def _pack_row(packed: np.ndarray, flat: np.ndarray) -> None:
+    for i in range(packed.size):
+        at = np.uint64(i) * _U3
+        packed[i] = np.uint64(flat[at]) | np.uint64(flat[at + _U1]) << _LANE_1 | np.uint64(flat[at + _U2]) << _LANE_2
+
+
+@njit(nogil=True, cache=True)
+def _warp_rgb(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, border: bool, fill: float) -> None:
+    # Clamping the coordinates repeats the border. For a fill value a frame of one such pixel is put around the image
+    # and the coordinates are clamped to that. Either way no pixel needs a test of its own.
+    pad = 0 if border else 1
+    height, width = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad
+    columns = out.shape[2]
+    byte = np.uint64(fill)
+    # One row and one pixel more: neighbours right and below of the last pixel are read, with weight zero.
+    packed = np.full((height + 1) * width + 1, byte | byte << _LANE_1 | byte << _LANE_2, np.uint64)
+    words = np.empty(columns, np.uint64)
+    offset, weight_01 = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    weight_10, weight_11 = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    low = np.float32(-pad)
+    high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
+    for n in range(x.shape[0]):
+        for y in range(x.shape[1]):
+            at = (y + pad) * width + pad
+            _pack_row(packed[at : at + x.shape[2]], x[n, y].reshape(-1))
+        m = matrix[n]
+        for y in range(out.shape[1]):
+            start_x = m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2] - 0.5
+            start_y = m[1, 0] * 0.5 + m[1, 1] * (y + 0.5) + m[1, 2] - 0.5
+            _weigh(
+                np.float32(start_x), np.float32(start_y), np.float32(m[0, 0]), np.float32(m[1, 0]), low, high_x,
+                high_y, np.int32(width), offset, weight_01, weight_10, weight_11,
+            )  # fmt: skip
+            _row_rgb(out[n, y].reshape(-1), packed, width, offset, weight_01, weight_10, weight_11, words)
+
+
+@njit(nogil=True, cache=True)
+def _warp_2d(out, x, matrix, nearest, border, fill, to_byte):
+    projective = matrix.shape[1] == 3
+    # Beyond one pixel outside, nothing changes any more; clamping there keeps every conversion to int defined.
+    high_x, high_y = np.float32(x.shape[2] + 1), np.float32(x.shape[1] + 1)
+    low, half = np.float32(-2), np.float32(0.5)
+    for n in range(x.shape[0]):
+        m = matrix[n]
+        step_x, step_y = np.float32(m[0, 0]), np.float32(m[1, 0])
+        for y in range(out.shape[1]):
+            # Summed up along the row in float32: slightly coarse, and what DALI's floats are compared with.
+            sx = np.float32(m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2])
+            sy = np.float32(m[1, 0] * 0.5 + m[1, 1] * (y + 0.5) + m[1, 2])
+            for i in range(out.shape[2]):
+                at_x, at_y = sx, sy
+                if projective:
+                    px, py = i + 0.5, y + 0.5
+                    w = m[2, 0] * px + m[2, 1] * py + m[2, 2]
+                    at_x = np.float32((m[0, 0] * px + m[0, 1] * py + m[0, 2]) / w if w != 0 else -2.0)
+                    at_y = np.float32((m[1, 0] * px + m[1, 1] * py + m[1, 2]) / w if w != 0 else -2.0)
+                at_x, at_y = min(max(at_x, low), high_x), min(max(at_y, low), high_y)
+                if not nearest:
+                    at_x, at_y = at_x - half, at_y - half
+                column, row = math.floor(at_x), math.floor(at_y)
+                fx, fy = at_x - np.float32(column), at_y - np.float32(row)
+                inside = 0 <= row < x.shape[1] - 1 and 0 <= column < x.shape[2] - 1
+                for channel in range(x.shape[3]):
+                    if nearest:
+                        value = _fetch_2d(x, n, row, column, channel, border, fill)
+                    else:
+                        if inside:
+                            top_left = np.float32(x[n, row, column, channel])
+                            top_right = np.float32(x[n, row, column + 1, channel])
+                            bottom_left = np.float32(x[n, row + 1, column, channel])
+                            bottom_right = np.float32(x[n, row + 1, column + 1, channel])
+                        else:
+                            top_left = _fetch_2d(x, n, row, column, channel, border, fill)
+                            top_right = _fetch_2d(x, n, row, column + 1, channel, border, fill)
+                            bottom_left = _fetch_2d(x, n, row + 1, column, channel, border, fill)
+                            bottom_right = _fetch_2d(x, n, row + 1, column + 1, channel, border, fill)
+                        top = top_left + (top_right - top_left) * fx
+                        bottom = bottom_left + (bottom_right - bottom_left) * fx
+                        value = top + (bottom - top) * fy
+                    if to_byte:
+                        out[n, y, i, channel] = to_uint8(value)
+                    else:
+                        out[n, y, i, channel] = value
+                sx += step_x
+                sy += step_y
+
+
+@njit(nogil=True, cache=True)
+def _fetch_3d(x, z, y, i, channel, border, fill):
+    if border:
+        z, y, i = min(max(z, 0), x.shape[0] - 1), min(max(y, 0), x.shape[1] - 1), min(max(i, 0), x.shape[2] - 1)
+    elif z < 0 or z >= x.shape[0] or y < 0 or y >= x.shape[1] or i < 0 or i >= x.shape[2]:
+        return np.float32(fill)
+    return np.float32(x[z, y, i, channel])
+
+
+@njit(nogil=True, cache=True)
+def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
+    shift = 0.0 if nearest else 0.5
+    for n in range(x.shape[0]):
+        m, source = matrix[n], x[n]
+        for z in range(out.shape[1]):
+            for y in range(out.shape[2]):
+                for i in range(out.shape[3]):
+                    px, py, pz = i + 0.5, y + 0.5, z + 0.5
+                    sx = m[0, 0] * px + m[0, 1] * py + m[0, 2] * pz + m[0, 3] - shift
+                    sy = m[1, 0] * px + m[1, 1] * py + m[1, 2] * pz + m[1, 3] - shift
+                    sz = m[2, 0] * px + m[2, 1] * py + m[2, 2] * pz + m[2, 3] - shift
+                    sx = min(max(sx, -2.0), x.shape[3] + 1.0)
+                    sy = min(max(sy, -2.0), x.shape[2] + 1.0)
+                    sz = min(max(sz, -2.0), x.shape[1] + 1.0)
+                    column, row, plane = math.floor(sx), math.floor(sy), math.floor(sz)
+                    fx, fy, fz = np.float32(sx - column), np.float32(sy - row), np.float32(sz - plane)
+                    for channel in range(x.shape[4]):
+                        value = _fetch_3d(source, plane, row, column, channel, border, fill)
+                        if not nearest:
+                            value = np.float32(0)
+                            for corner in range(8):
+                                dz, dy, dx = corner >> 2, corner >> 1 & 1, corner & 1
+                                weight = (
+                                    (fx if dx else np.float32(1) - fx)
+                                    * (fy if dy else np.float32(1) - fy)
+                                    * (fz if dz else np.float32(1) - fz)
+                                )
+                                voxel = _fetch_3d(source, plane + dz, row + dy, column + dx, channel, border, fill)
+                                value += weight * voxel
+                        if to_byte:
+                            out[n, z, y, i, channel] = to_uint8(value)
+                        else:
+                            out[n, z, y, i, channel] = value
+
+
+def _prepared_fill(fill: float | None, dtype: np.dtype) -> float:
+    """Return the fill value as the image's own type holds it: 300 is 255 among bytes."""
+    held = np.empty(1, dtype)
+    saturate_cast(held, np.array([0.0 if fill is None else fill], np.float32))
+    return float(held[0])
+
+
+def _finite(matrix: np.ndarray) -> np.ndarray:
+    """Bound the matrix, so that no coordinate is NaN or overflows and no index derived from one is undefined."""
+    return np.clip(np.nan_to_num(np.ascontiguousarray(matrix, np.float64), nan=0.0), -1e9, 1e9)
+
+
+def warp_2d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
+    """Fill `out` with `x` seen through `matrix`, which maps output points to source points.
+
+    Args:
+        out: [N, H', W', C], C-contiguous, any dtype; values are rounded and saturated.
+        x: [N, H, W, C], C-contiguous, any dtype. uint8 to uint8 with C = 3 is the fast case.
+        matrix: [N, 2, 3], or [N, 3, 3] for a projective map; rows give x, then y (then the divisor).
+        nearest: take the pixel that the source point falls into; otherwise interpolate linearly between four.
+        fill: value outside the source; None repeats the border pixel.
+    """
+    matrix = _finite(matrix)
+    border, value = fill is None, _prepared_fill(fill, x.dtype)
+    bytes_only = x.dtype == np.uint8 and out.dtype == np.uint8
+    if bytes_only and not nearest and x.shape[3] == 3 and matrix.shape[1] == 2 and x.shape[1] * x.shape[2] < 2**31:
+        _warp_rgb(out, x, matrix, border, value)
+    elif bytes_only:
+        _warp_2d(out, x, matrix, nearest, border, value, True)
+    else:
+        result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
+        _warp_2d(result, x.astype(np.float32, copy=False), matrix, nearest, border, value, False)
+        if result is not out:
+            saturate_cast(out, result)
+
+
+def warp_3d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
+    """Do for volumes what `warp_2d` does for images, with eight neighbours instead of four.
+
+    Args:
+        out: [N, D', H', W', C], C-contiguous, any dtype.
+        x: [N, D, H, W, C], C-contiguous, any dtype.
+        matrix: [N, 3, 4]; rows give x, y, z of the source point.
+        nearest: as in `warp_2d`.
+        fill: as in `warp_2d`.
+    """
+    matrix = _finite(matrix)
+    border, value = fill is None, _prepared_fill(fill, x.dtype)
+    if x.dtype == np.uint8 and out.dtype == np.uint8:
+        _warp_3d(out, x, matrix, nearest, border, value, True)
+        return
+    result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
+    _warp_3d(result, x.astype(np.float32, copy=False), matrix, nearest, border, value, False)
+    if result is not out:
+        saturate_cast(out, result)

@@ -1,0 +1,90 @@
+"""The warps of `warp` for torch tensors, images and volumes in one function.
+
+Alone because it shares no line with the compiled kernels: here everything is a gather over the whole group.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["warp_torch"]
+
+
+def warp_torch(out: Tensor, x: Tensor, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
+    """Fill `out` with `x` seen through `matrix`, which maps output points to source points.
+
+    Coordinates are computed directly for every point; the CPU kernel for float images sums them up along the row, as
+    DALI's does. On noise over the full range the two differ by up to 1e-3 of the range, bytes by at most 1.
+
+    Args:
+        out: [N, (D',) H', W', C].
+        x: [N, (D,) H, W, C], on `out`'s device.
+        matrix: [N, k, k + 1] for k = 2 or 3 spatial axes, or [N, 3, 3] for a projective map of images; numpy.
+        nearest: take the pixel that the source point falls into; otherwise interpolate linearly.
+        fill: value outside the source; None repeats the border pixel.
+    """
+    sizes = tuple(x.shape[1:-1])
+    coordinates = _coordinates(tuple(out.shape[1:-1]), matrix, len(sizes), x.device)
+    # One pixel beyond the edge is as good as infinity, and keeps every index defined.
+    limited = [c.clamp(-2.0, size + 1.0) for c, size in zip(coordinates, sizes, strict=True)]
+    flat = x.reshape(x.shape[0], -1, x.shape[-1])
+    held = torch.empty(1, dtype=x.dtype, device=x.device)
+    saturate_cast_torch(held, torch.full((1,), fill or 0.0, device=x.device))
+    outside = None if fill is None else held.float()
+    if nearest:
+        value = _fetch(flat, [c.floor().long() for c in limited], sizes, outside)
+    else:
+        shifted = [c - 0.5 for c in limited]
+        base = [c.floor() for c in shifted]
+        fraction = [c - b for c, b in zip(shifted, base, strict=True)]
+        value = torch.zeros((), device=x.device)
+        for corner in itertools.product((0, 1), repeat=len(sizes)):
+            weight = torch.ones((), device=x.device)
+            for step, part in zip(corner, fraction, strict=True):
+                weight = weight * (part if step else 1.0 - part)
+            at = [b.long() + step for b, step in zip(base, corner, strict=True)]
+            value = value + weight.unsqueeze(-1) * _fetch(flat, at, sizes, outside)
+    saturate_cast_torch(out, value.reshape(out.shape))
+
+
+def _coordinates(sizes: tuple[int, ...], matrix: np.ndarray, axes: int, device: torch.device) -> list[Tensor]:
+    """Return the source coordinates of every output point, one tensor per axis, outermost first."""
+    bounded = np.clip(np.nan_to_num(np.asarray(matrix, np.float64), nan=0.0), -1e9, 1e9).astype(np.float32)
+    m = torch.as_tensor(bounded, device=device).reshape(*bounded.shape, *[1] * axes)
+    points: list[Tensor] = []
+    for axis in reversed(range(axes)):  # the matrix counts x first, the tensor has it last
+        shape = [1] * (axes + 1)
+        shape[axis + 1] = sizes[axis]
+        points.append((torch.arange(sizes[axis], device=device, dtype=torch.float32) + 0.5).reshape(shape))
+    rows: list[Tensor] = []
+    for row in range(bounded.shape[1]):
+        total = m[:, row, axes]
+        for column, point in enumerate(points):
+            total = total + m[:, row, column] * point
+        rows.append(total.expand(bounded.shape[0], *sizes))
+    if len(rows) > axes:
+        divisor = rows.pop()
+        rows = [torch.where(divisor == 0, -2.0, row / divisor) for row in rows]
+    return rows[::-1]
+
+
+def _fetch(flat: Tensor, at: list[Tensor], sizes: tuple[int, ...], outside: Tensor | None) -> Tensor:
+    """Return the pixels at integer positions as float32 [N, ..., C]."""
+    index = torch.zeros((), dtype=torch.long, device=flat.device)
+    valid = torch.ones((), dtype=torch.bool, device=flat.device)
+    for position, size in zip(at, sizes, strict=True):
+        valid = valid & (position >= 0) & (position < size)
+        index = index * size + position.clamp(0, size - 1)
+    channels = flat.shape[-1]
+    picked = flat.gather(1, index.reshape(flat.shape[0], -1, 1).expand(-1, -1, channels))
+    value = picked.reshape(*index.shape, channels).float()
+    return value if outside is None else torch.where(valid.unsqueeze(-1), value, outside)

@@ -1,0 +1,71 @@
+"""Linear colour operations against DALI's vectors, DALI itself and exact arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.kernels import color_matrix
+from tests.helpers.real_dali import run_dali
+
+PIXEL = np.array([[[200, 100, 50]]], np.uint8)
+NEUTRAL = {"hue": 0.0, "saturation": 1.0, "value": 1.0, "brightness": 1.0, "contrast": 1.0}
+
+
+def twist(x: np.ndarray, half_range: float = 128, **changes: float) -> np.ndarray:
+    matrix, offset = color_matrix.twist_matrix(
+        *(np.array([value]) for value in (NEUTRAL | changes).values()), half_range=half_range
+    )
+    out = np.empty_like(x[None])
+    color_matrix.apply_matrix(out, x[None], matrix, offset)
+    return out[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"hue": 90}, [82, 172, 0]),
+        ({"saturation": 0}, [124, 124, 125]),
+        ({"contrast": 0.5}, [164, 114, 89]),
+        ({"brightness": 1.5, "contrast": 0.5}, [246, 171, 134]),  # 133.5; DALI's sum is a hair below and gives 133
+        ({}, [200, 100, 50]),
+    ],
+)
+def test_vectors(changes, expected):
+    assert twist(PIXEL, **changes)[0, 0].tolist() == expected
+
+
+def test_bytes_equal_dali():
+    x = np.random.default_rng(1).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+    changes = {"hue": 35.0, "saturation": 1.7, "brightness": 1.2, "contrast": 0.8}
+    expected = run_dali("color_twist", [x], layouts="HWC", **changes)[0]
+    difference = np.abs(twist(x, **changes).astype(int) - expected)
+    assert difference.max() <= 1
+    assert (difference > 0).mean() < 1e-3  # only where a sum is a half up to its last bit
+
+
+def test_floats_equal_dali():
+    x = np.random.default_rng(2).random((40, 50, 3), dtype=np.float32)
+    expected = run_dali("color_twist", [x], layouts="HWC", hue=200.0, saturation=0.4, contrast=1.5)[0]
+    np.testing.assert_allclose(twist(x, 0.5, hue=200, saturation=0.4, contrast=1.5), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("source", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize("target", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize("shape", [(3, 3), (1, 3), (2, 4)])
+def test_all_roads_equal_the_formula(source, target, shape):
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(3)
+    x = random.integers(0, 200, (2, 5, 7, shape[1])).astype(source)
+    matrix = random.normal(0, 0.7, (2, *shape)).astype(np.float32)
+    offset = random.normal(20, 9, (2, shape[0])).astype(np.float32)
+    exact = np.einsum("nkc,nhwc->nhwk", matrix.astype(np.float64), x) + offset[:, None, None, :]
+    if target == np.uint8:
+        exact = np.clip(exact, 0, 255)
+    tolerance = 1e-3 if target == np.float32 else 0.501  # rounding moves by at most a half
+    out = np.empty((2, 5, 7, shape[0]), target)
+    color_matrix.apply_matrix(out, x, matrix, offset)
+    np.testing.assert_allclose(out, exact, rtol=0, atol=tolerance)
+    out_torch = torch.from_numpy(np.empty_like(out))
+    color_matrix.apply_matrix_torch(out_torch, torch.from_numpy(x), matrix, offset)
+    np.testing.assert_allclose(out_torch.numpy(), out, rtol=1e-5, atol=1 if target != np.float32 else 1e-4)

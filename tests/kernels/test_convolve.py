@@ -1,0 +1,87 @@
+"""Filters against DALI and scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.kernels import convolve
+from tests.helpers.real_dali import run_dali
+
+RANDOM = np.random.default_rng(0)
+
+
+def blurred(x, sigmas, first_axis, on_torch=False):
+    kernels = [[convolve.gaussian_kernel(s, convolve.gaussian_window(s)) for s in sigmas]]
+    out = np.empty_like(x[None])
+    if on_torch:
+        torch = pytest.importorskip("torch")
+        convolve.convolve_axes_torch(torch.from_numpy(out), torch.from_numpy(x[None]), kernels, first_axis)
+    else:
+        convolve.convolve_axes(out, x[None], kernels, first_axis)
+    return out[0]
+
+
+def test_window_and_sigma_follow_from_each_other():
+    assert convolve.gaussian_sigma(3) == pytest.approx(0.8)
+    assert convolve.gaussian_window(0.5) == 5
+    np.testing.assert_allclose(convolve.gaussian_kernel(0.8, 3), [0.239, 0.522, 0.239], atol=5e-4)
+
+
+CASES = [
+    ((31, 33, 3), "HWC", 1, [1.0, 1.0]),
+    ((31, 33, 3), "HWC", 1, [3.0, 0.5]),
+    ((3, 31, 33), "CHW", 2, [1.0, 2.0]),
+    ((31, 33), "HW", 1, [1.0, 2.0]),
+    ((3, 2, 3), "HWC", 1, [2.0, 2.0]),
+    ((1, 1, 3), "HWC", 1, [2.0, 2.0]),
+    ((6, 4, 9, 3), "DHWC", 1, [1.0, 0.7, 0.4]),
+    ((6, 4, 9, 7), "DHWC", 1, [1.0, 0.7, 0.4]),
+]
+
+
+@pytest.mark.parametrize("on_torch", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize(("shape", "layout", "first_axis", "sigmas"), CASES)
+def test_equals_dali(shape, layout, first_axis, sigmas, dtype, on_torch):
+    x = RANDOM.integers(0, 256, shape).astype(dtype)
+    expected = run_dali("gaussian_blur", [x], layouts=layout, sigma=sigmas)[0]
+    result = blurred(x, sigmas, first_axis, on_torch)
+    tolerance = 255 * 1e-6 if dtype == np.float32 else 1
+    assert np.abs(result.astype(float) - expected).max() <= tolerance
+
+
+def test_bytes_to_floats_keep_the_fraction():
+    x = RANDOM.integers(0, 256, (2, 12, 13, 3), dtype=np.uint8)
+    kernel = convolve.gaussian_kernel(1.0, 7)
+    out = np.empty(x.shape, np.float32)
+    convolve.convolve_axes(out, x, [[kernel, kernel]] * 2, 1)
+    ndimage = pytest.importorskip("scipy.ndimage")
+    exact = ndimage.convolve1d(ndimage.convolve1d(x.astype(float), kernel, 1, mode="mirror"), kernel, 2, mode="mirror")
+    np.testing.assert_allclose(out, exact, rtol=1e-5)
+
+
+def test_every_sample_has_its_own_kernel():
+    torch = pytest.importorskip("torch")
+    x = RANDOM.random((3, 9, 8, 2), dtype=np.float32)
+    kernels = [[convolve.gaussian_kernel(s, convolve.gaussian_window(s))] * 2 for s in (0.3, 1.0, 2.0)]
+    out = np.empty_like(x)
+    convolve.convolve_axes(out, x, kernels, 1)
+    for n in range(3):
+        alone = np.empty_like(x[n : n + 1])
+        convolve.convolve_axes(alone, x[n : n + 1], kernels[n : n + 1], 1)
+        np.testing.assert_array_equal(out[n], alone[0])
+    on_torch = torch.empty(x.shape)
+    convolve.convolve_axes_torch(on_torch, torch.from_numpy(x), kernels, 1)
+    np.testing.assert_allclose(on_torch.numpy(), out, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_mirrored_indices_are_numpy_reflect(size):
+    expected = np.pad(np.arange(size), 9, mode="reflect") if size > 1 else np.zeros(19, int)
+    np.testing.assert_array_equal(convolve.mirrored_indices(size, 9), expected)
+
+
+def test_nothing_to_filter():
+    empty = np.empty((2, 0, 5, 3), np.uint8)
+    convolve.convolve_axes(empty.copy(), empty, [[np.ones(1, np.float32)] * 2] * 2, 1)

@@ -1,0 +1,51 @@
+"""Multiply-and-add and tables, against exact arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dalify.kernels import pointwise
+
+
+@given(st.floats(-4, 4, width=32), st.floats(-300, 300, width=32))
+def test_bytes_are_rounded_half_away_and_saturated(factor, summand):
+    x = np.arange(256, dtype=np.uint8)[None]
+    out = np.empty_like(x)
+    pointwise.scale_shift(out, x, np.array([factor]), np.array([summand]))
+    value = x.astype(np.float32) * np.float32(factor) + np.float32(summand)
+    np.testing.assert_array_equal(out, np.floor(np.clip(value, 0, 255).astype(np.float64) + 0.5))
+
+
+@pytest.mark.parametrize("source", [np.uint8, np.int16, np.float32])
+@pytest.mark.parametrize("target", [np.uint8, np.int32, np.float32])
+def test_every_sample_has_its_own_numbers(source, target):
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(0).integers(0, 100, (3, 4, 5)).astype(source)
+    factor, summand = np.array([1, 0.5, 2], np.float32), np.array([0, 10.25, -7], np.float32)
+    exact = x * factor[:, None, None].astype(np.float64) + summand[:, None, None]
+    if target == np.uint8:
+        exact = np.clip(exact, 0, 255)
+    out = np.empty(x.shape, target)
+    pointwise.scale_shift(out, x, factor, summand)
+    np.testing.assert_allclose(out, exact, rtol=1e-6, atol=0 if target == np.float32 else 0.5)
+    out_torch = torch.from_numpy(np.empty_like(out))
+    pointwise.scale_shift_torch(out_torch, torch.from_numpy(x), factor, summand)
+    np.testing.assert_array_equal(out_torch.numpy(), out)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_tables(dtype):
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(0)
+    x = random.integers(0, 256, (2, 9, 4), dtype=np.uint8)
+    table = random.integers(0, 256, (2, 256)).astype(dtype)
+    expected = np.stack([table[n][x[n]] for n in range(2)])
+    out = np.empty(x.shape, dtype)
+    pointwise.apply_table(out, x, table)
+    np.testing.assert_array_equal(out, expected)
+    out_torch = torch.from_numpy(np.empty_like(out))
+    pointwise.apply_table_torch(out_torch, torch.from_numpy(x), torch.from_numpy(table))
+    np.testing.assert_array_equal(out_torch.numpy(), expected)
