@@ -1,0 +1,221 @@
+"""What rewritten functions call in place of ``if``, ``and``, ``not``, a call … Each keeps Python's meaning for Python values.
+
+Alone because it is the vocabulary of the rewritten code: every name here appears in `transform`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import sys
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ConditionError
+from dalify.base.source_line import SourceLine
+from dalify.frontend.conditional import Conditional, trace_both
+from dalify.frontend.fence import (
+    check_in_place,
+    check_item_owner,
+    check_mutation,
+    needs_watch,
+    refuse,
+    refuse_builtin,
+    refuse_jump,
+)
+from dalify.frontend.stores import Items, active, note
+from dalify.frontend.values import NO_RESULT, Unusable, read
+from dalify.graph import DataNode, logical_not
+
+__all__ = ["Overloads"]
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Is": operator.is_,
+    "IsNot": operator.is_not,
+}
+# These call back: their first argument is the user's function.
+_CALLING_BACK = (map, filter, functools.reduce)
+
+
+class Overloads:
+    """The name ``dalify__`` of one rewritten function.
+
+    Args:
+        function: the user's function.
+        convert: rewrites a callable that the function calls.
+    """
+
+    NO_RESULT = NO_RESULT
+    locals = staticmethod(builtins.locals)
+    value = staticmethod(read)
+
+    def __init__(self, function: FunctionType, convert: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._convert = convert
+        cells = function.__closure__ or ()
+        self._cells: dict[str, CellType] = dict(zip(function.__code__.co_freevars, cells, strict=True))
+
+    def _line(self, number: int) -> SourceLine | None:
+        return SourceLine(self._function.__code__.co_filename, number, self._function.__name__) if number else None
+
+    def conditional(self, test: Any, variables: tuple[tuple[str, int, int], ...], jump: tuple[str, int] | None) -> Conditional:
+        """Begin an ``if``. ``variables``: name and the lines that assign it; ``jump``: one that cannot be traced, and its line."""
+        read(test)
+        if not isinstance(test, DataNode):
+            return Conditional(test, (), "if", None)
+        line = SourceLine.capture()
+        construct = "elif" if line is not None and line.text.startswith("elif") else "if"
+        if jump is not None:
+            place = self._line(jump[1])
+            assert place is not None, "dalify bug: a jump without a line"
+            refuse_jump(jump[0], place, line)
+        known = tuple((name, self._line(first), self._line(second)) for name, first, second in variables)
+        return Conditional(test, known, construct, line)
+
+    def choose(self, test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
+        """Evaluate ``a if test else b``."""
+        if isinstance(test, DataNode):
+            return read(trace_both(test, if_true, if_false, "if … else", _scope()))
+        return if_true() if test else if_false()
+
+    def and_(self, first: Any, *others: Callable[[], Any]) -> Any:
+        """Evaluate ``first and other and …``."""
+        result = first
+        for other in others:
+            if isinstance(result, DataNode):
+                result = self._logical("and", result, other)
+            elif not result:
+                return result
+            else:
+                result = other()
+        return result
+
+    def or_(self, first: Any, *others: Callable[[], Any]) -> Any:
+        """Evaluate ``first or other or …``."""
+        result = first
+        for other in others:
+            if isinstance(result, DataNode):
+                result = self._logical("or", result, other)
+            elif result:
+                return result
+            else:
+                result = other()
+        return result
+
+    def _logical(self, word: str, left: DataNode, other: Callable[[], Any]) -> Any:
+        def right() -> Any:
+            value = other()
+            if not isinstance(value, (DataNode, bool, np.bool_)):
+                raise ConditionError(
+                    f"the right operand of `{word}` is {type(value).__name__}; next to a graph value it must be a boolean, one per sample.",
+                    line=SourceLine.capture(),
+                    hint=f"Compare it: `a {word} b != 0`. For a value that depends on a condition write `x if a else y`.",
+                )
+            return value
+
+        sides = (right, lambda: False) if word == "and" else (lambda: True, right)
+        return read(trace_both(left, *sides, word, _scope(2)))
+
+    def not_(self, value: Any) -> Any:
+        """Evaluate ``not value``."""
+        return logical_not(value) if isinstance(value, DataNode) else not value
+
+    def compare(self, left: Any, *steps: tuple[str, Callable[[], Any]]) -> Any:
+        """Evaluate ``left < b < c``, each operand once, the later ones only where the earlier comparisons hold."""
+
+        def rest(left: Any, index: int) -> Any:
+            name, operand = steps[index]
+            right = operand()
+            result = self.contains(left, right, name) if name in ("In", "NotIn") else _COMPARISONS[name](left, right)
+            if index == len(steps) - 1:
+                return result
+            return self.and_(result, lambda: rest(right, index + 1))
+
+        return rest(left, 0)
+
+    def contains(self, item: Any, container: Any, name: str) -> bool:
+        """Evaluate ``item in container`` or ``not in``."""
+        if isinstance(item, DataNode) or isinstance(container, DataNode):
+            refuse("in")
+        return (item in container) == (name == "In")
+
+    def plain(self, test: Any, construct: str) -> Any:
+        """Return a test that stays Python's own; a graph value is refused."""
+        if isinstance(test, DataNode):
+            refuse(construct)
+        return test
+
+    def not_in(self, conditionals: tuple[Conditional, ...], construct: str, value: Any = None) -> Any:
+        """Return ``value``; refused if one of the ``if`` around it is traced."""
+        if any(conditional.is_traced for conditional in conditionals):
+            refuse(construct)
+        return value
+
+    def result(self, value: Any) -> Any:
+        """Return what a function returns, once all its paths are merged."""
+        return None if value is NO_RESULT else read(value)
+
+    def owner(self, owner: Any, name: str, is_augmented: bool = False) -> Any:
+        """Return the object whose attribute is about to be assigned or deleted."""
+        if active() is not None:
+            if is_augmented:
+                check_in_place(getattr(owner, name, None))
+            note(owner, name, is_item=False)
+        return owner
+
+    def items(self, owner: Any, is_augmented: bool = False) -> Any:
+        """Return the object one of whose items is about to be assigned or deleted; in a branch, one that takes note."""
+        if active() is None or isinstance(owner, (DataNode, Unusable)):
+            return owner
+        check_item_owner(owner)
+        return _AugmentedItems(owner) if is_augmented else Items(owner)
+
+    def in_place(self, value: Any) -> None:
+        """Check the object that ``+=`` is about to change."""
+        check_in_place(read(value))
+
+    def keep(self, name: str) -> None:
+        """Note that a global or nonlocal variable is about to be assigned."""
+        if name in self._cells:
+            note(self._cells[name], "cell_contents", is_item=False)
+        else:
+            note(self._function.__globals__, name, is_item=True)
+
+    def call(self, function: Any) -> Any:
+        """Return what to call in place of ``function``; the call itself stays in the user's frame."""
+        read(function)
+        if needs_watch(function):
+            return functools.partial(_watched, function)
+        if function in _CALLING_BACK if isinstance(function, (type, type(len))) else False:
+            return lambda callback, *rest: function(callback and self._convert(callback), *rest)
+        check_mutation(function)
+        return self._convert(function)
+
+
+class _AugmentedItems(Items):
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        value = super().__getitem__(key)
+        check_in_place(value)
+        return value
+
+
+def _watched(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    refuse_builtin(function, arguments)
+    return function(*arguments, **keywords)
+
+
+def _scope(depth: int = 1) -> dict[str, Any]:
+    """Return the variables of the user's function that the overload was called from."""
+    return dict(sys._getframe(depth + 1).f_locals)

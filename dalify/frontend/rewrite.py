@@ -1,0 +1,227 @@
+"""``rewrite(function)``: a function whose conditions work on graph values, in all else the function that was given.
+
+The new code is compiled under the user's file name with the user's line numbers, and runs in the function's own globals and closure cells:
+tracebacks, breakpoints and messages show the user's source, and a global that changes later is seen.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import copy
+import functools
+import sysconfig
+import types
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, TypeVar
+
+import gast
+
+from dalify.frontend.overloads import Overloads
+from dalify.frontend.source import Definition, find_definition
+from dalify.frontend.syntax import statement
+from dalify.frontend.transform import OPERAND, OVERLOADS, transformed
+
+__all__ = ["do_not_convert", "is_rewritable", "rewrite"]
+
+_Callable = TypeVar("_Callable", bound=Callable[..., Any])
+
+_MARK = "__dalify_do_not_convert__"
+_PACKAGE_FOLDER = str(Path(__file__).resolve().parent.parent) + "/"
+_FOREIGN_FOLDERS = tuple(
+    str(Path(path)) + "/"
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_paths().get(name))
+)
+_FUTURE_FLAGS = functools.reduce(
+    lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
+)
+# By identity: code objects of different files may be equal. The reference tells when an entry, and its key, has died.
+_rewritten: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
+
+
+def do_not_convert(function: _Callable) -> _Callable:
+    """Mark a function as one that is run as it is, conditions and all.
+
+    Needed where a function that the pipeline definition calls works on Python values in a way that rewriting would disturb, for instance
+    because it inspects its own source.
+
+    Args:
+        function: a function or any other callable that takes attributes.
+
+    Returns:
+        the function itself.
+    """
+    setattr(function, _MARK, True)
+    return function
+
+
+def is_rewritable(function: Any) -> bool:
+    """Tell whether `rewrite` gives anything but the function itself when user code calls it.
+
+    Args:
+        function: any callable.
+
+    Returns:
+        False for classes, built-ins, functions of dalify, the standard library and installed packages, coroutines, functions marked with
+        `do_not_convert`, functions rewritten before, and those whose source is not to be had.
+    """
+    inner = _plain_function(function)
+    return inner is not None and not _is_foreign(inner) and _rewritten_code(inner.__code__) is not None
+
+
+def rewrite(function: _Callable) -> _Callable:
+    """Return a function that traces conditions on graph values.
+
+    Args:
+        function: function, method, ``functools.partial`` or object with a ``__call__``. It is rewritten wherever it was installed; what it
+            calls is rewritten when it is called, unless it is library code.
+
+    Returns:
+        a callable of the same kind, with the same signature, defaults, attributes, globals and closure; ``function`` itself where there
+        is nothing to rewrite or no source.
+    """
+    inner = _plain_function(function)
+    return function if inner is None else _with_function(function, _build(inner))
+
+
+def _convert(package: str, function: Any) -> Any:
+    """Rewrite what a rewritten function of ``package`` calls."""
+    inner = _plain_function(function)
+    if inner is None or (_is_foreign(inner) and not _is_of(inner, package)):
+        return function
+    return _with_function(function, _build(inner))
+
+
+def _plain_function(function: Any) -> FunctionType | None:
+    """Return the Python function behind a callable; None if there is none or it is marked."""
+    if type(function) is MethodType:
+        return _plain_function(function.__func__)
+    if type(function) is functools.partial:
+        return _plain_function(function.func)
+    if type(function) is not FunctionType:
+        if isinstance(function, (type, types.BuiltinFunctionType)) or _MARK in getattr(function, "__dict__", ()):
+            return None
+        method = getattr(type(function), "__call__", None)
+        return _plain_function(method) if type(method) is FunctionType else None
+    is_marked = _MARK in function.__dict__
+    return None if is_marked or OVERLOADS in function.__code__.co_freevars else function
+
+
+def _with_function(function: Any, inner: FunctionType) -> Any:
+    """Return a callable like ``function`` with another Python function behind it."""
+    if type(function) is FunctionType:
+        return inner
+    if type(function) is MethodType:
+        return MethodType(_with_function(function.__func__, inner), function.__self__)
+    if type(function) is functools.partial:
+        return functools.partial(_with_function(function.func, inner), *function.args, **function.keywords)
+    return MethodType(inner, function)
+
+
+def _is_foreign(function: FunctionType) -> bool:
+    filename = function.__code__.co_filename
+    if filename.startswith(_PACKAGE_FOLDER):
+        return not filename.startswith(_PACKAGE_FOLDER + "auto_aug/")
+    return filename.startswith((*_FOREIGN_FOLDERS, "<frozen"))
+
+
+def _is_of(function: FunctionType, package: str) -> bool:
+    """Tell whether a function belongs to an installed package whose own pipeline is being traced."""
+    is_own = function.__code__.co_filename.startswith(_PACKAGE_FOLDER)
+    return not is_own and _package(function) == package
+
+
+def _package(function: FunctionType) -> str:
+    return (function.__module__ or "").partition(".")[0]
+
+
+def _build(function: FunctionType) -> FunctionType:
+    code = _rewritten_code(function.__code__)
+    if code is None:
+        return function
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[OVERLOADS] = CellType(Overloads(function, functools.partial(_convert, _package(function))))
+    closure = tuple(cells[name] for name in code.co_freevars)
+    result = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    result.__kwdefaults__ = function.__kwdefaults__
+    result.__annotations__ = function.__annotations__
+    result.__qualname__ = function.__qualname__
+    result.__module__ = function.__module__
+    result.__doc__ = function.__doc__
+    result.__dict__.update(function.__dict__)
+    return result
+
+
+def _rewritten_code(code: CodeType) -> CodeType | None:
+    known = _rewritten.get(id(code))
+    if known is None:
+        key = id(code)
+        result = _compile(code)
+        reference = weakref.ref(code, lambda _: _rewritten.pop(key, None))
+        known = _rewritten[key] = (reference, result)
+    return known[1]
+
+
+def _compile(code: CodeType) -> CodeType | None:
+    is_asynchronous = code.co_flags & 0x280  # CO_COROUTINE | CO_ASYNC_GENERATOR
+    found = None if is_asynchronous else find_definition(code)
+    if found is None:
+        return None
+    tree = gast.gast_to_ast(_module(found, code))
+    assert isinstance(tree, ast.Module), "dalify bug: a module turned into something else"
+    ast.fix_missing_locations(tree)
+    module = compile(tree, code.co_filename, "exec", flags=code.co_flags & _FUTURE_FLAGS, dont_inherit=True)
+    result = _find(module, code)
+    if OVERLOADS not in result.co_freevars:
+        return None  # nothing in it that a graph value could meet
+    return _renamed(result, result.co_qualname, code.co_qualname, code.co_name)
+
+
+def _module(found: Definition, code: CodeType) -> Any:
+    """Put the rewritten definition where its free variables are free and its private names belong to its class."""
+    place = found.node
+    definition = transformed(copy.deepcopy(place), found.class_name)
+    arguments = definition.args
+    arguments.defaults = [gast.copy_location(gast.Constant(None, None), place) for _ in arguments.defaults]
+    arguments.kw_defaults = [default and gast.copy_location(gast.Constant(None, None), place) for default in arguments.kw_defaults]
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if argument is not None:
+            argument.annotation = None
+    if isinstance(definition, gast.Lambda):
+        definition = gast.copy_location(gast.Expr(definition), place)
+    else:
+        definition.returns = None
+    free = [statement(f"{name} = None", place) for name in (*code.co_freevars, OVERLOADS)]
+    factory = statement("def dalify_factory():\n    BODY", place, BODY=[*free, definition])
+    if found.class_name:
+        factory = statement(f"class {found.class_name}:\n    BODY", place, BODY=[factory])
+    return gast.Module([factory], [])
+
+
+def _find(code: CodeType, wanted: CodeType) -> CodeType:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_name == "dalify_factory":
+                inner = [part for part in constant.co_consts if isinstance(part, CodeType)]
+                return next(part for part in inner if part.co_name == wanted.co_name)
+            return _find(constant, wanted)  # the class around it
+    raise AssertionError("dalify bug: the rewritten function is not in its module")
+
+
+def _renamed(code: CodeType, prefix: str, qualified: str, name: str) -> CodeType:
+    """Give code and all code within it the user's names."""
+    constants = []
+    for constant in code.co_consts:
+        if not isinstance(constant, CodeType):
+            constants.append(constant)
+        elif constant.co_varnames[:1] == (OPERAND,):
+            constants.append(_renamed(constant, constant.co_qualname, qualified, name).replace(co_name=name))
+        else:
+            inner = qualified + constant.co_qualname.removeprefix(code.co_qualname)
+            constants.append(_renamed(constant, constant.co_qualname, inner, constant.co_name))
+    return code.replace(co_consts=tuple(constants), co_qualname=qualified)

@@ -1,0 +1,105 @@
+"""From a code object back to its syntax tree, in the user's own file with the user's own lines and columns.
+
+Alone because it is the only place that reads source files. The whole file is parsed, not the cut-out text of one function: so lines need no
+shifting, the enclosing class is known (``__private`` names need it), and lambdas that share a line are told apart by their columns.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import gast
+
+__all__ = ["Definition", "find_definition"]
+
+_SCOPES = (gast.FunctionDef, gast.Lambda)
+# Parsed files, newest last. A pipeline touches a handful of files: few are kept, so that notebooks do not pile up trees.
+_MAXIMUM_PARSED_FILES = 32
+_parsed: dict[str, tuple[list[str], dict[int, list[Definition]]]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A ``def`` or ``lambda`` in a file.
+
+    Attributes:
+        node: its syntax tree; shared, so copy it before changing it.
+        class_name: innermost class around it, "" for none.
+    """
+
+    node: Any
+    class_name: str
+
+
+def find_definition(code: CodeType) -> Definition | None:
+    """Return the definition that a code object was compiled from.
+
+    Returns:
+        None where the source is not to be had (typed into a console, compiled from a string), is not valid, or where several definitions
+        fit equally well.
+    """
+    candidates = _definitions(code.co_filename).get(code.co_firstlineno, [])
+    fitting = [found for found in candidates if _fits(found.node, code)]
+    if len(fitting) > 1:
+        fitting = [found for found in fitting if _covers(found.node, code)]
+    if len(fitting) > 1:  # one lambda within another: the innermost that covers the code
+        innermost = max(fitting, key=lambda found: (found.node.body.lineno, found.node.body.col_offset))
+        fitting = [innermost] if all(_contains(other.node, innermost.node) for other in fitting) else []
+    return fitting[0] if fitting else None
+
+
+def _definitions(filename: str) -> dict[int, list[Definition]]:
+    lines = linecache.getlines(filename)
+    known = _parsed.get(filename)
+    if known is not None and known[0] is lines:
+        return known[1]
+    try:
+        tree = gast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        tree = gast.parse("")
+    found: dict[int, list[Definition]] = {}
+    _collect(tree, "", found)
+    if len(_parsed) >= _MAXIMUM_PARSED_FILES:
+        del _parsed[next(iter(_parsed))]
+    _parsed[filename] = (lines, found)
+    return found
+
+
+def _collect(node: Any, class_name: str, found: dict[int, list[Definition]]) -> None:
+    for child in gast.iter_child_nodes(node):
+        if isinstance(child, _SCOPES):
+            decorators = getattr(child, "decorator_list", [])
+            first_line = min(part.lineno for part in (*decorators, child))
+            found.setdefault(first_line, []).append(Definition(child, class_name))
+        _collect(child, child.name if isinstance(child, gast.ClassDef) else class_name, found)
+
+
+def _fits(node: Any, code: CodeType) -> bool:
+    name = node.name if isinstance(node, gast.FunctionDef) else "<lambda>"
+    if name != code.co_name:
+        return False
+    arguments = node.args
+    names = [argument.id for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    names += [extra.id for extra in (arguments.vararg, arguments.kwarg) if extra is not None]
+    known = code.co_varnames[: len(names)]
+    return len(names) == len(known) and all(mine.endswith(theirs) for mine, theirs in zip(known, names, strict=True))
+
+
+def _covers(node: Any, code: CodeType) -> bool:
+    body = node.body if isinstance(node, gast.Lambda) else node
+    start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    for line, end_line, column, end_column in code.co_positions():
+        if line is None or end_line is None or column is None or end_column is None or (line, column) == (end_line, end_column):
+            continue  # bookkeeping instructions have no place of their own
+        if line == code.co_firstlineno and column == 0 == end_column:
+            continue
+        if not (start <= (line, column) and (end_line, end_column) <= end):
+            return False
+    return True
+
+
+def _contains(outer: Any, inner: Any) -> bool:
+    return any(node is inner for node in gast.walk(outer))

@@ -1,0 +1,155 @@
+"""What a branch stores in objects - ``self.x = ..``, ``d["k"] = ..``, globals - noted, taken back before the other branch is traced, merged.
+
+Alone because stores happen anywhere in the functions that a branch calls, while local variables are seen by the ``if`` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from dalify.base.source_line import SourceLine
+from dalify.frontend.values import ABSENT, Merger, Unusable, copied
+from dalify.graph import Branch, entered
+
+__all__ = ["BranchStores", "Items", "active", "merge_stores", "note", "traced"]
+
+
+class _Store:
+    """One attribute or item: how it was before the branch and after it."""
+
+    __slots__ = ("after", "before", "is_item", "key", "line", "owner")
+
+    def __init__(self, owner: Any, key: Any, is_item: bool) -> None:
+        self.owner = owner
+        self.key = key
+        self.is_item = is_item
+        self.before = self.after = self.value()
+        self.line: SourceLine | None = None
+
+    def value(self) -> Any:
+        try:
+            return self.owner[self.key] if self.is_item else getattr(self.owner, self.key)
+        except (LookupError, AttributeError, ValueError):  # ValueError: an empty closure cell
+            return ABSENT
+
+    def put(self, value: Any) -> None:
+        if value is ABSENT:
+            if self.value() is ABSENT:
+                return
+            if self.is_item:
+                del self.owner[self.key]
+            else:
+                delattr(self.owner, self.key)
+        elif value is not self.value():
+            if self.is_item:
+                self.owner[self.key] = value
+            else:
+                setattr(self.owner, self.key, value)
+
+    @property
+    def name(self) -> str:
+        if type(self.owner).__name__ == "cell":
+            return "a nonlocal variable"
+        if not self.is_item:
+            return f"{type(self.owner).__name__}.{self.key}"
+        is_globals = isinstance(self.owner, dict) and "__builtins__" in self.owner
+        return str(self.key) if is_globals else f"{type(self.owner).__name__}[{self.key!r}]"
+
+
+class BranchStores:
+    """The stores of one branch while it is traced.
+
+    Attributes:
+        parent: stores of the branch around it.
+        scope: variables that the code could see when the branch began; what is reachable from them existed before.
+        branch: the graph's branch.
+    """
+
+    def __init__(self, parent: BranchStores | None, scope: dict[str, Any], branch: Branch) -> None:
+        self.parent = parent
+        self.scope = scope
+        self.branch = branch
+        self.table: dict[tuple[int, bool, Any], _Store] = {}
+
+    def close(self) -> None:
+        """Remember what the branch stored and put back what was there before."""
+        for store in self.table.values():
+            store.after = copied(store.value())
+        for store in reversed(self.table.values()):
+            store.put(store.before)
+
+
+_ACTIVE: ContextVar[BranchStores | None] = ContextVar("dalify_branch_stores", default=None)
+
+
+def active() -> BranchStores | None:
+    """Return the stores of the innermost branch being traced in this thread."""
+    return _ACTIVE.get()
+
+
+@contextmanager
+def traced(branch: Branch, scope: dict[str, Any]) -> Iterator[BranchStores]:
+    """Trace what follows as one branch; if it raises, its stores are taken back."""
+    stores = BranchStores(_ACTIVE.get(), scope, branch)
+    token = _ACTIVE.set(stores)
+    try:
+        with entered(branch):
+            yield stores
+    except BaseException:
+        stores.close()
+        raise
+    finally:
+        _ACTIVE.reset(token)
+
+
+def note(owner: Any, key: Any, *, is_item: bool) -> None:
+    """Note that an attribute or item is about to change."""
+    stores = _ACTIVE.get()
+    if stores is None:
+        return
+    if is_item and isinstance(owner, list) and isinstance(key, int) and key < 0:
+        key += len(owner)  # one slot, one name
+    place = (id(owner), is_item, key)
+    store = stores.table.get(place)
+    if store is None:
+        store = stores.table[place] = _Store(owner, key, is_item)
+    store.line = SourceLine.capture()
+
+
+def merge_stores(merger: Merger, if_true: BranchStores, if_false: BranchStores) -> None:
+    """Give every attribute and item that a branch stored the merged value; both branches have been closed."""
+    for place in [*if_true.table, *(place for place in if_false.table if place not in if_true.table)]:
+        first, second = if_true.table.get(place), if_false.table.get(place)
+        store = first or second
+        assert store is not None, "dalify bug: a store out of neither branch"
+        values = tuple(store.before if one is None else one.after for one in (first, second))
+        lines = (None if first is None else first.line, None if second is None else second.line)
+        value = merger.merged(store.name, (values[0], values[1]), lines)
+        # An item that only one branch has may belong to an object that the branch made for itself: that is for the reader to find out.
+        if type(value) is Unusable and all(one is not ABSENT for one in values):
+            raise value.reason()
+        note(store.owner, store.key, is_item=store.is_item)
+        store.put(value)
+
+
+class Items:
+    """Stands for an object while one of its items is assigned or deleted in a branch."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._owner[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        note(self._owner, key, is_item=True)
+        self._owner[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        note(self._owner, key, is_item=True)
+        del self._owner[key]

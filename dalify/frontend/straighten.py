@@ -1,0 +1,147 @@
+"""Move what follows an early ``return`` or ``continue`` into the other branch, so that no branch leaves its function or loop by itself.
+
+    if small:               if small:
+        return x      ->        result = x
+    y = f(x)                else:
+    return y                    y = f(x)
+                                result = y
+                            return result
+
+Alone because it is plain program text: nothing in it knows of graphs. Afterwards a result is a variable like any other, and merging the
+branches of a condition merges it too.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import gast
+
+from dalify.frontend.syntax import expression, own_nodes, statement
+
+__all__ = ["RESULT", "straighten"]
+
+RESULT = "_dalify_result"
+# Branches that return on some of their paths only need a copy of what follows per path. Beyond this many copies the function stays as it
+# is, and its early returns are refused where the condition turns out to be a graph value.
+_MAXIMUM_COPIES = 64
+
+
+class _TooManyPaths(Exception):  # noqa: N818 - it never leaves this file
+    pass
+
+
+def straighten(body: list[Any], *, is_generator: bool) -> list[Any]:
+    """Return the body of a function without early ``return`` and ``continue`` where that can be had.
+
+    Args:
+        body: statements of a function; they may be changed in place.
+        is_generator: a ``return`` of a generator only ends it, so it stays.
+
+    Returns:
+        the new body. Jumps out of ``with``, ``try`` and loops stay what they are where something follows them.
+    """
+    for loop in [node for node in own_nodes(body) if isinstance(node, (gast.For, gast.While))]:
+        if _is_early(loop.body, gast.Continue):
+            loop.body = _attempt(loop.body, gast.Continue)
+    if is_generator or not _is_early(body, gast.Return):
+        return body
+    straight = _attempt(body, gast.Return)
+    if straight is body:
+        return body
+    last = copy.copy(body[-1])
+    return [*straight, statement("return dalify__.result(RESULT)", last, RESULT=expression(RESULT, last))]
+
+
+def _attempt(body: list[Any], jump: type) -> list[Any]:
+    try:
+        return _Straightener(jump).run(copy.deepcopy(body), body[-1])
+    except _TooManyPaths:
+        return body
+
+
+def _is_early(body: list[Any], jump: type) -> bool:
+    return any(
+        _jumps([node], jump) if isinstance(node, gast.If) else any(_is_early(part, jump) for part in _parts(node))
+        for node in body
+    )
+
+
+def _parts(node: Any) -> list[list[Any]]:
+    """Return the statement lists within a statement that a jump in tail position may stand in."""
+    if isinstance(node, gast.If):
+        return [node.body, node.orelse]
+    if isinstance(node, gast.With):
+        return [node.body]
+    if isinstance(node, gast.Try):
+        return [node.body, *(handler.body for handler in node.handlers), node.orelse]
+    return []
+
+
+def _jumps(body: list[Any], jump: type) -> bool:
+    return any(isinstance(node, jump) or any(_jumps(part, jump) for part in _parts(node)) for node in body)
+
+
+def _falls_through(body: list[Any]) -> bool:
+    """Tell whether control can reach the statement after ``body``."""
+    if not body:
+        return True
+    last = body[-1]
+    if isinstance(last, gast.If):
+        return _falls_through(last.body) or _falls_through(last.orelse)
+    return not isinstance(last, (gast.Return, gast.Raise, gast.Continue, gast.Break))
+
+
+class _Straightener:
+    def __init__(self, jump: type) -> None:
+        self.jump = jump
+        self.copies = 0
+
+    def run(self, body: list[Any], place: Any) -> list[Any]:
+        done: list[Any] = []
+        for index, node in enumerate(body):
+            rest = body[index + 1 :]
+            if isinstance(node, self.jump):
+                return [*done, self.replaced(node)]
+            if isinstance(node, (gast.Return, gast.Raise, gast.Continue, gast.Break)):
+                return [*done, node]
+            if isinstance(node, gast.If) and _jumps([node], self.jump):
+                both = _falls_through(node.body) and _falls_through(node.orelse)
+                node.body = self.run(self.continued(node.body, rest, both), node)
+                node.orelse = self.run(self.continued(node.orelse, rest, False), node)
+                return [*done, node]
+            if not rest and self.is_open(node):
+                for part in filter(None, _parts(node)):
+                    part[:] = self.run(part, node)
+                return [*done, node]
+            done.append(node)
+        return [*done, *self.end(place)]
+
+    def is_open(self, node: Any) -> bool:
+        if not isinstance(node, (gast.With, gast.Try)) or not _jumps([node], self.jump):
+            return False
+        # A `return` in `try` skips the `else` part; as an assignment it would not.
+        return isinstance(node, gast.With) or not node.orelse
+
+    def continued(self, body: list[Any], rest: list[Any], copied: bool) -> list[Any]:
+        if not rest or not _falls_through(body):
+            return body
+        if copied:
+            self.copies += 1
+            if self.copies > _MAXIMUM_COPIES:
+                raise _TooManyPaths
+            rest = copy.deepcopy(rest)
+        return [*body, *rest]
+
+    def replaced(self, node: Any) -> Any:
+        if self.jump is gast.Continue:
+            return statement("pass", node)
+        if node.value is None:
+            return statement(f"{RESULT} = dalify__.NO_RESULT", node)
+        return statement(f"{RESULT} = VALUE", node, VALUE=node.value)
+
+    def end(self, place: Any) -> list[Any]:
+        if self.jump is gast.Continue:
+            return []
+        return [statement(f"{RESULT} = dalify__.NO_RESULT", place)]

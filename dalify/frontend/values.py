@@ -1,0 +1,258 @@
+"""What comes out of the two branches of a condition, made into one: leaf by leaf through nested lists, tuples and dictionaries.
+
+Alone because ``if``, the ternary and ``and``/``or`` need the same rules. A variable that cannot be merged is no error until somebody reads it:
+a loop counter or a scratch string that both branches leave behind is nobody's concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dalify.base.errors import DalifyError, DivergentBranchesError
+from dalify.base.source_line import SourceLine
+from dalify.graph import Branch, DataNode, constant, entered, merge
+
+__all__ = ["ABSENT", "NO_RESULT", "RESULT_NAME", "Merger", "Unusable", "copied", "never_assigned", "read"]
+
+
+class _Sentinel:
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+ABSENT = _Sentinel("no value")
+"""The variable, attribute or item does not exist at this point."""
+NO_RESULT = _Sentinel("no `return`")
+"""The path ended without a ``return``."""
+
+
+RESULT_NAME = "the result"
+"""Stands, in messages, for the name of what a function returns or an expression gives."""
+
+
+class Unusable:
+    """Stands in a variable that has no usable value; whatever is done with it raises the reason."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: Callable[[], Exception]) -> None:
+        self.reason = reason
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self.reason()
+
+    def __repr__(self) -> str:
+        """Return a short text: debuggers show it."""
+        return "<no usable value>"
+
+
+def _refuse(self: Unusable, *_: object) -> NoReturn:
+    raise self.reason()
+
+
+for _operation in (
+    "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow "
+    "rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor lt le gt ge eq ne neg pos "
+    "invert abs bool len iter contains getitem setitem delitem call int float index complex hash enter exit array"
+).split():
+    setattr(Unusable, f"__{_operation}__", _refuse)
+
+
+def read(value: Any) -> Any:
+    """Return a variable's value; raises the reason where it has none."""
+    if type(value) is Unusable:
+        raise value.reason()
+    return value
+
+
+def never_assigned(name: str) -> Unusable:
+    """Stand for a local variable that Python would not have yet."""
+    return Unusable(
+        lambda: UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
+    )
+
+
+def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
+    """Copy nested lists, tuples and dictionaries, so that undoing a branch's stores does not reach into what the branch gave."""
+    if not _is_container(value):
+        return value
+    known = {} if known is None else known
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, dict):
+        result: Any = {}
+        known[id(value)] = result
+        result.update({key: copied(item, known) for key, item in value.items()})
+        return result
+    if isinstance(value, list):
+        result = []
+        known[id(value)] = result
+        result.extend(copied(item, known) for item in value)
+        return result
+    return _rebuilt(value, [copied(item, known) for item in value])
+
+
+def _is_container(value: object) -> bool:
+    return type(value) in (list, dict, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields"))
+
+
+def _rebuilt(like: Any, items: list[Any]) -> Any:
+    if isinstance(like, tuple) and hasattr(like, "_fields"):
+        return type(like)(*items)
+    return type(like)(items)
+
+
+def _is_leaf(value: object) -> bool:
+    is_number = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and not isinstance(value, Enum)
+    return isinstance(value, DataNode) or is_number
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other) or isinstance(one, DataNode):
+        return False
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    # The text tells 0.0 from -0.0 and knows nan, which == does not.
+    return isinstance(one, (bool, int, float, str, bytes, Enum)) and repr(one) == repr(other)
+
+
+class Merger:
+    """Merges values out of the two branches of one condition.
+
+    Args:
+        condition: the graph value that decides.
+        branches: branch for true and for false samples; both have been left.
+        construct: what the user wrote, for messages: ``if``, ``and`` …
+    """
+
+    def __init__(self, condition: DataNode, branches: tuple[Branch, Branch], construct: str) -> None:
+        self.condition = condition
+        self.branches = branches
+        self.construct = construct
+        self.line = branches[0].line
+
+    def merged(self, name: str, values: tuple[Any, Any], lines: tuple[SourceLine | None, SourceLine | None]) -> Any:
+        """Return one value out of two.
+
+        Args:
+            name: variable, for messages.
+            values: value after the true and after the false branch; `ABSENT` where there is none.
+            lines: where each was assigned; None where the branch leaves alone what was there before.
+
+        Returns:
+            the value; an `Unusable` that knows the reason where there can be none.
+        """
+        for value in values:
+            if type(value) is Unusable:
+                return value
+        if values[0] is ABSENT and values[1] is ABSENT:
+            return ABSENT
+        try:
+            return self._merged(name, values[0], values[1], lines)
+        except DalifyError as error:
+            reason = error  # `error` is gone when the handler ends
+            return Unusable(lambda: reason.with_traceback(None))
+
+    def _merged(self, name: str, one: Any, other: Any, lines: tuple[SourceLine | None, SourceLine | None]) -> Any:
+        if _is_same(one, other):
+            return one
+        if one is NO_RESULT or other is NO_RESULT:
+            if one is None or other is None:
+                return None
+            self._refuse_missing_return(one is NO_RESULT, lines)
+        if one is ABSENT or other is ABSENT:
+            self._refuse_absent(name, other is ABSENT, lines)
+        if _is_leaf(one) and _is_leaf(other):
+            variable = "" if name.startswith(RESULT_NAME) else name
+            return merge(self.condition, self._node(one, 0), self._node(other, 1), variable, self._known(lines))
+        if _is_container(one) and type(one) is type(other):
+            if isinstance(one, dict) and one.keys() == other.keys():
+                return {key: self._merged(f"{name}[{key!r}]", one[key], other[key], lines) for key in one}
+            if not isinstance(one, dict) and len(one) == len(other):
+                pairs = enumerate(zip(one, other, strict=True))
+                return _rebuilt(one, [self._merged(f"{name}[{n}]", a, b, lines) for n, (a, b) in pairs])
+        self._refuse_divergent(name, one, other, lines)
+
+    def _node(self, value: Any, side: int) -> DataNode:
+        if isinstance(value, DataNode):
+            return value
+        with entered(self.branches[side]):
+            return constant(value)
+
+    def _known(self, lines: tuple[SourceLine | None, SourceLine | None]) -> tuple[SourceLine | None, SourceLine | None]:
+        return (lines[0] or self.line, lines[1] or self.line)
+
+    def _refuse_missing_return(self, is_first: bool, lines: tuple[SourceLine | None, SourceLine | None]) -> NoReturn:
+        lacking = "is true" if is_first else "is false"
+        where = lines[1] if is_first else lines[0]
+        raise DivergentBranchesError(
+            f"the function returns a value on one path, but on the path where the condition of this `{self.construct}` {lacking} "
+            "it ends without `return`.",
+            line=self.line,
+            hint=f"{_quoted('One path returns at', where)}Every path must return: add a `return` to the other one.",
+        )
+
+    def _refuse_absent(self, name: str, is_second: bool, lines: tuple[SourceLine | None, SourceLine | None]) -> NoReturn:
+        has, lacks = ("true", "false") if is_second else ("false", "true")
+        assigned, deleted = (lines[0], lines[1]) if is_second else (lines[1], lines[0])
+        how = f"is deleted at {deleted}" if deleted is not None else "has no value"
+        raise DivergentBranchesError(
+            f"{name!r} has a value only where the condition of this `{self.construct}` is {has}; where it is {lacks}, it {how}.",
+            line=self.line,
+            hint=f"{_quoted('It is assigned at', assigned)}Assign {name!r} in both branches, or give it a value before the "
+            f"`{self.construct}`.",
+        )
+
+    def _refuse_divergent(
+        self, name: str, one: Any, other: Any, lines: tuple[SourceLine | None, SourceLine | None]
+    ) -> NoReturn:
+        what = name if name.startswith(RESULT_NAME) else repr(name)
+        places = "".join(
+            f"where the condition is {side}: {shape(value)}{f'  ({line})' if line else ''}\n  "
+            for side, value, line in (("true", one, lines[0]), ("false", other, lines[1]))
+        )
+        advice = "Give both branches the same structure: the same keys, the same lengths, numbers or graph values at the same places."
+        if one is None or other is None:
+            advice = "None cannot stand for `no data`: give both branches a value, for instance an array of zeros of the same type."
+        raise DivergentBranchesError(
+            f"{what} differs in structure between the branches of this `{self.construct}`, so there is no one value to go on with.",
+            line=self.line,
+            hint=places + advice,
+        )
+
+
+def _quoted(text: str, line: SourceLine | None) -> str:
+    if line is None:
+        return ""
+    return f"{text} {line}" + (f":  {line.text}\n  " if line.text else "\n  ")
+
+
+def shape(value: Any) -> str:
+    """Return the structure of nested values, without the values: ``{'a': node, 'b': [number, None]}``."""
+    if isinstance(value, DataNode):
+        return "node"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {shape(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = zip(getattr(value, "_fields", ()), value, strict=True)
+        return f"{type(value).__name__}(" + ", ".join(f"{field}={shape(item)}" for field, item in fields) + ")"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shape, value)) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(shape, value)) + ("," if len(value) == 1 else "") + ")"
+    if value is None or isinstance(value, str):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        return f"array{list(value.shape)}"
+    return "number" if _is_leaf(value) else type(value).__name__

@@ -1,0 +1,119 @@
+"""A graph of numbers small enough to be run one sample at a time: the reference that rewritten functions are held against.
+
+Running a node made in a branch for a sample that does not take the branch is an error, so every test also checks the laziness.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.frontend import overloads, rewrite, values
+from dalify.graph import DataNode, current_branch
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "lt": operator.lt,
+    "leq": operator.le,
+    "gt": operator.gt,
+    "geq": operator.ge,
+    "eq": operator.eq,
+    "neq": operator.ne,
+    "minus": operator.neg,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "not": operator.not_,
+}
+
+
+class FakeEdge:
+    def __init__(self, function: str, operands: tuple[Any, ...], device: str = "cpu") -> None:
+        self.function = function
+        self.operands = operands
+        self.device = device
+        self.branch = current_branch()
+
+    def run(self, sample: Mapping[str, Any]) -> Any:
+        branch = self.branch
+        while branch is not None:
+            assert bool(branch.condition.run(sample)) is branch.taken, "a node ran for a sample outside its branch"
+            branch = branch.parent
+        if self.function == "input":
+            return sample[self.operands[0]]
+        if self.function == "constant":
+            return self.operands[0]
+        if self.function == "merge":
+            condition, if_true, if_false = self.operands
+            return if_true.run(sample) if condition.run(sample) else if_false.run(sample)
+        operands = [part.run(sample) if isinstance(part, FakeEdge) else part for part in self.operands]
+        return FUNCTIONS[self.function](*operands)
+
+
+class FakeNode(DataNode):
+    __slots__ = ()
+
+    def _apply(self, function: str, *operands: Any) -> DataNode:
+        return make(function, *operands)
+
+
+def make(function: str, *operands: Any, device: str = "cpu") -> FakeNode:
+    return FakeNode(FakeEdge(function, tuple(part.edge if isinstance(part, DataNode) else part for part in operands), device))
+
+
+def merge(condition: DataNode, if_true: DataNode, if_false: DataNode, name: str, lines: Any) -> DataNode:
+    del name, lines
+    return make("merge", condition, if_true, if_false)
+
+
+def node(name: str) -> FakeNode:
+    return make("input", name)
+
+
+@contextmanager
+def fake_graph() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(values, "merge", merge)
+        patch.setattr(values, "constant", lambda value: make("constant", value))
+        patch.setattr(overloads, "logical_not", lambda value: make("not", value))
+        yield
+
+
+def run(value: Any, sample: Mapping[str, Any]) -> Any:
+    """Compute nested nodes for one sample."""
+    if isinstance(value, DataNode):
+        return value.edge.run(sample)
+    if isinstance(value, dict):
+        return {key: run(item, sample) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(run(item, sample) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(run(item, sample) for item in value)
+    return value
+
+
+def traced(function: Callable[..., Any], *names: str) -> Any:
+    """Trace a function with one input node per name."""
+    with fake_graph():
+        result = rewrite(function)(*(node(name) for name in names))
+    assert current_branch() is None, "a branch was not left"
+    return result
+
+
+def check(function: Callable[..., Any], *samples: tuple[Any, ...]) -> None:
+    """Compare the traced function, sample by sample, with Python running it on the numbers."""
+    names = [f"input_{number}" for number in range(len(samples[0]))]
+    graph = traced(function, *names)
+    for sample in samples:
+        expected = function(*sample)
+        found = run(graph, dict(zip(names, sample, strict=True)))
+        if isinstance(expected, np.ndarray):
+            np.testing.assert_array_equal(found, expected)
+        else:
+            assert found == expected, f"sample {sample}: {found} instead of {expected}"
