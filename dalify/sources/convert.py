@@ -1,0 +1,343 @@
+"""What users feed, as batches.
+
+Alone because data come from callbacks, from worker processes, from ``feed_input`` and from run arguments, and the same
+things must be accepted and refused everywhere: numpy arrays, torch tensors, anything with an array interface or DLPack,
+scalars, nested lists, and dalify's own tensors. Samples of one shape become one dense array, by one copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import BatchSizeError, DalifyError, DTypeError, LayoutError, ShapeError, SourceError
+from dalify.base.optional import is_loaded, torch
+from dalify.data.batch import Array, Batch
+from dalify.data.dtypes import DALIDataType, from_numpy
+
+__all__ = ["BatchConverter", "to_array", "to_batch"]
+
+Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
+_NUMBERS: dict[type, type] = {int: np.int64, float: np.float64, bool: np.bool_}
+_DLPACK_CPU_DEVICES = (1, 3)  # kDLCPU and kDLCUDAHost of dlpack.h
+_ACCEPTED = "Give numpy arrays, torch tensors, numbers, or objects with an array interface or DLPack."
+
+
+def to_array(value: Any) -> Array:
+    """Return one value as an array, without a copy where that is possible.
+
+    Args:
+        value: numpy array or scalar, torch tensor, number, nested list of numbers, object with ``__array_interface__``,
+            ``__array__``, ``__cuda_array_interface__`` or ``__dlpack__``, or DLPack capsule.
+
+    Returns:
+        A C-contiguous numpy array in native byte order for data in host memory, a torch tensor for data on a device.
+
+    Raises:
+        SourceError: nothing that holds numbers, or a nested list of unequal lengths.
+        DTypeError: elements that no pipeline can hold: objects, strings, complex numbers, dates.
+    """
+    if type(value) is not np.ndarray:
+        value = _foreign_array(value)
+        if not isinstance(value, np.ndarray):
+            return value
+    if value.dtype.char in "USO":
+        raise _text_or_object(value)
+    dtype = from_numpy(value.dtype).numpy
+    # ascontiguousarray would give a 0-d array a dimension.
+    return np.asarray(value, dtype, order="C")
+
+
+def _text_or_object(value: np.ndarray[Any, Any]) -> DalifyError:
+    if value.dtype.char == "O":
+        return DTypeError("Arrays of Python objects cannot be used.", hint=_ACCEPTED)
+    return DTypeError(
+        "Text cannot be used as data.", hint="Give its bytes: np.frombuffer(text.encode(), np.uint8) for a str."
+    )
+
+
+def _foreign_array(value: Any) -> Any:
+    if value is None:
+        raise SourceError("None is no data.", hint="Raise StopIteration to end an epoch.")
+    if is_loaded("torch") and isinstance(value, torch.Tensor):
+        return _from_torch(value)
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return torch.as_tensor(value, device="cuda")
+    if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
+        return np.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        device, _ = value.__dlpack_device__()
+        return np.from_dlpack(value) if device in _DLPACK_CPU_DEVICES else torch.from_dlpack(value)
+    if type(value).__name__ == "PyCapsule":
+        return _from_torch(torch.from_dlpack(value))
+    if isinstance(value, (bool, int, float, str, bytes, list, tuple, bytearray, memoryview)):
+        try:
+            return np.asarray(value)
+        except ValueError:
+            raise SourceError(
+                "A nested list with parts of different lengths is no array.",
+                hint="Give one array per sample, of any shape each.",
+            ) from None
+    raise SourceError(f"A value of type {type(value).__name__} cannot be used as data.", hint=_ACCEPTED)
+
+
+def _from_torch(tensor: Any) -> Any:
+    if tensor.device.type != "cpu":
+        return tensor.detach()
+    if tensor.layout is not torch.strided:
+        raise SourceError("Sparse tensors cannot be used as data.", hint="Call .to_dense() first.")
+    if tensor.dtype is torch.bfloat16:
+        raise DTypeError("Tensors of bfloat16 elements cannot be used.", hint="Convert with .to(torch.float32).")
+    return tensor.detach().resolve_conj().resolve_neg().numpy()
+
+
+def to_batch(
+    data: Any,
+    *,
+    copy: bool = True,
+    layout: str = "",
+    allocate: Allocate = np.empty,
+) -> Batch:
+    """Return a batch of what a user gave for it.
+
+    Args:
+        data: an array with a leading sample axis, a list or tuple of samples, a dalify ``Batch`` or tensor list.
+        copy: copy the data, so that the user may change his buffers at once. Otherwise arrays are taken as they are
+            where they are contiguous, and a list of samples stays a list.
+        layout: letters of a sample's dimensions; "" keeps a tensor list's own.
+        allocate: makes the memory of dense host batches: ``allocate(shape, dtype)``.
+
+    Returns:
+        A dense batch where all samples have one shape (with ``copy``), else a list.
+
+    Raises:
+        SourceError: nothing that holds numbers, host and device data mixed, or no samples.
+        DTypeError: element types that cannot be used or that differ between samples.
+        ShapeError: samples with different numbers of dimensions, or data without a sample axis.
+    """
+    wrapped = _wrapped_batch(data)
+    if wrapped is not None:
+        return (_copied_batch(wrapped, allocate) if copy else wrapped).with_layout(layout or wrapped.layout)
+    if isinstance(data, (list, tuple)) or _is_foreign_tensor_list(data):
+        return _from_samples(data, copy, layout, allocate)
+    dense = to_array(data)
+    if dense.ndim == 0:
+        raise ShapeError(
+            "A single number is no batch.",
+            hint="Give an array with a leading sample axis, or a list with one item each.",
+        )
+    if not len(dense):
+        raise _no_samples()
+    if not isinstance(dense, np.ndarray):
+        return Batch(dense.clone() if copy else dense, None, layout, "gpu")
+    # A conversion above may have copied already; shares_memory would cost more than it saves for the usual small batch.
+    if copy:
+        fresh = allocate(dense.shape, dense.dtype)
+        np.copyto(fresh, dense)
+        dense = fresh
+    return Batch(dense, None, layout)
+
+
+def _wrapped_batch(data: Any) -> Batch | None:
+    # The public tensor lists live in a room above this one; each keeps its Batch under one of these names.
+    for found in (data, getattr(data, "batch", None), getattr(data, "_batch", None)):
+        if isinstance(found, Batch):
+            return found
+    return None
+
+
+def _is_foreign_tensor_list(data: Any) -> bool:
+    return hasattr(data, "is_dense_tensor") and hasattr(data, "__getitem__") and hasattr(data, "__len__")
+
+
+def _copied_batch(batch: Batch, allocate: Allocate) -> Batch:
+    layout, origins = batch.layout, batch.origins
+    if batch.device != "cpu":
+        if batch.dense is not None:
+            return Batch(batch.dense.clone(), None, layout, batch.device, origins)
+        return Batch(None, [sample.clone() for sample in batch.samples], layout, batch.device, origins)
+    if batch.dense is not None:
+        fresh = allocate(batch.dense.shape, batch.dense.dtype)
+        np.copyto(fresh, batch.dense)
+        return Batch(fresh, None, layout, "cpu", origins)
+    return Batch(None, [sample.copy() for sample in batch.samples], layout, "cpu", origins, batch.dtype)
+
+
+def _no_samples() -> SourceError:
+    return SourceError("A batch of no samples.", hint="Raise StopIteration to end an epoch.")
+
+
+def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Allocate) -> Batch:
+    if not len(data):
+        raise _no_samples()
+    types = set(map(type, data))
+    if len(types) == 1 and types <= {int, float, bool}:
+        try:
+            return Batch(np.array(data, _NUMBERS[types.pop()]), None, layout)
+        except OverflowError:
+            raise DTypeError("A number that no 64-bit integer can hold.") from None
+    # Copying brings order into strides, so that plain arrays of plain types need no look at each.
+    plain = copy and types == {np.ndarray} and data[0].dtype.isnative and data[0].dtype.kind in "biuf"
+    samples = list(data) if plain else _arrays(data)
+    _check_devices(samples)
+    # list.count compares by identity first, in C: cheap for the usual batch whose samples share one dtype object.
+    dtypes = [sample.dtype for sample in samples]
+    if dtypes.count(dtypes[0]) != len(samples):
+        odd = next(index for index, dtype in enumerate(dtypes) if dtype != dtypes[0])
+        raise _located(
+            DTypeError(
+                f"Sample {odd} has elements of type {dtypes[odd]}, sample 0 of type {dtypes[0]}.",
+                hint="Convert all samples of a batch to one type.",
+            ),
+            odd,
+        )
+    if plain:
+        from_numpy(dtypes[0])  # refuses long double
+    shapes = [sample.shape for sample in samples]
+    uniform = shapes.count(shapes[0]) == len(samples)
+    if not uniform:
+        _check_ndims(shapes)
+    return _assembled(samples, uniform, copy, layout, allocate)
+
+
+def _arrays(data: Sequence[Any]) -> list[Array]:
+    samples: list[Any] = []
+    try:
+        for sample in data:
+            samples.append(to_array(sample))
+    except DalifyError as error:
+        error.locate(sample=len(samples))
+        raise
+    return samples
+
+
+def _check_devices(samples: list[Array]) -> None:
+    in_host_memory = [isinstance(sample, np.ndarray) for sample in samples]
+    if in_host_memory.count(in_host_memory[0]) != len(samples):
+        odd = in_host_memory.index(not in_host_memory[0])
+        raise _located(
+            SourceError(
+                f"Sample {odd} is in {'host' if in_host_memory[odd] else 'device'} memory, sample 0 is not.",
+                hint="Give all samples of a batch on one device.",
+            ),
+            odd,
+        )
+
+
+def _check_ndims(shapes: list[tuple[int, ...]]) -> None:
+    odd = next((index for index, shape in enumerate(shapes) if len(shape) != len(shapes[0])), None)
+    if odd is not None:
+        raise _located(
+            ShapeError(
+                f"Sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, "
+                f"sample 0 has {len(shapes[0])} {tuple(shapes[0])}.",
+                hint="Extents may differ within a batch, the number of dimensions may not.",
+            ),
+            odd,
+        )
+
+
+def _assembled(samples: list[Any], uniform: bool, copy: bool, layout: str, allocate: Allocate) -> Batch:
+    device = "cpu" if isinstance(samples[0], np.ndarray) else "gpu"
+    if not copy:
+        return Batch(None, samples, layout, device)
+    if device == "gpu":
+        if uniform:
+            return Batch(torch.stack(samples), None, layout, device)
+        return Batch(None, [sample.clone() for sample in samples], layout, device)
+    if not uniform:
+        return Batch(None, [np.array(sample, order="C") for sample in samples], layout)
+    shape = samples[0].shape
+    dense = allocate((len(samples), *shape), samples[0].dtype)
+    if shape and dense.size:
+        # One call for all samples, without a view of each: half the time of np.stack for small ones.
+        np.concatenate(samples, out=dense.reshape(len(samples) * shape[0], *shape[1:]))
+    else:
+        for row, sample in enumerate(samples):
+            dense[row] = sample
+    return Batch(dense, None, layout)
+
+
+def _located(error: DalifyError, sample: int) -> DalifyError:
+    error.locate(sample=sample)
+    return error
+
+
+class BatchConverter:
+    """Turns what a user gives for one output into batches, and holds him to what he declared.
+
+    The element type and the number of dimensions are those declared, or those of the first batch; they stay the same
+    for all batches, because the plan was made for them.
+
+    Args:
+        dtype: declared element type; None or NO_TYPE for that of the first batch.
+        ndim: declared number of dimensions of a sample; None for that of the layout or the first batch.
+        layout: letters of a sample's dimensions, or "".
+        batch_size: most samples in a batch.
+        copy: see ``to_batch``.
+        allocate: see ``to_batch``.
+
+    Raises:
+        LayoutError: layout and ndim contradict each other.
+    """
+
+    def __init__(
+        self,
+        *,
+        dtype: DALIDataType | None = None,
+        ndim: int | None = None,
+        layout: str = "",
+        batch_size: int,
+        copy: bool = True,
+        allocate: Allocate = np.empty,
+    ) -> None:
+        if layout and ndim is not None and len(layout) != ndim:
+            raise LayoutError(f"The layout {layout!r} has {len(layout)} letters, but ndim is {ndim}.")
+        self.dtype = None if dtype is None or dtype == DALIDataType.NO_TYPE else dtype
+        self.ndim = len(layout) if layout else ndim
+        self.layout = layout
+        self.batch_size = batch_size
+        self.copy = copy
+        self.allocate = allocate
+        self._seen = False
+
+    def __call__(self, data: Any) -> Batch:
+        """Return the next batch of this output.
+
+        Raises:
+            BatchSizeError: more samples than ``batch_size``.
+            DTypeError: other element types than declared or before.
+            ShapeError: another number of dimensions than declared or before.
+            LayoutError: the layout has another number of letters than the data have dimensions.
+            SourceError: see ``to_batch``.
+        """
+        batch = to_batch(data, copy=self.copy, layout=self.layout, allocate=self.allocate)
+        if len(batch) > self.batch_size:
+            raise BatchSizeError(
+                f"A batch of {len(batch)} samples, but the pipeline's batch_size is {self.batch_size}.",
+                hint="Give at most that many, or build the pipeline with a larger batch_size.",
+            )
+        found = f"{batch.ndim} dimension{'s' if batch.ndim != 1 else ''} {batch.shapes()[0]}"
+        if self.layout and batch.ndim != len(self.layout):
+            raise LayoutError(
+                f"The layout {self.layout!r} cannot describe samples of {found}.",
+                hint="Give one letter for each dimension of a sample; the sample axis of a batch has none.",
+            )
+        reason = "the batches before had" if self._seen else "declared is"
+        if self.dtype is not None and batch.dtype != self.dtype:
+            raise DTypeError(
+                f"The data have elements of type {batch.dtype.name}, {reason} {self.dtype.name}.",
+                hint="Convert the data; one output has one type.",
+            )
+        if self.ndim is not None and batch.ndim != self.ndim:
+            raise ShapeError(
+                f"The samples have {found}, {reason} {self.ndim}.",
+                hint="Extents may differ between batches, the number of dimensions may not.",
+            )
+        if not self._seen:
+            self.dtype, self.ndim, self._seen = batch.dtype, batch.ndim, True
+        return batch

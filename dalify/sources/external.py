@@ -1,0 +1,230 @@
+"""The data of a user's callback, called in this process.
+
+Alone because the executor sees batches only: counting samples, iterations and epochs, the end of data and the user's
+mistakes end here. ``dalify.sources.parallel`` does the same with worker processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dalify.base.errors import ArgumentValueError, CheckpointError, SourceError
+from dalify.data.sample_info import BatchInfo, SampleInfo
+from dalify.sources.callback import Callback, SourceKind, Walk
+
+__all__ = ["ExternalSource", "split_outputs"]
+
+
+class ExternalSource:
+    """Asks a user's source for batches, in this process.
+
+    The source is a callable of no argument or of one (``SampleInfo`` per sample; per batch the iteration number, or
+    ``BatchInfo``), an iterable, or a generator function. Iterables are walked once, over as many epochs as that takes:
+    with ``cycle=None`` every epoch after their end is empty, as in DALI; ``cycle="raise"`` gives one walk per epoch.
+
+    An error in the source, or data that cannot be used, costs that batch: the next call asks for the next one.
+
+    Args:
+        source: what the user passed.
+        num_outputs: None when the source gives one item; otherwise it gives tuples or lists of so many.
+        cycle: what follows the last item of an iterable: None, False, "no" (nothing), "raise" (the epoch ends, the next
+            walk begins), True, "quiet" (the next walk begins at once).
+        batch: whether the source gives whole batches; otherwise single samples.
+        batch_info: whether a callable that takes an argument gets a ``BatchInfo`` instead of the iteration number.
+        batch_size: most samples in a batch; how many are asked for per batch when ``batch`` is False.
+
+    Attributes:
+        callback: the examined source; its ``line`` belongs into error messages about its data.
+        epoch: number of the epoch, counted by ``reset``.
+        iteration: number of batches asked for in this epoch.
+
+    Raises:
+        ArgumentTypeError: the source is nothing that gives data.
+        ArgumentValueError: an argument out of range, or a ``cycle`` that the source cannot do.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        num_outputs: int | None = None,
+        *,
+        cycle: str | bool | None = None,
+        batch: bool = True,
+        batch_info: bool = False,
+        batch_size: int,
+    ) -> None:
+        self.callback = Callback(source, cycle)
+        if num_outputs is not None and num_outputs < 1:
+            raise ArgumentValueError(f"num_outputs must be at least 1; got {num_outputs}.")
+        self.num_outputs = num_outputs
+        self.batch = batch
+        self.batch_info = batch_info
+        self.batch_size = batch_size
+        self.epoch = 0
+        self.iteration = 0
+        self._ended = False
+        self._calls = 0  # of a callable that is not told what is wanted
+        self._walk: Walk | None = None
+
+    @property
+    def resumes_exactly(self) -> bool:
+        """Whether a restored state needs no replay: the source is told which item is wanted."""
+        return self.callback.takes_info
+
+    def next_batch(self) -> list[Any]:
+        """Return the next batch: for each output the data as the source gave them, or a list of samples.
+
+        Raises:
+            StopIteration: the data are at their end; also every time until ``reset``. A batch that the end cuts off is
+                dropped.
+            SourceError: the source gave None, or another number of outputs than ``num_outputs``.
+            Exception: whatever the source raises, with a note that names it.
+        """
+        if self._ended:
+            raise StopIteration
+        count = 1 if self.batch else self.batch_size
+        items: list[Any] = []
+        try:
+            if self.callback.kind is not SourceKind.CALLABLE:
+                self._begun_walk().take(count, items)
+            elif self.callback.takes_info:
+                self._call_with_info(count, items.append)
+            else:
+                for _ in range(count):
+                    items.append(self.callback.source())
+                self._calls += count
+        except StopIteration:
+            self._ended = True
+            raise
+        except Exception as error:
+            sample = "" if self.batch else f"sample {len(items)} of "
+            where = f"for {sample}batch {self.iteration} of epoch {self.epoch}"
+            error.add_note(f"Raised by the source of fn.external_source, {self.callback.place}, {where}.")
+            raise
+        finally:
+            self.iteration += 1
+        return split_outputs(items[0] if self.batch else items, self.num_outputs, self.batch, self.callback)
+
+    def _call_with_info(self, count: int, append: Callable[[Any], None]) -> None:
+        source, iteration, epoch = self.callback.source, self.iteration, self.epoch
+        if not self.batch:
+            first = iteration * count
+            for index in range(count):
+                append(source(SampleInfo(first + index, index, iteration, epoch)))
+        else:
+            append(source(BatchInfo(iteration, epoch) if self.batch_info else iteration))
+
+    def _begun_walk(self) -> Walk:
+        if self._walk is None:
+            self._walk = Walk(self.callback)
+        return self._walk
+
+    def reset(self) -> None:
+        """Begin the next epoch: indices start at 0 again. Iterables go on where they are, as in DALI."""
+        self._ended = False
+        self.iteration = 0
+        self.epoch += 1
+
+    def close(self) -> None:
+        """Let go of the walk over the source, so that a generator's ``finally`` runs now."""
+        self._walk = None
+        self._ended = True
+
+    def state(self) -> dict[str, int]:
+        """Return the state as JSON-ready integers."""
+        return {
+            "epoch": self.epoch,
+            "iteration": self.iteration,
+            "items": self._calls if self._walk is None else self._walk.taken,
+            "ended": int(self._ended),
+        }
+
+    def restore(self, state: dict[str, int]) -> None:
+        """Continue where a source was when ``state()`` was taken.
+
+        A callable that is told which item is wanted continues at once. Others are walked again to the same place: their
+        items are asked for and dropped.
+
+        Raises:
+            CheckpointError: not a source's state, or the source ends before the place is reached.
+        """
+        if set(state) != {"epoch", "iteration", "items", "ended"}:
+            raise CheckpointError(f"This is not the state of an external source: {sorted(state)}.")
+        self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
+        self._ended = bool(state["ended"])
+        self._calls = 0
+        self._walk = None
+        for number in range(state["items"]):
+            try:
+                if self.callback.kind is SourceKind.CALLABLE:
+                    self.callback.source()
+                    self._calls += 1
+                else:
+                    self._begun_walk().take(1, [])
+            except StopIteration:
+                raise CheckpointError(
+                    f"The checkpoint was made after {state['items']} items of the source {self.callback.place}, "
+                    f"which now ends after {number}.",
+                    hint="Restore with the same data.",
+                ) from None
+
+    def __repr__(self) -> str:
+        """Return the source and where it stands."""
+        return f"ExternalSource({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"
+
+
+def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Callback) -> list[Any]:
+    """Sort what a source gave by output.
+
+    Args:
+        data: a batch, or the list of its samples.
+        num_outputs: None where the data are the only output.
+        batch: whether the data are what the source gave in one call.
+        callback: for error messages.
+
+    Returns:
+        For each output its data; where not ``batch`` a list of samples.
+
+    Raises:
+        SourceError: None instead of data, no tuple or list, or one of another length than ``num_outputs``.
+    """
+    if num_outputs is None:
+        if data is None:
+            raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at their end.")
+        return [data]
+    if batch:
+        _check_outputs(data, num_outputs, callback)
+        return list(data)
+    for index, sample in enumerate(data):
+        # The exact types first: this runs per sample.
+        if type(sample) is not tuple or len(sample) != num_outputs:
+            try:
+                _check_outputs(sample, num_outputs, callback)
+            except SourceError as error:
+                error.locate(sample=index)
+                raise
+    return [list(column) for column in zip(*data, strict=True)]
+
+
+def _check_outputs(data: Any, num_outputs: int, callback: Callback) -> None:
+    if data is None:
+        raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at their end.")
+    if isinstance(data, (dict, str, bytes, set)) or not hasattr(data, "__len__"):
+        raise _wrong(
+            callback,
+            f"returned a value of type {type(data).__name__}, but num_outputs={num_outputs} asks for a tuple.",
+            f"Return a tuple of {num_outputs}, also where num_outputs is 1.",
+        )
+    if len(data) != num_outputs:
+        raise _wrong(
+            callback,
+            f"returned {len(data)} outputs, but num_outputs is {num_outputs}.",
+            f"Return a tuple of {num_outputs}, or write num_outputs={len(data)}.",
+        )
+
+
+def _wrong(callback: Callback, problem: str, hint: str) -> SourceError:
+    return SourceError(
+        f"The source {callback.name} {problem}", line=callback.line, hint=hint, operator="fn.external_source"
+    )
