@@ -1,0 +1,173 @@
+"""Element types and layouts of arithmetic results: what is known about ``a + b`` before there are any data.
+
+Apart from the arithmetic itself because the graph asks these questions while a pipeline is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    LayoutError,
+    ShapeError,
+    option_error_text,
+)
+from dalify.data.dtypes import DALIDataType
+
+__all__ = ["FUNCTIONS", "Function", "broadcast_shape", "common_layout", "promote", "result_dtype"]
+
+_SIGNED = {8: DALIDataType.INT8, 16: DALIDataType.INT16, 32: DALIDataType.INT32, 64: DALIDataType.INT64}
+
+
+class Function(NamedTuple):
+    """One element-wise function.
+
+    Attributes:
+        arity: number of operands.
+        kind: rule for the result's type: ``number`` (the promoted type), ``float`` (the promoted type if it is a
+            float, else FLOAT), ``bits`` (the promoted type, no floats), ``comparison`` (BOOL) or ``same`` (the
+            operand's type).
+        symbol: how users write it.
+        takes_booleans: whether all operands may be BOOL.
+    """
+
+    arity: int
+    kind: str
+    symbol: str
+    takes_booleans: bool = False
+
+
+_FLOAT_FUNCTIONS = (
+    *("fabs", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "floor", "ceil"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+)
+
+FUNCTIONS: dict[str, Function] = {
+    "add": Function(2, "number", "+"),
+    "sub": Function(2, "number", "-"),
+    "mul": Function(2, "number", "*", takes_booleans=True),
+    "fdiv": Function(2, "float", "/"),
+    "div": Function(2, "number", "//"),
+    "mod": Function(2, "number", "%"),
+    "pow": Function(2, "number", "**"),
+    "fpow": Function(2, "float", "math.fpow"),
+    "atan2": Function(2, "float", "math.atan2"),
+    "min": Function(2, "number", "math.min"),
+    "max": Function(2, "number", "math.max"),
+    "clamp": Function(3, "number", "math.clamp"),
+    "bitand": Function(2, "bits", "&", takes_booleans=True),
+    "bitor": Function(2, "bits", "|", takes_booleans=True),
+    "bitxor": Function(2, "bits", "^", takes_booleans=True),
+    "lshift": Function(2, "bits", "<<", takes_booleans=True),
+    "rshift": Function(2, "bits", ">>", takes_booleans=True),
+    "eq": Function(2, "comparison", "==", takes_booleans=True),
+    "neq": Function(2, "comparison", "!=", takes_booleans=True),
+    "lt": Function(2, "comparison", "<", takes_booleans=True),
+    "leq": Function(2, "comparison", "<=", takes_booleans=True),
+    "gt": Function(2, "comparison", ">", takes_booleans=True),
+    "geq": Function(2, "comparison", ">=", takes_booleans=True),
+    "plus": Function(1, "same", "+", takes_booleans=True),
+    "minus": Function(1, "same", "-"),
+    "bitnot": Function(1, "bits", "~", takes_booleans=True),
+    "abs": Function(1, "same", "abs"),
+    **{name: Function(1, "float", f"math.{name}") for name in _FLOAT_FUNCTIONS},
+}
+"""All element-wise functions by the name that the ``arithmetic`` operator takes."""
+
+
+def promote(first: DALIDataType, second: DALIDataType) -> DALIDataType:
+    """Return the type in which two operands meet.
+
+    The wider of two types of one family; floats win over integers; integers win over BOOL; an unsigned type that is at
+    least as wide as the signed one meets it in the signed type of twice its own width, at most 64 bits.
+    """
+    if first == second:
+        return first
+    if first.is_float or second.is_float:
+        if first.is_float and second.is_float:
+            return max(first, second)
+        return first if first.is_float else second
+    if DALIDataType.BOOL in (first, second):
+        return second if first == DALIDataType.BOOL else first
+    if first.is_signed == second.is_signed:
+        return max(first, second)
+    unsigned, signed = (second, first) if first.is_signed else (first, second)
+    unsigned_bits, signed_bits = 8 * unsigned.numpy.itemsize, 8 * signed.numpy.itemsize
+    return signed if signed_bits > unsigned_bits else _SIGNED[min(2 * unsigned_bits, 64)]
+
+
+def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
+    """Return the element type of a function's result.
+
+    Args:
+        function: a name in FUNCTIONS.
+        operands: element types.
+
+    Raises:
+        ArgumentValueError: no such function.
+        ArgumentTypeError: wrong number of operands.
+        DTypeError: not defined on such operands: BOOL for most arithmetic, floats for bitwise operators.
+    """
+    known = FUNCTIONS.get(function)
+    if known is None:
+        raise ArgumentValueError(option_error_text("function", function, FUNCTIONS))
+    if len(operands) != known.arity:
+        raise ArgumentTypeError(f"{known.symbol!r} takes {known.arity} operands; {len(operands)} were given.")
+    promoted = operands[0]
+    for operand in operands[1:]:
+        promoted = promote(promoted, operand)
+    if promoted == DALIDataType.BOOL and not known.takes_booleans:
+        subject = "a boolean" if known.arity == 1 else "booleans only"
+        raise DTypeError(
+            f"{known.symbol!r} is not defined on {subject}.",
+            hint="Use the bitwise operators & | ^ ~, or fn.cast one operand to a numeric type.",
+        )
+    if known.kind == "bits" and promoted.is_float:
+        names = " and ".join(operand.name for operand in operands)
+        raise DTypeError(
+            f"{known.symbol!r} works on integers and booleans; the operand types are {names}.",
+            hint="Use fn.cast(node, dtype=types.INT32), or a comparison.",
+        )
+    if known.kind == "comparison":
+        return DALIDataType.BOOL
+    if known.kind == "float" and not promoted.is_float:
+        return DALIDataType.FLOAT
+    return promoted
+
+
+def common_layout(layouts: Sequence[str]) -> str:
+    """Return the layout of a result: the longest one, of which all others are suffixes. ``""`` fits any.
+
+    Raises:
+        LayoutError: the layouts contradict each other.
+    """
+    longest = max(layouts, key=len, default="")
+    for layout in layouts:
+        if not longest.endswith(layout):
+            raise LayoutError(
+                f"operands of layouts {layout!r} and {longest!r} cannot be combined: neither is the end of the other.",
+                hint="Transpose one of them, or drop its layout with fn.reshape(node, layout='').",
+            )
+    return longest
+
+
+def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape to which sample shapes broadcast: aligned at the end, extents equal or 1.
+
+    Raises:
+        ShapeError: two extents differ and neither is 1.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(str(shape) for shape in shapes)
+        raise ShapeError(
+            f"samples of shapes {listed} cannot be combined element by element.",
+            hint="Aligned at the end, extents must be equal or 1.",
+        ) from None
