@@ -1,0 +1,161 @@
+"""From pixels as stored to the colour space and element type that were asked for.
+
+Grey is BT.601 luma, YCbCr is BT.601 in studio range (luma 16-235, chroma 16-240), and a change of element type maps the
+full range of one type to the full range of the other: what DALI's decoders do. Alone, because every format ends here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import DTypeError
+from dalify.data.dtypes import DALIDataType, DALIImageType
+
+__all__ = ["SUPPORTED_DTYPES", "channels_of", "check_dtype", "convert_colour", "rescale"]
+
+SUPPORTED_DTYPES = (
+    DALIDataType.UINT8,
+    DALIDataType.UINT16,
+    DALIDataType.UINT32,
+    DALIDataType.INT8,
+    DALIDataType.INT16,
+    DALIDataType.INT32,
+    DALIDataType.FLOAT16,
+    DALIDataType.FLOAT,
+    DALIDataType.FLOAT64,
+)
+
+# Rec. ITU-R BT.601; chroma and luma of studio range for inputs and outputs of the same full scale.
+_LUMA = (0.299, 0.587, 0.114)
+_YCBCR = np.array(
+    [
+        [0.25678824, 0.50412941, 0.09790588],
+        [-0.14822290, -0.29099279, 0.43921569],
+        [0.43921569, -0.36778831, -0.07142737],
+    ],
+    np.float32,
+)
+_YCBCR_OFFSETS_OF_BYTES = np.array([16, 128, 128], np.float32)
+_YCBCR_OFFSETS_OF_FRACTIONS = np.array([1 / 16, 1 / 2, 1 / 2], np.float32)  # DALI's, and not exactly 16/255 and 128/255
+
+
+def channels_of(output_type: DALIImageType, stored: int) -> int:
+    """Return the number of channels of an output type, for an image with so many stored ones."""
+    if output_type == DALIImageType.ANY_DATA:
+        return stored
+    return 1 if output_type == DALIImageType.GRAY else 3
+
+
+def check_dtype(dtype: DALIDataType) -> None:
+    """Refuse element types that no image can have.
+
+    Raises:
+        DTypeError: booleans and 64-bit integers.
+    """
+    if dtype not in SUPPORTED_DTYPES:
+        names = ", ".join(kind.name for kind in SUPPORTED_DTYPES)
+        raise DTypeError(f"images cannot be decoded to {dtype.name}; dtype must be one of {names}.")
+
+
+def convert_colour(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> np.ndarray[Any, Any]:
+    """Convert stored pixels.
+
+    Args:
+        pixels: HWC, uint8, uint16 or float32 (0..1), 1, 2 (grey, alpha), 3 or 4 (RGB, alpha) channels. Alpha is
+            dropped, not blended.
+        output_type: wanted colours; YCbCr of uint8 or float32 only.
+
+    Returns:
+        HWC of the same element type; a view where no arithmetic is needed.
+    """
+    stored = pixels.shape[2]
+    if output_type == DALIImageType.ANY_DATA:
+        return pixels
+    if stored < 3:
+        grey = pixels[..., :1]
+        if output_type == DALIImageType.GRAY:
+            return grey
+        if output_type != DALIImageType.YCbCr:
+            return np.broadcast_to(grey, (*grey.shape[:2], 3))
+        pixels = np.broadcast_to(grey, (*grey.shape[:2], 3))
+    if output_type == DALIImageType.RGB:
+        return pixels[..., :3]
+    if output_type == DALIImageType.BGR:
+        return pixels[..., 2::-1]
+    is_gray = output_type == DALIImageType.GRAY
+    if pixels.dtype == np.uint8:
+        result = np.empty((*pixels.shape[:2], 1 if is_gray else 3), np.uint8)
+        (_gray_of_bytes if is_gray else _ycbcr_of_bytes)(pixels, result)
+        return result
+    colours = pixels[..., :3].astype(np.float32)
+    if not is_gray:
+        return colours @ _YCBCR.T + _YCBCR_OFFSETS_OF_FRACTIONS
+    luma = (colours @ np.array(_LUMA, np.float32))[..., None]
+    return luma if pixels.dtype.kind == "f" else np.floor(luma + np.float32(0.5)).astype(pixels.dtype)
+
+
+def rescale(
+    pixels: np.ndarray[Any, Any], dtype: DALIDataType, out: np.ndarray[Any, Any] | None = None
+) -> np.ndarray[Any, Any]:
+    """Map the full range of one type to that of another: 255 of uint8 is 1.0 of float, 65535 of uint16, 127 of int8.
+
+    Args:
+        pixels: uint8, uint16, or float32 with full range 0..1.
+        dtype: wanted type, one of SUPPORTED_DTYPES.
+        out: array of that type and of the pixels' shape, to be filled; fresh memory where None.
+
+    Returns:
+        ``out``; or, without it, an array that is the pixels themselves where the type is the same.
+    """
+    target = dtype.numpy
+    if target == pixels.dtype:
+        if out is None:
+            return pixels
+        np.copyto(out, pixels)
+        return out
+    if out is None:
+        out = np.empty(pixels.shape, target)
+    if target == np.uint16 and pixels.dtype == np.uint8:
+        np.multiply(pixels, np.uint16(257), out=out, dtype=np.uint16)
+        return out
+    scale = _full_scale(target) / _full_scale(pixels.dtype)
+    if target.kind == "f":
+        np.multiply(pixels, np.float32(scale), out=out, dtype=np.float32, casting="same_kind")
+        return out
+    # 32-bit targets need more digits than float32 has: full scale would overflow.
+    work = np.float64 if target.itemsize == 4 else np.float32
+    values = np.multiply(pixels, work(scale), dtype=work)
+    np.floor(np.add(values, work(0.5), out=values), out=values)
+    if pixels.dtype.kind == "f":
+        np.clip(np.nan_to_num(values, copy=False), 0, _full_scale(target), out=values)
+    np.copyto(out, values, casting="unsafe")
+    return out
+
+
+def _full_scale(dtype: np.dtype[Any]) -> float:
+    return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
+
+
+@njit(nogil=True, cache=True)
+def _gray_of_bytes(pixels: Any, result: Any) -> None:
+    for y in range(pixels.shape[0]):
+        for x in range(pixels.shape[1]):
+            # 0.299, 0.587 and 0.114 in units of 1/65536, rounded to nearest
+            red, green, blue = np.int32(pixels[y, x, 0]), np.int32(pixels[y, x, 1]), np.int32(pixels[y, x, 2])
+            luma = 19595 * red + 38470 * green + 7471 * blue
+            result[y, x, 0] = (luma + 32768) >> 16
+
+
+@njit(nogil=True, cache=True)
+def _ycbcr_of_bytes(pixels: Any, result: Any) -> None:
+    half = np.float32(0.5)
+    for y in range(pixels.shape[0]):
+        for x in range(pixels.shape[1]):
+            red, green, blue = np.float32(pixels[y, x, 0]), np.float32(pixels[y, x, 1]), np.float32(pixels[y, x, 2])
+            for k in range(3):
+                value = _YCBCR[k, 0] * red + _YCBCR[k, 1] * green + _YCBCR[k, 2] * blue + _YCBCR_OFFSETS_OF_BYTES[k]
+                # Never outside 16..240, so neither the sign nor the range needs a look.
+                result[y, x, k] = np.int32(value + half)

@@ -1,0 +1,93 @@
+"""Which picture format some bytes are in: told by the bytes, never by a file name, because file names lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DecodeError
+
+__all__ = ["Bytes", "as_bytes_array", "picture_format"]
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+_LONGEST_SIGNATURE = 16
+_PREFIXES: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"BM", "BMP"),
+    (b"II*\0", "TIFF"),
+    (b"MM\0*", "TIFF"),
+    (b"II+\0", "TIFF"),
+    (b"MM\0+", "TIFF"),
+    (b"\0\0\0\x0cjP  \r\n\x87\n", "JPEG 2000"),
+    (b"\xff\x4f\xff\x51", "JPEG 2000"),
+    (b"GIF8", "GIF"),
+)
+_NOT_PICTURES: tuple[tuple[bytes, str], ...] = (
+    (b"RIFF", "a RIFF file without a WebP image"),
+    (b"fLaC", "FLAC audio"),
+    (b"OggS", "an Ogg file"),
+    (b"ID3", "MP3 audio"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x1f\x8b", "gzip-compressed data"),
+    (b"<", "text that begins like HTML, SVG or XML, for instance the error page of a failed download"),
+    (b"version https://", "a git-lfs pointer: run 'git lfs pull'"),
+)
+
+
+def as_bytes_array(data: Bytes | bytes | bytearray | memoryview) -> Bytes:
+    """Return encoded data as a contiguous 1-D uint8 array, without a copy where that is possible.
+
+    Raises:
+        DecodeError: an array that is not made of bytes.
+    """
+    if not isinstance(data, np.ndarray):
+        return np.frombuffer(data, np.uint8)
+    if data.dtype.itemsize != 1:
+        raise DecodeError(
+            f"encoded data must be bytes (uint8); got an array of {data.dtype} with shape {data.shape}.",
+            hint="A decoded image needs no decoder.",
+        )
+    if data.dtype != np.uint8:
+        data = data.view(np.uint8)
+    return np.ascontiguousarray(data).reshape(-1)
+
+
+def picture_format(data: Bytes) -> str:
+    """Return ``JPEG``, ``PNG``, ``BMP``, ``TIFF``, ``WebP``, ``JPEG 2000``, ``PNM``, ``GIF`` or ``AVIF``.
+
+    Args:
+        data: encoded data, 1-D uint8.
+
+    Raises:
+        DecodeError: the data are empty or begin like no known picture.
+    """
+    head = data[:_LONGEST_SIGNATURE].tobytes()
+    if head[:3] == b"\xff\xd8\xff":
+        return "JPEG"
+    for prefix, name in _PREFIXES:
+        if head.startswith(prefix):
+            return name
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "WebP"
+    if head[:1] == b"P" and head[1:2] in b"123456" and head[2:3].isspace():
+        return "PNM"
+    if head[4:8] == b"ftyp" and head[8:12] in (b"avif", b"avis"):
+        return "AVIF"
+    raise DecodeError(_why_not(data.size, head))
+
+
+def _why_not(size_bytes: int, head: bytes) -> str:
+    if size_bytes == 0:
+        return "not an image: the data are empty (0 bytes)."
+    if size_bytes < 3:
+        return f"not an image: only {size_bytes} bytes of data."
+    for prefix, name in _NOT_PICTURES:
+        if head.startswith(prefix):
+            return f"not an image: the data are {name}; they begin with {head!r}."
+    if not any(head):
+        return f"not an image: the data ({size_bytes} bytes) begin with zeros, as files do that were not written fully."
+    return f"not an image: the data ({size_bytes} bytes) begin with {head!r}, which is no known picture format."

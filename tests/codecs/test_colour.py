@@ -1,0 +1,56 @@
+"""Colours and element types of decoded images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dalify.base.errors import DTypeError
+from dalify.codecs.colour import SUPPORTED_DTYPES, channels_of, check_dtype, convert_colour, rescale
+from dalify.data.dtypes import DALIDataType, DALIImageType
+
+RGB = np.random.default_rng(0).integers(0, 256, (31, 29, 3), np.uint8)
+
+
+def test_gray_is_luma() -> None:
+    expected = np.asarray(Image.fromarray(RGB).convert("L"))[..., None]
+    np.testing.assert_array_equal(convert_colour(RGB, DALIImageType.GRAY), expected)
+    deep = convert_colour(RGB.astype(np.uint16) * 257, DALIImageType.GRAY)
+    assert np.abs(deep / 257 - RGB @ np.array([0.299, 0.587, 0.114])[:, None]).max() < 0.01
+
+
+def test_ycbcr_is_studio_range() -> None:
+    pixel = np.array([[[200, 100, 50]]], np.uint8)
+    assert convert_colour(pixel, DALIImageType.YCbCr).tolist() == [[[123, 91, 175]]]
+    corners = np.array([[[0, 0, 0], [255, 255, 255], [0, 0, 255], [255, 0, 0]]], np.uint8)
+    expected = [[[16, 128, 128], [235, 128, 128], [41, 240, 110], [81, 90, 240]]]
+    assert convert_colour(corners, DALIImageType.YCbCr).tolist() == expected
+
+
+@pytest.mark.parametrize("output_type", list(DALIImageType))
+@pytest.mark.parametrize("stored", [1, 2, 3, 4])
+def test_channels_are_those_that_were_announced(output_type: DALIImageType, stored: int) -> None:
+    pixels = RGB.repeat(2, 2)[..., :stored]
+    assert convert_colour(pixels, output_type).shape == (31, 29, channels_of(output_type, stored))
+
+
+@pytest.mark.parametrize("dtype", SUPPORTED_DTYPES)
+@pytest.mark.parametrize("source", [np.uint8, np.uint16])
+def test_full_range_becomes_full_range(dtype: DALIDataType, source: type) -> None:
+    top = np.iinfo(source).max
+    pixels = np.linspace(0, top, 256).round().astype(source)
+    result = rescale(pixels, dtype)
+    full = 1.0 if dtype.is_float else np.iinfo(dtype.numpy).max
+    assert result.dtype == dtype.numpy
+    assert (result[0], result[-1]) == (0, full)
+    step = {DALIDataType.FLOAT16: 1e-3, DALIDataType.FLOAT: 1e-6, DALIDataType.FLOAT64: 1e-6}.get(dtype, 0.5 / full)
+    np.testing.assert_allclose(result / full, pixels / top, atol=1.01 * step)
+    out = np.empty(pixels.shape, dtype.numpy)
+    assert rescale(pixels, dtype, out) is out
+    np.testing.assert_array_equal(out, result)
+
+
+def test_types_that_no_image_has() -> None:
+    with pytest.raises(DTypeError, match="UINT8, UINT16"):
+        check_dtype(DALIDataType.BOOL)

@@ -1,0 +1,31 @@
+"""Memory that is lent until the next borrowing of the same name on the same thread."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from dalify.codecs.scratch import borrow
+
+
+def test_one_name_is_one_block_of_memory() -> None:
+    first = borrow("test scratch", (20, 30))
+    second = borrow("test scratch", (10, 10), np.float32)
+    assert np.shares_memory(first, second)
+    assert second.shape == (10, 10)
+    assert second.dtype == np.float32
+
+
+def test_names_and_threads_never_share() -> None:
+    mine = borrow("test scratch", (100,))
+    assert not np.shares_memory(mine, borrow("test scratch, another", (100,)))
+    others: list[np.ndarray] = []
+    thread = threading.Thread(target=lambda: others.append(borrow("test scratch", (100,))))
+    thread.start()
+    thread.join()
+    assert not np.shares_memory(mine, others[0])
+
+
+def test_very_large_blocks_are_not_kept() -> None:
+    assert not np.shares_memory(borrow("test large", (80 << 20,)), borrow("test large", (80 << 20,)))

@@ -1,0 +1,58 @@
+"""Formats by their first bytes, and what is said about bytes that are no picture."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dalify.base.errors import DecodeError
+from dalify.codecs.signature import as_bytes_array, picture_format
+
+PILLOW_NAMES = {
+    "JPEG": "JPEG",
+    "PNG": "PNG",
+    "BMP": "BMP",
+    "TIFF": "TIFF",
+    "WebP": "WEBP",
+    "JPEG 2000": "JPEG2000",
+    "PNM": "PPM",
+    "GIF": "GIF",
+}
+
+
+@pytest.mark.parametrize(("name", "pillow_name"), PILLOW_NAMES.items())
+def test_formats_are_told_by_their_first_bytes(name: str, pillow_name: str) -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(file, pillow_name)
+    assert picture_format(as_bytes_array(file.getvalue())) == name
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "empty"),
+        (b"ab", "only 2 bytes"),
+        (b"hello world", "begin with b'hello world'"),
+        (b"<!DOCTYPE html>", "HTML"),
+        (b"version https://git-lfs.github.com/spec/v1", "git lfs pull"),
+        (bytes(4000), "zeros"),
+        (b"RIFF\0\0\0\0WAVEfmt ", "RIFF"),
+        (b"\0\xff\xd8\xff\xe0", "no known picture format"),
+    ],
+)
+def test_what_is_no_picture_is_described(data: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        picture_format(as_bytes_array(data))
+
+
+def test_bytes_are_taken_without_a_copy() -> None:
+    array = np.arange(10, dtype=np.uint8)
+    assert as_bytes_array(array) is not None
+    assert np.shares_memory(as_bytes_array(array), array)
+    assert np.shares_memory(as_bytes_array(array.view(np.int8)), array)
+    assert as_bytes_array(memoryview(b"abc")).tolist() == [97, 98, 99]
+    with pytest.raises(DecodeError, match="float32"):
+        as_bytes_array(np.zeros((2, 2), np.float32))  # type: ignore[arg-type]
