@@ -3,8 +3,8 @@
 Alone because blurs, the Laplacian and user filters share the same borders and the same arithmetic: sums in float32,
 rounded and saturated once at the end, edges mirrored without repeating the edge pixel (``dcb|abcd|cba``).
 
-The CPU work is done by OpenCV, which filters in the calling thread, without holding the GIL. Its fixed-point Gaussian is
-not used: it is off by up to 2 grey levels, and slower than the float one.
+The CPU work is done by OpenCV, which filters in the calling thread, without holding the GIL. Its fixed-point Gaussian
+is not used: it is off by up to 2 grey levels, and slower than the float one.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ of one word, 21 bits apart, so that one multiplication weighs all three channels
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 
@@ -23,16 +21,6 @@ _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
 _U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _SHIFT_0, _SHIFT_1, _SHIFT_2 = np.uint64(13), np.uint64(34), np.uint64(55)
 _LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
-
-
-@njit(nogil=True, inline="always")
-def _fetch_2d(x, n, row, column, channel, border, fill):
-    height, width = x.shape[1], x.shape[2]
-    if border:
-        row, column = min(max(row, 0), height - 1), min(max(column, 0), width - 1)
-    elif row < 0 or row >= height or column < 0 or column >= width:
-        return np.float32(fill)
-    return np.float32(x[n, row, column, channel])
 
 
 @njit(nogil=True, cache=True)
@@ -110,55 +98,95 @@ def _warp_rgb(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, border: bool, 
             _row_rgb(out[n, y].reshape(-1), packed, width, offset, weight_01, weight_10, weight_11, words)
 
 
+@njit(nogil=True, inline="always")
+def _floor(value):
+    """Return the floor of a float32 as int32: `math.floor` calls a library function and bars vector instructions."""
+    whole = np.int32(value)
+    return np.int32(whole - np.int32(np.float32(whole) > value))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _trace_row(m, y, part_x, part_y):
+    """Fill the source coordinates of one output row."""
+    if m.shape[0] == 3:
+        for i in range(part_x.size):
+            px, py = i + 0.5, y + 0.5
+            w = m[2, 0] * px + m[2, 1] * py + m[2, 2]
+            part_x[i] = (m[0, 0] * px + m[0, 1] * py + m[0, 2]) / w if w != 0 else 0.0
+            part_y[i] = (m[1, 0] * px + m[1, 1] * py + m[1, 2]) / w if w != 0 else 0.0
+        return
+    # Summed up along the row in float32: slightly coarse, and what DALI's floats are compared with.
+    sx = np.float32(m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2])
+    sy = np.float32(m[1, 0] * 0.5 + m[1, 1] * (y + 0.5) + m[1, 2])
+    step_x, step_y = np.float32(m[0, 0]), np.float32(m[1, 0])
+    for i in range(part_x.size):
+        part_x[i], part_y[i] = sx, sy
+        sx += step_x
+        sy += step_y
+
+
+@njit(nogil=True, cache=True)
+def _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y):
+    """Turn coordinates into the index of the upper left source pixel and the distances from it."""
+    low, frame = np.float32(-pad), np.int32(pad)
+    for i in range(offset.size):
+        at_x = min(max(part_x[i] - shift, low), high_x)
+        at_y = min(max(part_y[i] - shift, low), high_y)
+        column, row = _floor(at_x), _floor(at_y)
+        part_x[i], part_y[i] = at_x - np.float32(column), at_y - np.float32(row)
+        offset[i] = np.int64(np.int32(row + frame)) * width + np.int64(np.int32(column + frame))
+
+
+@njit(nogil=True, cache=True)
+def _gather_nearest(target, source, channels, offset):
+    for i in range(offset.size):
+        at, put = np.uint64(offset[i]) * channels, np.uint64(i) * channels
+        for channel in range(channels):
+            target[put + channel] = source[at + channel]
+
+
+@njit(nogil=True, cache=True)
+def _gather_linear(target, source, right, below, offset, part_x, part_y, to_byte):
+    for i in range(offset.size):
+        at, put = np.uint64(offset[i]) * right, np.uint64(i) * right
+        fx, fy = part_x[i], part_y[i]
+        for channel in range(right):
+            here = at + channel
+            top_left, bottom_left = np.float32(source[here]), np.float32(source[here + below])
+            top = top_left + (np.float32(source[here + right]) - top_left) * fx
+            bottom = bottom_left + (np.float32(source[here + below + right]) - bottom_left) * fx
+            value = top + (bottom - top) * fy
+            if to_byte:
+                target[put + channel] = to_uint8(value)
+            else:
+                target[put + channel] = value
+
+
 @njit(nogil=True, cache=True)
 def _warp_2d(out, x, matrix, nearest, border, fill, to_byte):
-    projective = matrix.shape[1] == 3
-    # Beyond one pixel outside, nothing changes any more; clamping there keeps every conversion to int defined.
-    high_x, high_y = np.float32(x.shape[2] + 1), np.float32(x.shape[1] + 1)
-    low, half = np.float32(-2), np.float32(0.5)
+    # A frame of one pixel holds the fill value; the coordinates are clamped to it. See _warp_rgb.
+    pad = 0 if border else 1
+    height, width, channels = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad, x.shape[3]
+    source = np.empty(((height + 1) * width + 1) * channels, x.dtype)
+    source[:] = fill
+    columns, length = out.shape[2], x.shape[2] * channels
+    offset = np.empty(columns, np.int64)
+    part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
+    shift = np.float32(0.0 if nearest else 0.5)
+    high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
+    right, below = np.uint64(channels), np.uint64(width * channels)
     for n in range(x.shape[0]):
-        m = matrix[n]
-        step_x, step_y = np.float32(m[0, 0]), np.float32(m[1, 0])
+        for y in range(x.shape[1]):
+            at = ((y + pad) * width + pad) * channels
+            source[at : at + length] = x[n, y].reshape(-1)
         for y in range(out.shape[1]):
-            # Summed up along the row in float32: slightly coarse, and what DALI's floats are compared with.
-            sx = np.float32(m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2])
-            sy = np.float32(m[1, 0] * 0.5 + m[1, 1] * (y + 0.5) + m[1, 2])
-            for i in range(out.shape[2]):
-                at_x, at_y = sx, sy
-                if projective:
-                    px, py = i + 0.5, y + 0.5
-                    w = m[2, 0] * px + m[2, 1] * py + m[2, 2]
-                    at_x = np.float32((m[0, 0] * px + m[0, 1] * py + m[0, 2]) / w if w != 0 else -2.0)
-                    at_y = np.float32((m[1, 0] * px + m[1, 1] * py + m[1, 2]) / w if w != 0 else -2.0)
-                at_x, at_y = min(max(at_x, low), high_x), min(max(at_y, low), high_y)
-                if not nearest:
-                    at_x, at_y = at_x - half, at_y - half
-                column, row = math.floor(at_x), math.floor(at_y)
-                fx, fy = at_x - np.float32(column), at_y - np.float32(row)
-                inside = 0 <= row < x.shape[1] - 1 and 0 <= column < x.shape[2] - 1
-                for channel in range(x.shape[3]):
-                    if nearest:
-                        value = _fetch_2d(x, n, row, column, channel, border, fill)
-                    else:
-                        if inside:
-                            top_left = np.float32(x[n, row, column, channel])
-                            top_right = np.float32(x[n, row, column + 1, channel])
-                            bottom_left = np.float32(x[n, row + 1, column, channel])
-                            bottom_right = np.float32(x[n, row + 1, column + 1, channel])
-                        else:
-                            top_left = _fetch_2d(x, n, row, column, channel, border, fill)
-                            top_right = _fetch_2d(x, n, row, column + 1, channel, border, fill)
-                            bottom_left = _fetch_2d(x, n, row + 1, column, channel, border, fill)
-                            bottom_right = _fetch_2d(x, n, row + 1, column + 1, channel, border, fill)
-                        top = top_left + (top_right - top_left) * fx
-                        bottom = bottom_left + (bottom_right - bottom_left) * fx
-                        value = top + (bottom - top) * fy
-                    if to_byte:
-                        out[n, y, i, channel] = to_uint8(value)
-                    else:
-                        out[n, y, i, channel] = value
-                sx += step_x
-                sy += step_y
+            _trace_row(matrix[n], y, part_x, part_y)
+            _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y)
+            target = out[n, y].reshape(-1)
+            if nearest:
+                _gather_nearest(target, source, right, offset)
+            else:
+                _gather_linear(target, source, right, below, offset, part_x, part_y, to_byte)
 
 
 @njit(nogil=True, cache=True)
@@ -182,10 +210,10 @@ def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
                     sx = m[0, 0] * px + m[0, 1] * py + m[0, 2] * pz + m[0, 3] - shift
                     sy = m[1, 0] * px + m[1, 1] * py + m[1, 2] * pz + m[1, 3] - shift
                     sz = m[2, 0] * px + m[2, 1] * py + m[2, 2] * pz + m[2, 3] - shift
-                    sx = min(max(sx, -2.0), x.shape[3] + 1.0)
-                    sy = min(max(sy, -2.0), x.shape[2] + 1.0)
-                    sz = min(max(sz, -2.0), x.shape[1] + 1.0)
-                    column, row, plane = math.floor(sx), math.floor(sy), math.floor(sz)
+                    sx = np.float32(min(max(sx, -2.0), x.shape[3] + 1.0))
+                    sy = np.float32(min(max(sy, -2.0), x.shape[2] + 1.0))
+                    sz = np.float32(min(max(sz, -2.0), x.shape[1] + 1.0))
+                    column, row, plane = _floor(sx), _floor(sy), _floor(sz)
                     fx, fy, fz = np.float32(sx - column), np.float32(sy - row), np.float32(sz - plane)
                     for channel in range(x.shape[4]):
                         value = _fetch_3d(source, plane, row, column, channel, border, fill)
