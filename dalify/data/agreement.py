@@ -1,0 +1,41 @@
+"""What the values of two branches have to share to be one variable afterwards. Checked when the graph is built and when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.base.errors import DivergentBranchesError
+from dalify.data.spec import Spec
+
+__all__ = ["check_agreement"]
+
+
+def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any) -> None:
+    """Refuse values that cannot be the same variable.
+
+    Args:
+        if_true: what is known of the value from the true branch.
+        if_false: what is known of the value from the false branch.
+        variable: name in the user's code.
+        lines: where the two values were defined.
+
+    Raises:
+        DivergentBranchesError: element type, number of dimensions or layout differ.
+    """
+    for what, one, other, way_out in (
+        ("element type", if_true.dtype, if_false.dtype, "Convert one of them, for instance with fn.cast or the dtype= argument."),
+        ("number of dimensions", if_true.ndim, if_false.ndim, "Reshape one of them, for instance with fn.expand_dims or fn.squeeze."),
+        ("layout", if_true.layout, if_false.layout, "Set the layout of one of them, for instance with fn.reshape(x, layout='HWC')."),
+    ):
+        if one == other or one is None or other is None:
+            continue
+        name = f"the variable {variable!r}" if variable else "the result"
+        places = "".join(
+            f"\n  {side} branch: {_text(value)}" + (f", defined at\n{line.quote('    ')}" if line else "")
+            for side, value, line in zip(("true", "false"), (one, other), lines or (None, None), strict=True)
+        )
+        raise DivergentBranchesError(f"{name} has another {what} in each branch of the condition.{places}", hint=way_out)
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,1 @@
+"""From a plan to batches: chunks of samples through runs of kernels, threads, streams, queues."""

@@ -1,0 +1,60 @@
+"""Scratch memory of one worker thread for the values inside a chunk.
+
+They are written, read by the next kernel and forgotten; giving them the same memory again and again keeps them in the cache and
+avoids the page faults of fresh memory.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from dalify.data.pool import pageable
+
+__all__ = ["Arena", "arena_of_thread"]
+
+_FIRST_BYTES = 1 << 20
+_ALIGNMENT_BYTES = 64
+
+
+class Arena:
+    """Hands out memory in order; everything is free again after ``reset``."""
+
+    __slots__ = ("_block", "_full", "_offset")
+
+    def __init__(self) -> None:
+        self._block = pageable(_FIRST_BYTES)
+        self._offset = 0
+        self._full: list[np.ndarray[Any, Any]] = []
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return an uninitialised array that is valid until ``reset``."""
+        size_bytes = math.prod(shape) * dtype.itemsize
+        start = self._offset
+        end = start + size_bytes
+        if end > self._block.nbytes:
+            self._full.append(self._block)
+            self._block = pageable(max(2 * self._block.nbytes, size_bytes))
+            start, end = 0, size_bytes
+        self._offset = end + (-end % _ALIGNMENT_BYTES)
+        return self._block[start:end].view(dtype).reshape(shape)
+
+    def reset(self) -> None:
+        """Take everything back. What was too small once is replaced by one block, the largest."""
+        self._offset = 0
+        if self._full:
+            self._full.clear()
+
+
+_local = threading.local()
+
+
+def arena_of_thread() -> Arena:
+    """Return the arena of the current thread."""
+    arena = getattr(_local, "arena", None)
+    if arena is None:
+        arena = _local.arena = Arena()
+    return arena

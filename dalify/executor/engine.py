@@ -1,0 +1,361 @@
+"""Runs a plan for batch after batch.
+
+Several batches are under way at once. Each is an Iteration that moves from stage to stage; the worker that finishes the last chunk of a
+stage starts the next one, so no thread waits for another, and the chunks of the next batch fill the threads that would be idle at
+the end of this one. An error ends its iteration only: the engine, and the iterations behind it, go on.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import PipelineStateError
+from dalify.base.optional import torch
+from dalify.data import Batch, BufferPool
+from dalify.data.pool import pinned
+from dalify.executor.arena import arena_of_thread
+from dalify.executor.device_steps import device_stream
+from dalify.executor.feeds import ExternalFeed, ReaderFeed, common_size
+from dalify.executor.frame import Collector, Frame
+from dalify.executor.plan import Plan, Stage
+from dalify.executor.threads import ThreadPool
+from dalify.graph import Branch
+
+__all__ = ["Engine", "Iteration"]
+
+# A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short against a batch.
+_CHUNK_SECONDS = 2e-3
+
+
+class Iteration:
+    """One batch on its way through the stages.
+
+    Attributes:
+        number: counted from the first batch of the run, over restarts; random numbers go by it.
+        order: counted from the engine's start; serial stages go by it.
+        size: number of samples.
+        values: by slot, what stages have published.
+        positions: of the samples of each branch, for later stages.
+        entries: what the samplers chose, by slot of the reader's first output.
+        error: the first error, by sample; None while all is well.
+        ready: set when all stages are done.
+    """
+
+    def __init__(self, number: int, size: int, slot_count: int) -> None:
+        self.number = number
+        self.order = 0
+        self.size = size
+        self.values: list[Batch | None] = [None] * slot_count
+        self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
+        self.entries: dict[int, Any] = {}
+        self.stage = 0
+        self.pending = 0
+        self.error: BaseException | None = None
+        self.error_start = 0
+        self.collectors: dict[int, Collector] = {}
+        self.parts: list[tuple[int, dict[Branch | None, np.ndarray[Any, Any]]]] = []
+        self.chunk_seconds = 0.0
+        self.event: Any = None
+        self.ready = threading.Event()
+        self.discarded = False
+        self.lock = threading.Lock()
+
+
+class Engine:
+    """Executes a plan.
+
+    Args:
+        plan: what to run.
+        num_threads: worker threads.
+        batch_size: most samples in a batch.
+        externals: the external sources.
+        readers: samplers by slot of the reader's first output.
+        torch_device: where device stages run; None where there are none.
+        name: for the threads' names.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        num_threads: int,
+        batch_size: int,
+        externals: list[ExternalFeed],
+        readers: dict[int, ReaderFeed],
+        torch_device: str | None,
+        pool: BufferPool,
+        name: str,
+    ) -> None:
+        self._plan = plan
+        self._num_threads = num_threads
+        self._batch_size = batch_size
+        self.externals = externals
+        self.readers = readers
+        self._torch_device = torch_device
+        self._pool = pool
+        self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
+        self._name = name
+        self._threads = ThreadPool(num_threads, name)
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._turns = [0] * len(plan.stages)
+        self._parked: list[dict[int, Iteration]] = [{} for _ in plan.stages]
+        self._started = 0
+        self.next_number = 0
+        self._scheduled: deque[Iteration] = deque()
+        self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
+
+    # -- in the caller's thread --------------------------------------------------------------------------------------------
+
+    @property
+    def scheduled(self) -> int:
+        """Number of iterations that were scheduled and not collected."""
+        return len(self._scheduled)
+
+    def schedule(self) -> None:
+        """Ask the sources for a batch and set it on its way.
+
+        Raises:
+            StopIteration: a source is at its end.
+            Exception: whatever a source raises; the batch is lost, the next call asks for the next one.
+        """
+        self._revive_after_fork()
+        fed: list[tuple[ExternalFeed, list[Batch]]] = [(feed, feed.next_batch()) for feed in self.externals]
+        size = common_size([(feed.node, batches[0]) for feed, batches in fed], self._batch_size)
+        iteration = Iteration(self.next_number, size, self._plan.slot_count)
+        self.next_number += 1
+        for feed, batches in fed:
+            for slot, batch in zip(feed.slots, batches, strict=True):
+                iteration.values[slot] = batch
+        for slot, reader in self.readers.items():
+            iteration.entries[slot] = reader.next_entries(size)
+        self._scheduled.append(iteration)
+        iteration.order = self._started
+        self._started += 1
+        self._enter(iteration)
+
+    def collect(self) -> tuple[Batch, ...]:
+        """Wait for the oldest scheduled iteration and return its outputs.
+
+        Raises:
+            PipelineStateError: nothing is scheduled.
+            Exception: the iteration's error; the next call returns the next iteration.
+        """
+        if not self._scheduled:
+            raise PipelineStateError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
+        self._revive_after_fork()
+        if not self._scheduled:
+            raise PipelineStateError("the batches under way were lost when the process forked; run again.")
+        iteration = self._scheduled[0]
+        iteration.ready.wait()
+        self._scheduled.popleft()
+        if iteration.error is not None:
+            raise iteration.error
+        if iteration.event is not None:
+            torch.cuda.current_stream(self._torch_device).wait_event(iteration.event)
+        outputs = tuple(iteration.values[slot] for slot in self._plan.outputs)
+        return tuple(Batch(None, [], "") if batch is None else batch for batch in outputs)
+
+    def discard(self) -> None:
+        """Forget all iterations that are under way."""
+        for iteration in self._scheduled:
+            iteration.discarded = True
+        self._scheduled.clear()
+
+    def close(self, *, wait: bool = True) -> None:
+        """End the threads and the sources' workers."""
+        self.discard()
+        if self._process == os.getpid():
+            self._threads.close(wait=wait)
+        for feed in self.externals:
+            feed.close()
+
+    def _revive_after_fork(self) -> None:
+        """Start anew in a child process: threads do not survive a fork."""
+        if self._process == os.getpid():
+            return
+        self._process = os.getpid()
+        self._threads = ThreadPool(self._num_threads, self._name)
+        self._lock = threading.Lock()
+        self._scheduled.clear()
+        self._turns = [self._started] * len(self._plan.stages)
+        self._parked = [{} for _ in self._plan.stages]
+
+    # -- in the worker threads -----------------------------------------------------------------------------------------------
+
+    def _enter(self, iteration: Iteration) -> None:
+        """Begin the iteration's current stage, or park it until its turn."""
+        while True:
+            if iteration.stage == len(self._plan.stages):
+                iteration.ready.set()
+                return
+            stage = self._plan.stages[iteration.stage]
+            if stage.is_serial:
+                with self._lock:
+                    if self._turns[iteration.stage] != iteration.order:
+                        self._parked[iteration.stage][iteration.order] = iteration
+                        return
+            if iteration.error is None and not iteration.discarded:
+                self._start(iteration, stage)
+                return
+            self._leave(iteration)  # nothing to do any more, but the turns of serial stages must pass
+
+    def _leave(self, iteration: Iteration) -> None:
+        """End the current stage and give the turn to the next iteration."""
+        index = iteration.stage
+        iteration.stage += 1
+        if self._plan.stages[index].is_serial:
+            with self._lock:
+                self._turns[index] += 1
+                following = self._parked[index].pop(self._turns[index], None)
+            if following is not None:
+                self._enter(following)
+
+    def _start(self, iteration: Iteration, stage: Stage) -> None:
+        iteration.parts = []
+        iteration.chunk_seconds = 0.0
+        if stage.kind == "segment":
+            chunks = self._chunks(iteration.size, stage)
+            iteration.collectors = {
+                slot: Collector(iteration.size if branch is None else None, self._pool_of(slot))
+                for slot, branch in stage.publishes.items()
+            }
+        else:
+            chunks = [(0, iteration.size)]
+        iteration.pending = len(chunks)
+        tasks: list[Callable[[], None]] = [partial(self._run, iteration, stage, start, stop) for start, stop in chunks]
+        self._threads.submit(iteration.number, iteration.stage, tasks)
+
+    def _pool_of(self, slot: int) -> BufferPool:
+        return self._pinned_pool if slot in self._plan.pinned else self._pool
+
+    def _chunks(self, size: int, stage: Stage) -> list[tuple[int, int]]:
+        seconds = stage.seconds_per_sample
+        if seconds is None:
+            count = min(size, 4 * self._num_threads)
+        else:
+            count = max(1, round(size * seconds / _CHUNK_SECONDS))
+            if count < 2 * self._num_threads:
+                # Too little for chunks of full length: as many as there are threads, if it is worth waking them.
+                count = self._num_threads if size * seconds > _CHUNK_SECONDS / 2 else 1
+            count = min(size, count)
+        bounds = [size * index // count for index in range(count + 1)]
+        return list(zip(bounds[:-1], bounds[1:], strict=True))
+
+    def _run(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+        """Take one chunk through a stage. Never raises."""
+        if iteration.error is None and not iteration.discarded:
+            began = time.perf_counter()
+            try:
+                if stage.kind == "segment":
+                    self._run_chunk(iteration, stage, start, stop)
+                else:
+                    self._run_whole(iteration, stage)
+            except BaseException as error:
+                with iteration.lock:
+                    if iteration.error is None or start < iteration.error_start:
+                        iteration.error, iteration.error_start = error, start
+            else:
+                with iteration.lock:
+                    iteration.chunk_seconds += time.perf_counter() - began
+        with iteration.lock:
+            iteration.pending -= 1
+            is_last = iteration.pending == 0
+        if is_last:
+            self._finish(iteration, stage)
+
+    def _run_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+        values: list[Batch | None] = [None] * self._plan.slot_count
+        whole = iteration.positions
+        for slot, branch in stage.reads.items():
+            batch = iteration.values[slot]
+            if batch is None:
+                continue
+            if branch is None:
+                low, high = start, stop
+            else:
+                low, high = (int(bound) for bound in np.searchsorted(whole[branch], (start, stop)))
+            values[slot] = batch.slice(low, high) if high > low else None
+        arena = arena_of_thread()
+        frame = Frame(
+            values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors, iteration.entries, ""
+        )
+        for branch, positions in whole.items():
+            low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
+            frame.set_positions(branch, positions[low:high])
+        try:
+            for step in stage.steps:
+                step.run(frame)
+            for slot, collector in iteration.collectors.items():
+                batch = values[slot]
+                if batch is not None:
+                    collector.store(start, batch)
+        finally:
+            arena.reset()
+        with iteration.lock:
+            iteration.parts.append((start, frame.branches()))
+
+    def _run_whole(self, iteration: Iteration, stage: Stage) -> None:
+        arena = arena_of_thread()
+        # Results of a batch stage leave it as they are, so they must not lie in scratch memory.
+        collectors = {
+            slot: Collector(iteration.size, self._pool_of(slot)) for slot in stage.publishes if stage.kind == "batch"
+        }
+        frame = Frame(
+            list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors, iteration.entries,
+            self._torch_device or "",
+        )  # fmt: skip
+        for branch, positions in iteration.positions.items():
+            frame.set_positions(branch, positions)
+        try:
+            with device_stream(self._stream if stage.kind == "device" else None):
+                for step in stage.steps:
+                    step.run(frame)
+                if stage.kind == "device" and self._stream is not None:
+                    iteration.event = self._stream.record_event()
+            for slot, branch in stage.publishes.items():
+                batch = frame.values[slot]
+                if batch is not None and slot in collectors and _is_scratch(batch):
+                    collector = collectors[slot] if branch is None else Collector(None, self._pool_of(slot))
+                    collector.store(0, batch)
+                    batch = collector.result()
+                iteration.values[slot] = batch
+        finally:
+            arena.reset()
+        iteration.parts.append((0, frame.branches()))
+
+    def _finish(self, iteration: Iteration, stage: Stage) -> None:
+        if iteration.error is None and not iteration.discarded:
+            try:
+                for slot, collector in iteration.collectors.items():
+                    iteration.values[slot] = collector.result()
+                iteration.collectors = {}
+                _join_positions(iteration)
+            except BaseException as error:
+                iteration.error = error
+            seconds = iteration.chunk_seconds / iteration.size
+            known = stage.seconds_per_sample
+            stage.seconds_per_sample = seconds if known is None else 0.7 * known + 0.3 * seconds
+        self._leave(iteration)
+        self._enter(iteration)
+
+
+def _is_scratch(batch: Batch) -> bool:
+    """Tell whether a batch on the CPU may lie in scratch memory or repeat a constant, and so has to be copied to leave its stage."""
+    return batch.device == "cpu"
+
+
+def _join_positions(iteration: Iteration) -> None:
+    """Put the branch positions that the chunks found together, for later stages."""
+    branches = {branch for _, found in iteration.parts for branch in found if branch is not None}
+    parts = sorted(iteration.parts, key=lambda part: part[0])
+    for branch in branches:
+        if branch not in iteration.positions:
+            iteration.positions[branch] = np.concatenate([found[branch] for _, found in parts if branch in found])

@@ -1,0 +1,218 @@
+"""Where the batches of a pipeline begin: users' sources, data fed by hand, and the samplers of readers.
+
+Called in the thread that schedules an iteration, one iteration after the other: sources see their indices in order, and an error in a
+user's callback surfaces in the user's own call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import BatchSizeError, PipelineStateError
+from dalify.base.optional import torch
+from dalify.data import Batch, BufferPool, DALIDataType, from_numpy
+from dalify.executor.steps import located
+from dalify.graph import Node
+from dalify.sources.convert import BatchConverter
+from dalify.sources.external import ExternalSource
+from dalify.sources.sampler import Sampler
+
+__all__ = ["ExternalFeed", "ReaderFeed", "common_size"]
+
+ParallelFactory = Callable[[Node, int], Any]
+
+
+class ExternalFeed:
+    """One ``external_source``: its user callback or its queue of fed batches.
+
+    Args:
+        node: the graph node.
+        slots: of its outputs.
+        batch_size: most samples in a batch.
+        pool: memory for the copies.
+        torch_device: where data for GPU nodes go; None without a device.
+        parallel: makes a source with worker processes, for ``parallel=True``.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        slots: tuple[int, ...],
+        batch_size: int,
+        pool: BufferPool,
+        torch_device: str | None,
+        parallel: ParallelFactory,
+    ) -> None:
+        arguments = node.arguments
+        self.node = node
+        self.slots = slots
+        self.name = node.name
+        self._torch_device = torch_device
+        self._fed: deque[list[Batch]] = deque()
+        self._last: list[Batch] | None = None
+        self._repeat_last: bool = arguments.get("repeat_last", False)
+        self.source: Any = None
+        num_outputs = arguments.get("num_outputs")
+        try:
+            if arguments.get("source") is not None:
+                if arguments.get("parallel"):
+                    self.source = parallel(node, batch_size)
+                else:
+                    self.source = ExternalSource(
+                        arguments["source"],
+                        num_outputs,
+                        cycle=arguments.get("cycle"),
+                        batch=arguments.get("batch", True),
+                        batch_info=arguments.get("batch_info", False),
+                        batch_size=batch_size,
+                    )
+            self._converters = [
+                BatchConverter(
+                    dtype=_declared_dtype(_declared(arguments, "dtype", index, num_outputs)),
+                    ndim=_declared(arguments, "ndim", index, num_outputs),
+                    layout=_declared(arguments, "layout", index, num_outputs) or "",
+                    batch_size=batch_size,
+                    copy=not arguments.get("no_copy", False),
+                    allocate=lambda shape, dtype: pool.empty(tuple(shape), np.dtype(dtype)),
+                )
+                for index in range(len(slots))
+            ]
+        except Exception as error:
+            raise located(error, node, None, None) from error.__cause__
+
+    def next_batch(self) -> list[Batch]:
+        """Return the next batch of each output.
+
+        Raises:
+            StopIteration: the source is at its end.
+            PipelineStateError: nothing was fed.
+            Exception: what the source raises, with a note on where.
+        """
+        if self.source is None:
+            return self._next_fed()
+        try:
+            data = self.source.next_batch()
+            return self._converted(data)
+        except StopIteration:
+            raise
+        except Exception as error:
+            raise located(error, self.node, None, None) from error.__cause__
+
+    def _converted(self, data: Sequence[Any]) -> list[Batch]:
+        return [self._on_device(convert(item)) for convert, item in zip(self._converters, data, strict=True)]
+
+    def _on_device(self, batch: Batch) -> Batch:
+        wanted = self.node.output_device
+        if batch.device == wanted:
+            return batch
+        if wanted == "cpu":
+            dense = None if batch.dense is None else batch.dense.cpu().numpy()
+            samples = None if batch.dense is not None else [sample.cpu().numpy() for sample in batch.samples]
+        else:
+            dense = None if batch.dense is None else torch.as_tensor(batch.dense, device=self._torch_device)
+            samples = None
+            if batch.dense is None:
+                samples = [torch.as_tensor(sample, device=self._torch_device) for sample in batch.samples]
+        return Batch(dense, samples, batch.layout, wanted, batch.origins, batch.dtype)
+
+    def _next_fed(self) -> list[Batch]:
+        if self._fed:
+            self._last = self._fed.popleft()
+            return self._last
+        if self._repeat_last and self._last is not None:
+            return self._last
+        raise PipelineStateError(
+            f"no data were fed to the external_source {self.name or self.node.label!r}.",
+            line=self.node.line,
+            hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or give it a source.",
+        )
+
+    def feed(self, data: Any, layout: str | None) -> None:
+        """Take a batch for a later iteration.
+
+        Args:
+            data: an array with a leading sample axis, or a list of samples.
+            layout: of the samples; None for what was declared.
+
+        Raises:
+            PipelineStateError: the node has a source of its own.
+        """
+        if self.source is not None:
+            raise PipelineStateError(
+                f"the external_source {self.name!r} has a source of its own and cannot be fed by hand.", line=self.node.line
+            )
+        try:
+            batches = self._converted([data])
+        except Exception as error:
+            raise located(error, self.node, None, None) from error.__cause__
+        self._fed.append([batch.with_layout(layout) if layout else batch for batch in batches])
+
+    @property
+    def fed_count(self) -> int:
+        """Number of batches that wait."""
+        return len(self._fed)
+
+    def reset(self) -> None:
+        """Begin the source's next epoch."""
+        if self.source is not None:
+            self.source.reset()
+
+    def close(self) -> None:
+        """End worker processes, generators."""
+        if self.source is not None:
+            self.source.close()
+
+
+def _declared(arguments: Any, name: str, index: int, num_outputs: int | None) -> Any:
+    value = arguments.get(name)
+    if num_outputs is not None and isinstance(value, (list, tuple)):
+        return value[index] if index < len(value) else None
+    return value
+
+
+def _declared_dtype(value: Any) -> DALIDataType | None:
+    return value if value is None or isinstance(value, DALIDataType) else from_numpy(value)
+
+
+class ReaderFeed:
+    """The sampler of one reader.
+
+    Args:
+        node: the reader's node.
+        sampler: gives the numbers of the entries.
+    """
+
+    def __init__(self, node: Node, sampler: Sampler) -> None:
+        self.node = node
+        self.sampler = sampler
+
+    def next_entries(self, count: int) -> np.ndarray[Any, Any]:
+        """Return the numbers of the next entries."""
+        return self.sampler.next_batch(count)
+
+
+def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:
+    """Return the size of this iteration's batch; all sources must agree on it.
+
+    Args:
+        batches: the first output of each external source.
+        largest: size without external sources.
+
+    Raises:
+        BatchSizeError: sources gave different numbers of samples.
+    """
+    sizes = {len(batch) for _, batch in batches}
+    if not sizes:
+        return largest
+    if len(sizes) > 1:
+        details = ", ".join(f"{node.label}: {len(batch)}" for node, batch in batches)
+        raise BatchSizeError(
+            f"the external sources gave batches of different sizes ({details}).",
+            line=batches[0][0].line,
+            hint="All sources of a pipeline must give the same number of samples in an iteration.",
+        )
+    return sizes.pop()

@@ -1,0 +1,163 @@
+"""What the steps of a plan work on: the values of one chunk of samples, and where results of a whole batch are gathered."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.data import Array, Batch, BufferPool
+from dalify.executor.arena import Arena
+
+if TYPE_CHECKING:
+    from dalify.graph import Branch
+
+__all__ = ["Collector", "Frame"]
+
+
+class Collector:
+    """Gathers one output of a segment from the chunks of a batch.
+
+    The first chunk to finish decides on the shape of a dense buffer; further chunks write into their rows of it. When a
+    sample of another shape comes along, the batch becomes a list.
+
+    Args:
+        size: number of samples of the whole batch; None where it is not known, inside a branch: then chunks are joined at the end.
+        pool: memory for what leaves the stage.
+    """
+
+    __slots__ = ("_dense", "_lock", "_parts", "_pool", "_size", "_uniform")
+
+    def __init__(self, size: int | None, pool: BufferPool) -> None:
+        self._size = size
+        self._pool = pool
+        self._dense: np.ndarray[Any, Any] | None = None
+        self._parts: dict[int, Batch] = {}
+        self._uniform = True
+        self._lock = threading.Lock()
+
+    def rows(self, start: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+        """Return where ``count`` samples from ``start`` on belong; None when they do not fit the dense buffer."""
+        dense = self._dense
+        if self._size is None:
+            return None
+        if dense is None:
+            with self._lock:
+                if self._dense is None:
+                    self._dense = self._pool.empty((self._size, *shape), dtype)
+                dense = self._dense
+        if dense.shape[1:] != shape or dense.dtype != dtype:
+            return None
+        return dense[start : start + count]
+
+    def store(self, start: int, batch: Batch) -> None:
+        """Take a chunk's result; what does not lie in the dense buffer yet is copied, since scratch memory is used again."""
+        count = len(batch)
+        if batch.dense is not None:
+            dense = batch.dense
+            rows = self.rows(start, count, dense.shape[1:], dense.dtype)
+            if rows is None:
+                rows = self._pool.empty(dense.shape, dense.dtype)
+                self._uniform = False
+            if not _same_memory(rows, dense):
+                rows[...] = dense
+            result = Batch(rows, None, batch.layout, batch.device, batch.origins, batch.dtype)
+        else:
+            kept: list[Array] = []
+            for offset, sample in enumerate(batch.samples):
+                rows = self.rows(start + offset, 1, sample.shape, sample.dtype)
+                if rows is None:
+                    copy = self._pool.empty(sample.shape, sample.dtype)
+                    self._uniform = False
+                else:
+                    copy = rows[0, ...]
+                if not _same_memory(copy, sample):
+                    copy[...] = sample
+                kept.append(copy)
+            result = Batch(None, kept, batch.layout, batch.device, batch.origins, batch.dtype)
+        with self._lock:
+            self._parts[start] = result
+
+    def result(self) -> Batch | None:
+        """Return the whole batch, samples in order; None when there was no sample."""
+        if not self._parts:
+            return None
+        parts = [self._parts[start] for start in sorted(self._parts)]
+        first = parts[0]
+        origins = None
+        if first.origins is not None:
+            origins = [origin for part in parts for origin in (part.origins or [None] * len(part))]
+        if self._uniform and self._dense is not None:
+            return Batch(self._dense, None, first.layout, first.device, origins, first.dtype)
+        if len(parts) == 1:
+            return first
+        shapes = {None if part.dense is None else part.dense.shape[1:] for part in parts}
+        if len(shapes) == 1 and None not in shapes:
+            dense = np.concatenate([part.dense for part in parts])
+            return Batch(dense, None, first.layout, first.device, origins, first.dtype)
+        samples = [sample for part in parts for sample in part.samples]
+        return Batch(None, samples, first.layout, first.device, origins, first.dtype)
+
+
+def _same_memory(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    return one.ctypes.data == other.ctypes.data and one.strides == other.strides
+
+
+class Frame:
+    """The values of one chunk while it passes through the steps of a stage.
+
+    Attributes:
+        values: by slot; None for a value of no samples.
+        start: position of the chunk's first sample in the batch.
+        count: number of samples of the chunk.
+        step: number of the iteration, counted from the pipeline's start: random numbers go by it.
+        arena: scratch memory; None on the GPU.
+        collectors: by slot, for values that leave the stage.
+        entries: by slot of a reader, what its sampler chose for the batch.
+    """
+
+    __slots__ = ("_positions", "arena", "batch_size", "collectors", "count", "entries", "start", "step", "torch_device", "values")
+
+    def __init__(
+        self,
+        values: list[Batch | None],
+        start: int,
+        count: int,
+        step: int,
+        batch_size: int,
+        arena: Arena | None,
+        collectors: dict[int, Collector],
+        entries: dict[int, Any],
+        torch_device: str,
+    ) -> None:
+        self.values = values
+        self.start = start
+        self.count = count
+        self.step = step
+        self.batch_size = batch_size
+        self.arena = arena
+        self.collectors = collectors
+        self.entries = entries
+        self.torch_device = torch_device
+        self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
+
+    def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:
+        """Return the positions in the batch of the chunk's samples of a branch; all of them for None."""
+        found = self._positions.get(branch)
+        if found is None:
+            assert branch is None, "dalify bug: a branch was used before its samples were split off"
+            found = self._positions[None] = np.arange(self.start, self.start + self.count)
+        return found
+
+    def knows(self, branch: Branch | None) -> bool:
+        """Tell whether the positions of a branch are known already."""
+        return branch is None or branch in self._positions
+
+    def set_positions(self, branch: Branch, positions: np.ndarray[Any, Any]) -> None:
+        """Note which samples belong to a branch."""
+        self._positions[branch] = positions
+
+    def branches(self) -> dict[Branch | None, np.ndarray[Any, Any]]:
+        """Return the positions of all branches that are known."""
+        return self._positions

@@ -1,0 +1,190 @@
+"""From a graph to stages: what runs chunk by chunk on the worker threads, what needs a whole batch, what runs on the device.
+
+A *segment* is a run of per-sample operators: a worker takes a chunk of samples through all of it, so that data stay in its cache and
+there is no barrier between operators. Whole-batch operators, users' serial functions and the device each make stages of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dalify.executor.device_steps import TransferStep
+from dalify.executor.steps import KernelStep, LiteralStep, MergeStep, ReaderStep, SplitStep, Step
+from dalify.graph import Branch, Edge, Graph, Node
+
+__all__ = ["Plan", "Stage", "make_plan"]
+
+StageKind = Literal["segment", "batch", "device"]
+
+
+@dataclass(eq=False, slots=True)
+class Stage:
+    """Steps that run together.
+
+    Attributes:
+        kind: ``segment``: per chunk, on all threads; ``batch``: once per batch; ``device``: once per batch, on the device's stream.
+        is_serial: never two batches at once, and in the order of the batches.
+        steps: in order.
+        reads: slots from earlier stages, with the branch of each.
+        publishes: slots that later stages or the user need, with the branch of each.
+        seconds_per_sample: measured; None before the first batch. Decides on the size of chunks.
+    """
+
+    kind: StageKind
+    is_serial: bool
+    steps: list[Step] = field(default_factory=list)
+    reads: dict[int, Branch | None] = field(default_factory=dict)
+    publishes: dict[int, Branch | None] = field(default_factory=dict)
+    seconds_per_sample: float | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plan:
+    """What the engine runs for every batch.
+
+    Attributes:
+        stages: in order.
+        slot_count: number of values.
+        outputs: slots of what the user gets.
+        readers: their steps, by slot of the first output.
+        externals: nodes of external sources with the slots of their outputs.
+        pinned: slots from which the device copies.
+    """
+
+    stages: list[Stage]
+    slot_count: int
+    outputs: tuple[int, ...]
+    readers: dict[int, ReaderStep]
+    externals: list[tuple[Node, tuple[int, ...]]]
+    pinned: frozenset[int]
+
+
+def make_plan(graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any]) -> Plan:
+    """Cut a placed graph into stages.
+
+    Args:
+        graph: after all passes.
+        seeds: for random nodes, seed and stream number.
+        indices: for readers, what their ``index`` function returned.
+    """
+    planner = _Planner(seeds, indices)
+    for node in graph.nodes():
+        planner.add(node)
+    return planner.finish(graph)
+
+
+class _Planner:
+    def __init__(self, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any]) -> None:
+        self._seeds = seeds
+        self._indices = indices
+        self._slots: dict[Edge, int] = {}
+        self._stage_of: dict[Node, int] = {}
+        self._stages: list[Stage] = []
+        self._literals: dict[Node, LiteralStep] = {}
+        self._readers: dict[int, ReaderStep] = {}
+        self._externals: list[tuple[Node, tuple[int, ...]]] = []
+        self._pinned: set[int] = set()
+
+    def add(self, node: Node) -> None:
+        outputs = tuple(self._slot(Edge(node, output)) for output in range(node.output_count))
+        name = node.operator.name
+        if name == "external_source":
+            self._externals.append((node, outputs))
+            return
+        if name == "_literal":
+            self._literals[node] = LiteralStep(node, outputs)
+            return
+        inputs = tuple(None if edge is None else self._slot(edge) for edge in node.inputs)
+        index = self._place(node)
+        stage = self._stages[index]
+        self._stage_of[node] = index
+        for edge in node.edges():
+            self._import(edge, stage, index)
+        stage.steps.append(self._step(node, inputs, outputs))
+
+    def _slot(self, edge: Edge) -> int:
+        return self._slots.setdefault(edge, len(self._slots))
+
+    def _place(self, node: Node) -> int:
+        kind = _kind_of(node)
+        serial = node.operator.is_serial
+        earliest = max((self._stage_of.get(edge.node, 0) for edge in node.edges()), default=0)
+        for index in range(earliest, len(self._stages)):
+            stage = self._stages[index]
+            if stage.kind == kind and stage.is_serial == (serial or kind == "device"):
+                return index
+        # The device's stream takes batches in their order anyway; as a stage it does, too.
+        self._stages.append(Stage(kind, serial or kind == "device"))
+        return len(self._stages) - 1
+
+    def _import(self, edge: Edge, stage: Stage, index: int) -> None:
+        slot = self._slot(edge)
+        literal = self._literals.get(edge.node)
+        if literal is not None:
+            if literal not in stage.steps:
+                stage.steps.append(literal)
+            return
+        made_in = self._stage_of.get(edge.node)
+        if made_in == index:
+            return
+        stage.reads[slot] = edge.node.branch
+        if made_in is not None:
+            self._stages[made_in].publishes[slot] = edge.node.branch
+            if stage.kind == "device":
+                self._pinned.add(slot)
+
+    def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
+        operator = node.operator
+        if operator.name == "_conditional.split":
+            return SplitStep(node, inputs, outputs)
+        if operator.name == "_conditional.merge":
+            return MergeStep(node, inputs, outputs)
+        if operator.name == "_transfer":
+            return TransferStep(node, inputs, outputs)
+        if operator.is_reader:
+            reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node])
+            return reader
+        slots = {name: self._slot(value) for name, value in node.arguments.items() if isinstance(value, Edge)}
+        seed, stream = self._seeds.get(node, (None, 0))
+        return KernelStep(node, inputs, outputs, slots, node.device, seed, stream)
+
+    def finish(self, graph: Graph) -> Plan:
+        for edge in graph.outputs:
+            literal = self._literals.get(edge.node)
+            if literal is not None:
+                home = next((stage for stage in self._stages if stage.kind == "batch" and not stage.is_serial), None)
+                if home is None:
+                    home = Stage("batch", False)
+                    self._stages.append(home)
+                if literal not in home.steps:
+                    home.steps.insert(0, literal)
+                home.publishes[self._slot(edge)] = None
+            elif edge.node in self._stage_of:
+                self._stages[self._stage_of[edge.node]].publishes[self._slot(edge)] = edge.node.branch
+        return Plan(
+            self._stages,
+            len(self._slots),
+            tuple(self._slots[edge] for edge in graph.outputs),
+            self._readers,
+            self._externals,
+            frozenset(self._pinned),
+        )
+
+
+def _kind_of(node: Node) -> StageKind:
+    operator = node.operator
+    if operator.name == "_transfer":
+        return "device"
+    if node.device == "gpu":
+        return "device"
+    if operator.is_reader:
+        return "segment"
+    if operator.is_batchwise or operator.is_serial or (not node.inputs and not _has_argument_nodes(node)):
+        return "batch"
+    return "segment"
+
+
+def _has_argument_nodes(node: Node) -> bool:
+    return any(isinstance(value, Edge) for value in node.arguments.values())

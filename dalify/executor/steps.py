@@ -1,0 +1,543 @@
+"""The steps of a plan: one per node. The only place where kernels are called.
+
+A step reads and writes the values of a frame by slot. Consecutive samples of one shape form a group, and a kernel is called once per
+group; a uniform chunk is one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from dalify.base.errors import ConditionError, DalifyError, DTypeError
+from dalify.base.optional import LazyModule, torch
+from dalify.data import Array, Batch, DALIDataType, Spec, array_dtype, stack_samples
+from dalify.data.agreement import check_agreement
+from dalify.executor.frame import Frame
+from dalify.executor.values import argument_array, constant_array
+from dalify.graph import Branch, Edge, Node, rule_arguments
+from dalify.registry import VARIES, Kernel, Parameter
+
+__all__ = ["KernelStep", "LiteralStep", "MergeStep", "ReaderStep", "SplitStep", "Step", "located"]
+
+if TYPE_CHECKING:
+    from dalify.kernels import philox
+    from dalify.kernels.philox import SampleDraws
+else:
+    philox = LazyModule("dalify.kernels.philox", "drawing random numbers")  # it loads numba, which `import dalify` must not
+
+# Larger samples are handed to kernels one by one: copying them together would cost more than the call.
+_STACKING_LIMIT_BYTES = 1 << 16
+_CACHE_LIMIT = 4096
+
+
+class Step(Protocol):
+    """One node of a plan, ready to run."""
+
+    node: Node
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int, ...]
+
+    def run(self, frame: Frame) -> None:
+        """Compute the outputs of the frame's samples."""
+        ...
+
+
+def located(error: Exception, node: Node, sample: int | None, origin: str | None) -> Exception:
+    """Add to an error what the executor knows: operator, the user's line, sample, and where the sample came from."""
+    if isinstance(error, DalifyError):
+        error.locate(line=node.line, operator=node.operator.public_name, sample=sample, origin=origin)
+        return error
+    if not getattr(error, "__dalify_located__", False):
+        place = f" at {node.line}" if node.line else ""
+        where = "" if sample is None else f", sample {sample} of the batch"
+        where += f", from {origin}" if origin else ""
+        error.add_note(f"in {node.operator.public_name}{place}{where}")
+        error.__dalify_located__ = True  # pyright: ignore[reportAttributeAccessIssue]
+    return error
+
+
+class LiteralStep:
+    """A constant: the same memory for every sample."""
+
+    def __init__(self, node: Node, outputs: tuple[int, ...]) -> None:
+        self.node = node
+        self.inputs: tuple[int | None, ...] = ()
+        self.outputs = outputs
+        self._value: np.ndarray[Any, Any] = node.arguments["value"]
+        self._layout: str = node.arguments.get("layout", "")
+        self._dtype = array_dtype(self._value)
+
+    def run(self, frame: Frame) -> None:
+        """Repeat the value without copying."""
+        dense = np.broadcast_to(self._value, (frame.count, *self._value.shape))
+        frame.values[self.outputs[0]] = Batch(dense, None, self._layout, "cpu", None, self._dtype)
+
+
+class SplitStep:
+    """Keeps the samples of one side of a condition."""
+
+    def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
+        assert node.branch is not None, "dalify bug: a split outside all branches"
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self._branch: Branch = node.branch
+
+    def run(self, frame: Frame) -> None:
+        """Take the samples; the first split of a branch decides for all which ones."""
+        branch = self._branch
+        outer = frame.positions(branch.parent)
+        if not frame.knows(branch):
+            predicate = frame.values[self.inputs[1] or 0]
+            mask = np.zeros(0, bool) if predicate is None else _truth(predicate, self.node)
+            for taken in (True, False):
+                if taken == branch.taken:
+                    frame.set_positions(branch, outer[mask if taken else ~mask])
+        inner = frame.positions(branch)
+        value = frame.values[self.inputs[0] or 0]
+        if len(inner) == 0 or value is None:
+            frame.values[self.outputs[0]] = None
+        elif len(inner) == len(outer):
+            frame.values[self.outputs[0]] = value
+        else:
+            frame.values[self.outputs[0]] = value.take(np.searchsorted(outer, inner))
+
+
+def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
+    """Return the predicate as booleans ``[N]``."""
+    if predicate.ndim:
+        raise ConditionError(
+            f"the condition has {predicate.ndim} dimension{'s' if predicate.ndim > 1 else ''} per sample; it must be a single value.",
+            line=node.line,
+            hint="Reduce it first, for instance with fn.reductions.max(x).",
+        )
+    dense = predicate.dense if predicate.dense is not None else stack_samples(predicate.samples)
+    return np.asarray(dense) != 0
+
+
+class MergeStep:
+    """Puts the samples of two branches together in their original order."""
+
+    def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self._variable: str = node.arguments.get("variable", "")
+        self._lines: Any = node.arguments.get("lines")
+
+    def run(self, frame: Frame) -> None:
+        """Merge. Without samples on one side, the other side is the result."""
+        slot = self.outputs[0]
+        predicate, one, other = (frame.values[index or 0] for index in self.inputs)
+        if one is None or other is None:
+            frame.values[slot] = one if other is None else other
+            return
+        assert predicate is not None, "dalify bug: samples without a predicate"
+        try:
+            check_agreement(one.spec_of(0).replace(shape=None), other.spec_of(0).replace(shape=None), self._variable, self._lines)
+        except DalifyError as error:
+            raise located(error, self.node, None, None) from None
+        mask = _truth(predicate, self.node)
+        frame.values[slot] = _merged(mask, one, other, frame, slot)
+
+
+def _merged(mask: np.ndarray[Any, Any], one: Batch, other: Batch, frame: Frame, slot: int) -> Batch:
+    count = len(mask)
+    positions = np.empty(count, np.intp)
+    positions[mask] = np.arange(len(one))
+    positions[~mask] = np.arange(len(other))
+    origins = None
+    if one.origins is not None and other.origins is not None:
+        sides = (other.origins, one.origins)
+        origins = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
+    if one.dense is not None and other.dense is not None and one.dense.shape[1:] == other.dense.shape[1:]:
+        shape = tuple(one.dense.shape[1:])
+        if one.device == "gpu":
+            dense = torch.empty((count, *shape), dtype=one.dense.dtype, device=one.dense.device)
+            where = torch.as_tensor(mask, device=one.dense.device)
+            dense[where], dense[~where] = one.dense, other.dense
+            return Batch(dense, None, one.layout, one.device, origins, one.dtype)
+        collector = frame.collectors.get(slot)
+        dense = collector.rows(frame.start, count, shape, one.dense.dtype) if collector is not None else None
+        if dense is None:
+            assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+            dense = frame.arena.empty((count, *shape), one.dense.dtype)
+        dense[mask], dense[~mask] = one.dense, other.dense
+        return Batch(dense, None, one.layout, one.device, origins, one.dtype)
+    sides = (other.samples, one.samples)
+    samples = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
+    return Batch(None, samples, one.layout, one.device, origins, one.dtype)
+
+
+class ReaderStep:
+    """Reads the entries that the sampler chose."""
+
+    def __init__(self, node: Node, outputs: tuple[int, ...], index: Any) -> None:
+        self.node = node
+        self.inputs: tuple[int | None, ...] = ()
+        self.outputs = outputs
+        self._index = index
+        operator = node.operator
+        assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
+        self._read = operator.read_function
+        self._origin = operator.origin_function
+        specs = operator.apply_rule((), rule_arguments(node))
+        self._layouts = [spec.layout or "" for spec in specs]
+
+    def run(self, frame: Frame) -> None:
+        """Read the chunk's samples one after the other."""
+        numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
+        columns: list[list[Array]] = [[] for _ in self.outputs]
+        origins: list[str | None] = []
+        for offset, number in enumerate(numbers):
+            entry = self._index[number]
+            origin = self._origin(entry) if self._origin is not None else None
+            try:
+                arrays = self._read(entry)
+            except Exception as error:
+                raise located(error, self.node, frame.start + offset, origin) from error.__cause__
+            origins.append(origin)
+            for column, array in zip(columns, arrays, strict=True):
+                column.append(array)
+        for slot, column, layout in zip(self.outputs, columns, self._layouts, strict=True):
+            frame.values[slot] = Batch(None, column, layout, "cpu", origins)
+
+
+class _Argument:
+    """One per-sample argument of a step: a constant, repeated when needed, or a slot of the frame."""
+
+    __slots__ = ("_repeated", "parameter", "slot", "value")
+
+    def __init__(self, parameter: Parameter, value: Any, slot: int | None) -> None:
+        self.parameter = parameter
+        self.value = value
+        self.slot = slot
+        self._repeated: dict[int, Any] = {}
+
+    def array(self, frame: Frame, count: int) -> Any:
+        if self.slot is not None:
+            batch = frame.values[self.slot]
+            assert batch is not None, "dalify bug: an argument without samples"
+            return argument_array(self.parameter, batch)
+        found = self._repeated.get(count)
+        if found is None:
+            found = constant_array(self.parameter, self.value, count)
+            if isinstance(found, np.ndarray):
+                found.flags.writeable = False  # every call gets the same array
+            if len(self._repeated) > _CACHE_LIMIT:
+                self._repeated.clear()
+            self._repeated[count] = found
+        return found
+
+
+class KernelStep:
+    """Calls an operator's kernel.
+
+    Args:
+        node: what to compute.
+        inputs: slots of the inputs; None for an optional one that was not given.
+        outputs: slots of the results.
+        argument_slots: slots of per-sample arguments by name.
+        device: ``cpu`` or ``gpu``.
+        seed: of the pipeline and node together; None for operators that draw nothing.
+        stream: number that tells this node's random numbers from those of other nodes with the same seed.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        inputs: tuple[int | None, ...],
+        outputs: tuple[int, ...],
+        argument_slots: Mapping[str, int],
+        device: str,
+        seed: int | None,
+        stream: int,
+    ) -> None:
+        operator = node.operator
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self.device = device
+        self._operator = operator
+        self._kernel = operator.kernels[device]
+        self._seed = seed
+        self._stream = stream
+        self._static: dict[str, Any] = {}
+        self._arguments: dict[str, _Argument] = {}
+        self._rule_arguments = rule_arguments(node)
+        for name, parameter in operator.parameters.items():
+            value = node.arguments.get(name, parameter.default)
+            if parameter.kind == "static":
+                self._static[name] = value
+            else:
+                slot = argument_slots.get(name)
+                self._arguments[name] = _Argument(parameter, None if isinstance(value, Edge) else value, slot)
+        self._varying = tuple(name for name in operator.shaping if name in argument_slots)
+        self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
+        self._specs: dict[Any, tuple[Spec, ...]] = {}
+
+    def run(self, frame: Frame) -> None:
+        """Compute the outputs of the chunk's samples."""
+        inputs = [None if slot is None else frame.values[slot] for slot in self.inputs]
+        branch = self.node.branch
+        count = frame.count if branch is None else len(frame.positions(branch))
+        if count == 0:
+            for slot in self.outputs:
+                frame.values[slot] = None
+            return
+        inputs += [None] * max(0, self._missing)
+        try:
+            arguments = {name: argument.array(frame, count) for name, argument in self._arguments.items()}
+            draws = None
+            if self._seed is not None:
+                draws = philox.Draws(self._seed, self._stream, frame.step).at(frame.positions(branch))
+            if self._operator.is_batchwise:
+                results = self._batchwise(inputs, arguments, draws, count)
+            else:
+                results = self._groupwise(frame, inputs, arguments, draws, count)
+        except Exception as error:
+            raise self._located(error, frame, inputs) from error.__cause__
+        for slot, batch in zip(self.outputs, results, strict=True):
+            frame.values[slot] = batch
+
+    def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
+        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        sample: int | None = getattr(error, "__dalify_sample__", None)
+        origin = None
+        if sample is not None:
+            if origins is not None:
+                origin = origins[sample]
+            sample = int(frame.positions(self.node.branch)[sample])
+        return located(error, self.node, sample, origin)
+
+    # -- whole batches ---------------------------------------------------------------------------------------------------
+
+    def _batchwise(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+    ) -> list[Batch]:
+        first = next((batch for batch in inputs if batch is not None), None)
+        spec = None if first is None else Spec(first.dtype, first.ndim, first.layout, None, first.device)
+        specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
+        rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
+        extra = self._prepared(inputs, arguments, draws, count)
+        context = {"spec": spec, "specs": specs, "draws": draws, "count": count, "out_specs": rule_specs}
+        context["out_spec"] = rule_specs[0] if rule_specs else None
+        names = self._named(self._kernel, {**self._static, **arguments, **extra, **context})
+        results = self._kernel.function(*inputs, **names)
+        if len(self.outputs) == 1 and not isinstance(results, tuple):
+            results = (results,)
+        origins = None if first is None else first.origins
+        return [
+            self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)
+        ]
+
+    def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
+        if isinstance(result, Batch):
+            return result
+        if isinstance(result, list):
+            return Batch(None, result, spec.layout or "", self.device, origins if _fits(origins, result) else None)
+        return Batch(result, None, spec.layout or "", self.device, origins if _fits(origins, result) else None)
+
+    # -- groups ----------------------------------------------------------------------------------------------------------
+
+    def _groupwise(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        extra = self._prepared(inputs, arguments, draws, count)
+        out_shapes: Any = extra.pop("out_shapes", None)
+        runs = self._runs(inputs, arguments, out_shapes, count)
+        specs = [self._run_specs(inputs, arguments, out_shapes, start) for start, _ in runs]
+        outputs = range(len(self.outputs))
+        outs: list[Array | None] = [None] * len(self.outputs)
+        if not self._operator.is_allocating:
+            for output in outputs:
+                shape = specs[0][1][output].shape
+                if all(out_specs[output].shape == shape for _, out_specs in specs):
+                    outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
+        parts: list[list[Array]] = [[] for _ in outputs]
+        per_sample = {**arguments, **extra}
+        for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
+            size = stop - start
+            xs = [None if batch is None else _group(batch, start, stop) for batch in inputs]
+            group: dict[str, Any] = dict(self._static)
+            for name, array in per_sample.items():
+                group[name] = array if size == count or array is None or isinstance(array, str) else array[start:stop]
+            group["spec"], group["specs"] = in_specs[0] if in_specs else None, in_specs
+            group["out_spec"], group["out_specs"] = out_specs[0] if out_specs else None, out_specs
+            group["count"] = size
+            if draws is not None:
+                group["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            filled: list[Array] = []
+            if not self._operator.is_allocating:
+                for output in outputs:
+                    whole = outs[output]
+                    filled.append(
+                        whole[start:stop] if whole is not None else self._allocate(frame, output, start, size, out_specs[output])
+                    )
+            try:
+                results = self._kernel.function(*filled, *xs, **self._named(self._kernel, group))
+            except Exception as error:
+                if not hasattr(error, "__dalify_sample__"):
+                    within = error.sample if isinstance(error, DalifyError) else None
+                    if within is not None or size == 1:
+                        error.__dalify_sample__ = start + (within or 0)  # pyright: ignore[reportAttributeAccessIssue]
+                    if isinstance(error, DalifyError):
+                        error.sample = None
+                raise
+            if self._operator.is_allocating:
+                filled = list(results) if len(self.outputs) != 1 or isinstance(results, tuple) else [results]
+            for part, out in zip(parts, filled, strict=True):
+                part.append(out)
+        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        return [
+            self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs
+        ]
+
+    def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:
+        dtype = spec.dtype if not self._operator.is_allocating else None
+        layout = spec.layout or ""
+        if whole is not None:
+            return Batch(whole, None, layout, self.device, origins, dtype)
+        if len(parts) == 1 and not isinstance(parts[0], list) and len(parts[0]) == count:
+            return Batch(parts[0], None, layout, self.device, origins, dtype)
+        samples = [part[index, ...] if not isinstance(part, list) else part[index] for part in parts for index in range(len(part))]
+        return Batch(None, samples, layout, self.device, origins, dtype)
+
+    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
+        assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
+        if spec.dtype is None:
+            raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
+        if self.device == "gpu":
+            dtype = getattr(torch, _TORCH_DTYPES[spec.dtype])
+            return torch.empty((count, *spec.shape), dtype=dtype, device=frame.torch_device)
+        dtype = spec.dtype.numpy
+        if self.node.branch is None:
+            collector = frame.collectors.get(self.outputs[output])
+            if collector is not None:
+                rows = collector.rows(frame.start + start, count, spec.shape, dtype)
+                if rows is not None:
+                    return rows
+        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+        return frame.arena.empty((count, *spec.shape), dtype)
+
+    def _prepared(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+    ) -> dict[str, Any]:
+        prepare = self._operator.prepare_function
+        if prepare is None:
+            return {}
+        first = next((batch for batch in inputs if batch is not None), None)
+        spec = None if first is None else Spec(first.dtype, first.ndim, first.layout, None, first.device)
+        context = {"draws": draws, "count": count, "spec": spec}
+        names = self._named(prepare, {**self._static, **arguments, **context})
+        return dict(prepare.function(*inputs, **names))
+
+    def _runs(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], out_shapes: Any, count: int
+    ) -> list[tuple[int, int]]:
+        """Return the groups as ranges: consecutive samples of equal shapes and equal shaping arguments."""
+        uniform = out_shapes is None and not self._varying and all(batch is None or batch.dense is not None for batch in inputs)
+        ragged = [array for array in arguments.values() if isinstance(array, list)]
+        if count == 1 or (uniform and not ragged):
+            return [(0, count)]
+        columns: list[Any] = []
+        large = False
+        for batch in inputs:
+            if batch is not None and batch.dense is None:
+                columns.append(batch.shapes())
+                large = large or any(sample.nbytes > _STACKING_LIMIT_BYTES for sample in batch.samples)
+        if large:
+            return [(index, index + 1) for index in range(count)]
+        if out_shapes is not None:
+            columns.append([tuple(shape) for shape in out_shapes])
+        for name in self._varying:
+            array = arguments[name]
+            columns.append([tuple(row) if getattr(row, "ndim", 0) else row for row in array])
+        columns += [[len(vector) for vector in vectors] for vectors in ragged]
+        if not columns:
+            return [(0, count)]
+        keys = list(zip(*columns, strict=True))
+        runs: list[tuple[int, int]] = []
+        start = 0
+        for index in range(1, count + 1):
+            if index == count or keys[index] != keys[start]:
+                runs.append((start, index))
+                start = index
+        return runs
+
+    def _run_specs(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], out_shapes: Any, start: int
+    ) -> tuple[tuple[Spec | None, ...], tuple[Spec, ...]]:
+        """Return what is known about inputs and outputs of the group that begins at ``start``."""
+        in_specs = tuple(None if batch is None else batch.spec_of(start) for batch in inputs)
+        shaping: tuple[Any, ...] = tuple(_plain(arguments[name][start]) for name in self._varying)
+        key = (*(None if spec is None else (spec.dtype, spec.layout, spec.shape) for spec in in_specs), shaping)
+        out_specs = self._specs.get(key)
+        if out_specs is None:
+            rule_arguments = {**self._rule_arguments, **dict(zip(self._varying, shaping, strict=True))}
+            try:
+                out_specs = self._operator.apply_rule(in_specs, rule_arguments)
+            except DalifyError as error:
+                error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+                raise
+            if len(self._specs) >= _CACHE_LIMIT:
+                self._specs.clear()
+            self._specs[key] = out_specs
+        if out_shapes is not None:
+            shape = tuple(int(extent) for extent in out_shapes[start])
+            out_specs = tuple(spec.replace(shape=shape) for spec in out_specs)
+        return in_specs, out_specs
+
+    def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return {name: values[name] for name in kernel.names}
+        except KeyError as error:
+            raise AssertionError(f"dalify bug: {self._operator.name}'s kernel asks for {error}, which nobody gives") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return tuple(value.tolist()) if value.ndim else value.item()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _fits(origins: Any, result: Any) -> bool:
+    return origins is not None and len(origins) == len(result)
+
+
+def _group(batch: Batch, start: int, stop: int) -> Array:
+    """Return samples as one array ``[N, ...]``, contiguous on the CPU: compiled kernels exist for that only."""
+    if batch.dense is not None:
+        dense = batch.dense
+        group = dense if start == 0 and stop == len(dense) else dense[start:stop]
+    elif stop - start == 1:
+        group = batch.samples[start][None]
+    else:
+        return stack_samples(batch.samples[start:stop])
+    if batch.device == "gpu":
+        return group.contiguous()
+    return group if group.flags.c_contiguous else np.ascontiguousarray(group)
+
+
+_TORCH_DTYPES: dict[DALIDataType, str] = {
+    DALIDataType.UINT8: "uint8",
+    DALIDataType.UINT16: "uint16",
+    DALIDataType.UINT32: "uint32",
+    DALIDataType.UINT64: "uint64",
+    DALIDataType.INT8: "int8",
+    DALIDataType.INT16: "int16",
+    DALIDataType.INT32: "int32",
+    DALIDataType.INT64: "int64",
+    DALIDataType.FLOAT16: "float16",
+    DALIDataType.FLOAT: "float32",
+    DALIDataType.FLOAT64: "float64",
+    DALIDataType.BOOL: "bool",
+}

@@ -1,0 +1,85 @@
+"""The worker threads of a pipeline. Tasks of earlier batches go first; tasks of the next batch fill what would be idle at the end of one."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable
+
+__all__ = ["ThreadPool"]
+
+Task = Callable[[], None]
+
+
+class _Queue:
+    """What the threads share. They hold no reference to the pool, so that a forgotten pipeline can be collected."""
+
+    def __init__(self) -> None:
+        self.condition = threading.Condition(threading.Lock())
+        self.heap: list[tuple[int, int, int, Task]] = []
+        self.closed = False
+
+
+def _work(queue: _Queue) -> None:
+    condition, heap = queue.condition, queue.heap
+    while True:
+        with condition:
+            while not heap:
+                if queue.closed:
+                    return
+                condition.wait()
+            task = heapq.heappop(heap)[-1]
+        task()
+        del task  # what it holds must not live until the next one comes
+
+
+class ThreadPool:
+    """Threads that run tasks in the order of batch, stage and submission.
+
+    Args:
+        size: number of threads, at least 1.
+        name: prefix of the threads' names.
+    """
+
+    def __init__(self, size: int, name: str) -> None:
+        self.size = size
+        self._queue = _Queue()
+        self._numbers = itertools.count()
+        # Daemons: a pipeline that nobody closed must not keep the interpreter from ending.
+        self._threads = [
+            threading.Thread(target=_work, args=(self._queue,), name=f"{name}-{number}", daemon=True)
+            for number in range(size)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
+        """Queue tasks; a task must not raise.
+
+        Args:
+            batch: number of the batch.
+            stage: number of the stage in the plan.
+            tasks: what to run, in any order and at the same time.
+        """
+        queue = self._queue
+        with queue.condition:
+            for task in tasks:
+                heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task))
+            queue.condition.notify(len(tasks))
+
+    def close(self, *, wait: bool = True) -> None:
+        """Drop what is queued and end the threads, after the tasks that they work on.
+
+        Args:
+            wait: return only when the threads have ended.
+        """
+        queue = self._queue
+        with queue.condition:
+            queue.closed = True
+            queue.heap.clear()
+            queue.condition.notify_all()
+        if wait:
+            for thread in self._threads:
+                if thread is not threading.current_thread():
+                    thread.join()

@@ -1,0 +1,80 @@
+"""Per-sample arguments on their way to a kernel: from constants and graph values to arrays ``[N]`` and ``[N, k]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ShapeError
+from dalify.data import Batch, DALIDataType
+from dalify.registry import Parameter
+
+__all__ = ["argument_array", "constant_array", "element_dtype"]
+
+_ELEMENTS: dict[type, np.dtype[Any]] = {
+    bool: np.dtype(np.bool_),
+    int: np.dtype(np.int32),
+    float: np.dtype(np.float32),
+}
+
+
+def element_dtype(parameter: Parameter) -> np.dtype[Any]:
+    """Return the type in which a kernel gets the values of a per-sample argument; enumerations are INT32."""
+    return _ELEMENTS.get(parameter.element, _ELEMENTS[int])
+
+
+def constant_array(parameter: Parameter, value: Any, count: int) -> np.ndarray[Any, Any] | None:
+    """Repeat a constant for ``count`` samples; None stays None, and texts and objects stay what they are."""
+    if value is None or parameter.element in (str, object):
+        return value
+    wanted = element_dtype(parameter)
+    if parameter.is_list:
+        return np.ascontiguousarray(np.broadcast_to(np.asarray(value, wanted), (count, len(value))))
+    return np.full(count, value, wanted)
+
+
+def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
+    """Bring a graph value into the form in which a kernel gets the argument.
+
+    Returns:
+        ``[N]`` or ``[N, k]``; for lists of different length, a list of N vectors.
+
+    Raises:
+        ArgumentTypeError: converting the elements would lose their meaning (fractions for an integer).
+        ShapeError: more than one element per sample for a single-valued argument.
+    """
+    wanted = element_dtype(parameter)
+    dtype = batch.dtype
+    if dtype.is_float and wanted != np.float32:
+        raise ArgumentTypeError(
+            f"the argument {parameter.name} needs integers; the graph value has elements of type {dtype!s}.",
+            hint="Convert it: fn.cast(value, dtype=types.INT32).",
+        )
+    if wanted == np.bool_ and dtype != DALIDataType.BOOL and not dtype.is_integer:
+        raise ArgumentTypeError(f"the argument {parameter.name} needs booleans; it has elements of type {dtype!s}.")
+    if batch.dense is not None:
+        dense = batch.dense
+        count = len(dense)
+        flat = dense.reshape(count, -1) if dense.ndim != 2 else dense
+        if parameter.is_list:
+            return np.ascontiguousarray(flat, wanted)
+        if flat.shape[1] != 1:
+            raise _too_many(parameter, dense.shape[1:])
+        return np.ascontiguousarray(flat[:, 0], wanted)
+    vectors = [np.ascontiguousarray(sample, wanted).reshape(-1) for sample in batch.samples]
+    if parameter.is_list:
+        if len({len(vector) for vector in vectors}) == 1:
+            return np.stack(vectors)
+        return vectors
+    for vector, sample in zip(vectors, batch.samples, strict=True):
+        if len(vector) != 1:
+            raise _too_many(parameter, sample.shape)
+    return np.concatenate(vectors) if vectors else np.empty(0, wanted)
+
+
+def _too_many(parameter: Parameter, shape: tuple[int, ...]) -> ShapeError:
+    return ShapeError(
+        f"the argument {parameter.name} needs one value per sample; the graph value has shape {tuple(shape)}.",
+        hint="Pick one element, for instance value[0].",
+    )

@@ -1,0 +1,84 @@
+"""Decide where every node runs, and insert the copies between the devices.
+
+``mixed`` becomes a CPU node and a copy. Where the GPU was asked for and an operator has no GPU kernel, its CPU kernel is used, between copies;
+the reason is kept for ``Pipeline.explain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dalify.graph import Edge, Graph, Node, rewrite
+from dalify.registry import catalogue
+
+__all__ = ["place"]
+
+# Carried out by the executor itself, on any device.
+_STRUCTURAL = frozenset({"_conditional.split", "_conditional.merge", "_transfer", "_literal", "external_source"})
+
+
+def place(graph: Graph, notes: list[str] | None = None) -> Graph:
+    """Return the graph in which every node runs where it has a kernel and reads from its own device.
+
+    Args:
+        graph: any graph.
+        notes: gets one line for each node that could not run where it was asked to.
+    """
+    copies: dict[tuple[Edge, str], Edge] = {}
+
+    def moved(edge: Edge, device: str) -> Edge:
+        if edge.device == device:
+            return edge
+        found = copies.get((edge, device))
+        if found is None:
+            if edge.node.operator.name == "_transfer":
+                source = edge.node.inputs[0]
+                assert source is not None, "dalify bug: a copy of nothing"
+                if source.device == device:
+                    return source
+            copy = Node(
+                catalogue.find("_transfer"),
+                (edge,),
+                {},
+                "mixed" if device == "gpu" else "cpu",
+                branch=edge.node.branch,
+                line=edge.node.line,
+            )
+            found = copies[edge, device] = Edge(copy, 0)
+        return found
+
+    def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
+        name = node.operator.name
+        if name == "_transfer":
+            source = node.inputs[0]
+            assert source is not None, "dalify bug: a copy of nothing"
+            return (moved(source, node.output_device),)
+        device = node.device
+        if name in _STRUCTURAL:
+            return _with_inputs(node, device, moved, name)
+        runs_on = "cpu" if device == "mixed" else device
+        if device == "gpu" and "gpu" not in node.operator.kernels and ("cpu" in node.operator.kernels or node.operator.is_reader):
+            runs_on = "cpu"
+            if notes is not None and node.inputs:
+                notes.append(f"{node.operator.public_name} has no GPU kernel and runs on the CPU, between copies ({node.line}).")
+        if device == "cpu" and "cpu" not in node.operator.kernels and "gpu" in node.operator.kernels:
+            runs_on = "gpu"
+        placed = _with_inputs(node, runs_on, moved, name)
+        return tuple(moved(Edge(placed, output), node.output_device) for output in range(node.output_count))
+
+    return rewrite(graph, change)
+
+
+def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge], name: str) -> Node:
+    wanted = "cpu" if device == "mixed" else device
+    inputs = list(node.inputs)
+    for index, edge in enumerate(inputs):
+        # A predicate decides on the host which samples go where, whatever device they lie on.
+        predicate = (name == "_conditional.split" and index == 1) or (name == "_conditional.merge" and index == 0)
+        if edge is not None:
+            inputs[index] = moved(edge, "cpu" if predicate else wanted)
+    arguments = {
+        key: moved(value, "cpu") if isinstance(value, Edge) else value for key, value in node.arguments.items()
+    }
+    return replace(node, device=device, inputs=tuple(inputs), arguments=arguments)

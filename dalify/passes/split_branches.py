@@ -1,0 +1,102 @@
+"""Make conditions explicit: split samples where a branch begins to use a value, put them together where it ends.
+
+While a function is traced, a node only remembers the branch that it was written in. This pass alone knows what follows: a value from
+outside a branch that is used inside it must be reduced to the branch's samples, once per value and branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dalify.base.errors import DivergentBranchesError
+from dalify.graph import Branch, Edge, Graph, Node, is_within, rewrite
+from dalify.registry import catalogue
+
+__all__ = ["split_branches"]
+
+
+def split_branches(graph: Graph) -> Graph:
+    """Return the graph in which every node reads only values of its own branch.
+
+    Raises:
+        DivergentBranchesError: a value of a branch is used outside it without being merged.
+    """
+    if all(node.branch is None for node in graph.nodes()):
+        return graph
+    splitter = _Splitter()
+    changed = rewrite(graph, splitter.change)
+    for edge in changed.outputs:
+        if edge.node.branch is not None:
+            raise _leak(edge.node, None)
+    return changed
+
+
+class _Splitter:
+    def __init__(self) -> None:
+        self._splits: dict[tuple[Edge, Branch], Edge] = {}
+        self._branches: dict[tuple[Edge, bool, Branch | None], Branch] = {}
+
+    def change(self, node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
+        branch = self._canonical(node.branch)
+        if node.operator.name == "_conditional.merge":
+            predicate, if_true, if_false = (edge for edge in node.inputs if edge is not None)
+            predicate = self._reduced(predicate, branch, node)
+            inputs = (
+                predicate,
+                self._reduced(if_true, self._side(predicate, True, branch), node),
+                self._reduced(if_false, self._side(predicate, False, branch), node),
+            )
+            return replace(node, inputs=inputs, branch=branch)
+        inputs = tuple(None if edge is None else self._reduced(edge, branch, node) for edge in node.inputs)
+        arguments = {
+            name: self._reduced(value, branch, node) if isinstance(value, Edge) else value
+            for name, value in node.arguments.items()
+        }
+        return replace(node, inputs=inputs, arguments=arguments, branch=branch)
+
+    def _canonical(self, branch: Branch | None) -> Branch | None:
+        """Return the one object that stands for all branches with the same condition and side."""
+        if branch is None:
+            return None
+        parent = self._canonical(branch.parent)
+        return self._side(self._reduced(branch.condition, parent, branch.condition.node), branch.taken, parent, branch)
+
+    def _side(self, predicate: Edge, taken: bool, parent: Branch | None, like: Branch | None = None) -> Branch:
+        key = (predicate, taken, parent)
+        found = self._branches.get(key)
+        if found is None:
+            line = like.line if like is not None else predicate.node.line
+            found = self._branches[key] = Branch(predicate, taken, parent, line)
+        return found
+
+    def _reduced(self, edge: Edge, branch: Branch | None, user: Node) -> Edge:
+        """Return the edge with only the samples of a branch."""
+        home = edge.node.branch
+        if home is branch:
+            return edge
+        if branch is None or not is_within(branch, home):
+            raise _leak(edge.node, user)
+        found = self._splits.get((edge, branch))
+        if found is None:
+            outer = self._reduced(edge, branch.parent, user)
+            split = Node(
+                catalogue.find("_conditional.split"),
+                (outer, branch.condition),
+                {"taken": branch.taken},
+                edge.device,
+                branch=branch,
+                line=branch.line,
+            )
+            found = self._splits[edge, branch] = Edge(split, 0)
+        return found
+
+
+def _leak(node: Node, user: Node | None) -> DivergentBranchesError:
+    where = f"\n  It is used at\n{user.line.quote('    ')}" if user is not None and user.line else ""
+    return DivergentBranchesError(
+        f"a value made inside a branch of a condition is used outside it, where it exists only for some samples.{where}",
+        line=node.line,
+        operator=node.operator.public_name,
+        hint="Assign it to a variable in both branches and use that variable afterwards.",
+    )
