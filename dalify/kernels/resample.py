@@ -1,0 +1,311 @@
+"""Resample images and volumes through a window, on the CPU.
+
+The hottest kernel of image training. Both passes of a separable filter run row by row: the source rows of one output
+row are blended into a scratch row that stays in the first-level cache, and that row is filtered horizontally at once.
+Only columns and rows that the window needs are read. Sums are float32; the result is rounded once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numba import types as numba_types
+from numba.extending import overload
+
+from dalify.data.dtypes import DALIInterpType
+from dalify.kernels.convert import saturate_cast
+from dalify.kernels.lanes import weighted_sum_of_four
+from dalify.kernels.resample_filters import axis_taps, choose_filter, filter_radius, tap_count
+
+__all__ = ["resample"]
+
+_NEAREST = int(DALIInterpType.INTERP_NN)
+_LINEAR = int(DALIInterpType.INTERP_LINEAR)
+_LANES = 4
+_FLOAT_BYTES = 4
+
+
+def resample(
+    out: np.ndarray,
+    x: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    *,
+    min_filter: np.ndarray | int = _LINEAR,
+    mag_filter: np.ndarray | int = _LINEAR,
+    antialias: bool = True,
+) -> None:
+    """Resample the window [start, end) of each sample to the size of `out`.
+
+    See `dalify.kernels.resample_filters` for the formulas. Pixels around the window are read by wide filters; beyond
+    the image its border repeats.
+
+    Args:
+        out: [N, h, w, C] or [N, d, h, w, C], to fill, any numeric dtype; integers are rounded half away from zero and
+            saturated.
+        x: [N, H, W, C] or [N, D, H, W, C], any numeric dtype, no axis empty. uint8 and float32 are fast; others pass
+            through float32.
+        start: float [N, 2] or [N, 3], finite: where the window begins in pixel edges, in the order of the axes.
+        end: like `start`: where it ends. An end before the start mirrors that axis.
+        min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
+        mag_filter: the same for axes that do not.
+        antialias: widen filters with the scale of a reduction.
+    """
+    begin = np.ascontiguousarray(start, np.float32)
+    stop = np.ascontiguousarray(end, np.float32)
+    samples = len(x)
+    minify = np.broadcast_to(np.asarray(min_filter, np.int32), (samples,)).copy()
+    magnify = np.broadcast_to(np.asarray(mag_filter, np.int32), (samples,)).copy()
+    if out.dtype == x.dtype and (minify == _NEAREST).all() and (magnify == _NEAREST).all():
+        _gather_nearest(out, x, begin, stop)
+        return
+    source = np.ascontiguousarray(x)
+    if source.dtype not in (np.uint8, np.float32):
+        source = source.astype(np.float32)
+    if x.ndim == 5:
+        _resample_volumes(out, source, begin, stop, minify, magnify, antialias)
+    else:
+        _resample_images(out, source, begin, stop, minify, magnify, antialias)
+
+
+def _resample_images(
+    out: np.ndarray,
+    x: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    min_filter: np.ndarray,
+    mag_filter: np.ndarray,
+    antialias: bool,
+) -> None:
+    samples, height, width, channels = out.shape
+    direct = (
+        out.flags.c_contiguous
+        and out.dtype in (np.float32, np.uint8)
+        and (out.dtype == np.uint8) <= (x.dtype == np.uint8)
+    )
+    target = out if direct else np.empty(out.shape, np.float32)
+    _separable(
+        target.reshape(samples, height, width * channels),
+        x.reshape(*x.shape[:2], -1),
+        channels,
+        start,
+        end,
+        min_filter,
+        mag_filter,
+        antialias,
+    )
+    if not direct:
+        saturate_cast(out, target)
+
+
+def _resample_volumes(
+    out: np.ndarray,
+    x: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    min_filter: np.ndarray,
+    mag_filter: np.ndarray,
+    antialias: bool,
+) -> None:
+    depth = out.shape[1]
+    for n, volume in enumerate(x):
+        windows = [np.repeat(corner[n : n + 1, 1:], depth, axis=0) for corner in (start, end)]
+        filters = [np.repeat(kind[n : n + 1], depth) for kind in (min_filter, mag_filter)]
+        whole_depth = volume.shape[0] == depth and start[n, 0] == 0 and end[n, 0] == depth
+        if whole_depth:
+            slices = volume
+        else:
+            slices = np.empty((depth, *volume.shape[1:]), np.float32)
+            _blend_slices(
+                slices.reshape(depth, -1),
+                volume.reshape(len(volume), -1),
+                start[n, 0],
+                end[n, 0],
+                min_filter[n],
+                mag_filter[n],
+                antialias,
+            )
+        _resample_images(out[n], slices, windows[0], windows[1], filters[0], filters[1], antialias)
+
+
+def _gather_nearest(out: np.ndarray, x: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
+    """Copy nearest pixels, exactly and in any dtype."""
+    axes = x.ndim - 2
+    weights = [np.empty((size, 1), np.float32) for size in out.shape[1:-1]]
+    for n in range(len(x)):
+        indices = []
+        for axis in range(axes):
+            first = np.empty(out.shape[1 + axis], np.int64)
+            axis_taps(
+                x.shape[1 + axis],
+                start[n, axis],
+                end[n, axis],
+                _NEAREST,
+                np.float32(0),
+                axis < axes - 1,
+                first,
+                weights[axis],
+            )
+            indices.append(first)
+        if axes == 2 and x[n].flags.c_contiguous and out[n].flags.c_contiguous:
+            _copy_pixels(_as_bytes(out[n]), _as_bytes(x[n]), out.shape[-1] * out.itemsize, indices[0], indices[1])
+        else:
+            out[n] = x[n][np.ix_(*indices)]
+
+
+def _as_bytes(image: np.ndarray) -> np.ndarray:
+    return image.view(np.uint8).reshape(image.shape[0], -1)
+
+
+@njit(nogil=True, cache=True)
+def _copy_pixels(out, x, size, rows, columns):
+    """Copy pixels of `size` bytes."""
+    pixel = np.uintp(size)
+    for i in range(rows.size):
+        source, target = x[rows[i]], out[i]
+        for j in range(columns.size):
+            a, b = np.uintp(j) * pixel, np.uintp(columns[j]) * pixel
+            if size == 3:  # no loop: RGB is the usual case
+                target[a] = source[b]
+                target[a + np.uintp(1)] = source[b + np.uintp(1)]
+                target[a + np.uintp(2)] = source[b + np.uintp(2)]
+            else:
+                for k in range(size):
+                    target[a + np.uintp(k)] = source[b + np.uintp(k)]
+
+
+def _store(target, row):
+    """Write a row of float32 into one of the output's dtype."""
+
+
+@overload(_store)
+def _store_overload(target, row):
+    if target.dtype == numba_types.uint8:
+
+        def store_uint8(target, row):
+            for j in range(target.size):
+                value = min(max(row[j] + np.float32(0.5), np.float32(0)), np.float32(255))
+                target[j] = np.uint8(np.int32(value))
+
+        return store_uint8
+
+    def store_float(target, row):
+        for j in range(target.size):
+            target[j] = row[j]
+
+    return store_float
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def _blend(target, x, row, weights):
+    """Set `target` to the weighted sum of the rows of `x` that begin at `row`."""
+    taps, columns = weights.size, target.size
+    k = (taps - 1) % 4 + 1
+    a = weights[0]
+    r = x[row]
+    if k == 1:
+        for j in range(columns):
+            target[j] = a * np.float32(r[j])
+    else:
+        b = weights[1]
+        s = x[row + 1]
+        if k == 2:
+            for j in range(columns):
+                target[j] = a * np.float32(r[j]) + b * np.float32(s[j])
+        else:
+            c = weights[2]
+            t = x[row + 2]
+            if k == 3:
+                for j in range(columns):
+                    target[j] = a * np.float32(r[j]) + b * np.float32(s[j]) + c * np.float32(t[j])
+            else:
+                d = weights[3]
+                u = x[row + 3]
+                for j in range(columns):
+                    target[j] = (a * np.float32(r[j]) + b * np.float32(s[j])) + (
+                        c * np.float32(t[j]) + d * np.float32(u[j])
+                    )
+    while k < taps:
+        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        r, s, t, u = x[row + k], x[row + k + 1], x[row + k + 2], x[row + k + 3]
+        for j in range(columns):
+            target[j] += (a * np.float32(r[j]) + b * np.float32(s[j])) + (c * np.float32(t[j]) + d * np.float32(u[j]))
+        k += 4
+
+
+@njit(nogil=True, cache=True)
+def _blend_slices(out, x, start, end, min_filter, mag_filter, antialias):
+    """Resample the first axis of [D, pixels] into float32 [d, pixels]."""
+    size = out.shape[0]
+    kind = choose_filter(size, start, end, min_filter, mag_filter)
+    radius = filter_radius(kind, size, start, end, antialias)
+    first = np.empty(size, np.int64)
+    weights = np.empty((size, min(tap_count(radius), x.shape[0])), np.float32)
+    axis_taps(x.shape[0], start, end, kind, radius, True, first, weights)
+    for i in range(size):
+        _blend(out[i], x, first[i], weights[i])
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def _filter_row(row, blended, first, weights, channels):
+    """Filter one row of any number of channels horizontally."""
+    for i in range(first.size):
+        for c in range(channels):
+            total = np.float32(0)
+            at = first[i] * channels + c
+            for k in range(weights.shape[1]):
+                total += weights[i, k] * blended[at + k * channels]
+            row[i * channels + c] = total
+
+
+@njit(nogil=True, cache=True)
+def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
+    """Resample [N, H, W * C] into [N, h, w * C]."""
+    samples, height, row_size = out.shape
+    width = row_size // channels
+    rows_in, columns_in = x.shape[1], x.shape[2] // channels
+    row = np.empty(row_size + _LANES, np.float32)
+    first_row = np.empty(height, np.int64)
+    first_column = np.empty(width, np.int64)
+    step = np.uintp(channels * _FLOAT_BYTES)
+    for n in range(samples):
+        kind = choose_filter(height, start[n, 0], end[n, 0], min_filter[n], mag_filter[n])
+        radius = filter_radius(kind, height, start[n, 0], end[n, 0], antialias)
+        row_weights = np.empty((height, min(tap_count(radius), rows_in)), np.float32)
+        axis_taps(rows_in, start[n, 0], end[n, 0], kind, radius, True, first_row, row_weights)
+
+        kind = choose_filter(width, start[n, 1], end[n, 1], min_filter[n], mag_filter[n])
+        radius = filter_radius(kind, width, start[n, 1], end[n, 1], antialias)
+        taps = min(tap_count(radius), columns_in)
+        even_taps = taps + taps % 2
+        column_weights = np.empty((width, even_taps), np.float32)
+        axis_taps(columns_in, start[n, 1], end[n, 1], kind, radius, False, first_column, column_weights)
+
+        left = first_column.min()
+        columns = first_column.max() + taps - left
+        first_column -= left
+        needed = x[n, :, left * channels : (left + columns) * channels]
+        # Beyond the last column: one tap of weight 0 where the number of taps was odd, and what the last vector reads
+        # too much.
+        scratch = np.zeros((columns + 1) * channels + _LANES, np.float32)
+        blended = scratch[: columns * channels]
+        scratch_address = np.uintp(scratch.ctypes.data)
+        weights_address = np.uintp(column_weights.ctypes.data)
+        row_address = np.uintp(row.ctypes.data)
+        weights_step = np.uintp(even_taps * _FLOAT_BYTES)
+        pairs = np.uintp(even_taps // 2)
+        for i in range(height):
+            _blend(blended, needed, first_row[i], row_weights[i])
+            if channels == 3 or channels == 4:
+                for j in range(width):
+                    # With three channels the fourth lane is overwritten by the next pixel.
+                    weighted_sum_of_four(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
+                        scratch_address + np.uintp(first_column[j]) * step,
+                        weights_address + np.uintp(j) * weights_step,
+                        pairs,
+                        step,
+                        row_address + np.uintp(j) * step,
+                    )
+            else:
+                _filter_row(row, scratch, first_column, column_weights, channels)
+            _store(out[n, i], row)

@@ -1,0 +1,182 @@
+"""Which source pixels an output pixel is made of, and with what weights, along one axis.
+
+Alone in a file because the CPU and the GPU resample share it: both compute these small tables here and differ only in
+how they apply them.
+
+An axis of `n_in` pixels is resampled through a window [start, end) in pixel edges: output pixel i has its centre at
+``c = start + (i + 0.5) * (end - start) / n_out - 0.5`` in pixel centres, and a filter of radius r weighs the pixels
+``ceil(c - r) ... ceil(c - r) + ceil(2 r) - 1`` by their distance from c. Pixels outside the window are read; pixels
+outside the image repeat its border. The weights of one output pixel add up to 1. With antialiasing the radius grows
+with the scale of a reduction.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from dalify.data.dtypes import DALIInterpType
+
+__all__ = ["axis_taps", "axis_weights", "choose_filter", "filter_radius", "tap_count"]
+
+_NEAREST = int(DALIInterpType.INTERP_NN)
+_LINEAR = int(DALIInterpType.INTERP_LINEAR)
+_CUBIC = int(DALIInterpType.INTERP_CUBIC)
+_LANCZOS = int(DALIInterpType.INTERP_LANCZOS3)
+_TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
+_GAUSSIAN = int(DALIInterpType.INTERP_GAUSSIAN)
+
+# Curved filters are tables with straight lines between their points, as many as DALI has: its results differ from the
+# exact
+# curve by up to 4e-4 of the range, more than the promise for floats allows.
+_POINTS_PER_UNIT = 32
+
+
+def _cubic(distance: np.ndarray) -> np.ndarray:
+    """Keys' cubic convolution with a = -0.5 (IEEE Trans. ASSP 29(6), 1981)."""
+    d = np.abs(distance)
+    inner = (1.5 * d - 2.5) * d * d + 1.0
+    outer = ((-0.5 * d + 2.5) * d - 4.0) * d + 2.0
+    return np.where(d > 1.0, outer, inner)
+
+
+def _points(radius: int) -> np.ndarray:
+    return np.linspace(-radius, radius, 2 * radius * _POINTS_PER_UNIT + 1)
+
+
+def _table(curve: np.ndarray) -> np.ndarray:
+    # The zeros let a table end with a straight line too: the Gaussian does not fall to 0 by itself.
+    return np.append(curve, [0.0, 0.0]).astype(np.float32)
+
+
+_CUBIC_TABLE = _table(_cubic(_points(2)))
+_LANCZOS_TABLE = _table(np.sinc(_points(3)) * np.sinc(_points(3) / 3))
+# Standard deviation radius / (2 sqrt 2), cut off at the radius.
+_GAUSSIAN_TABLE = _table(np.exp(-((2 * _points(1)) ** 2)))
+
+
+@njit(nogil=True, cache=True)
+def choose_filter(size, start, end, min_filter, mag_filter):
+    """Return `min_filter` where the window shrinks to `size` pixels, else `mag_filter`."""
+    return min_filter if size < abs(end - start) else mag_filter
+
+
+@njit(nogil=True, cache=True)
+def filter_radius(kind, size, start, end, antialias):
+    """Return the radius of a filter in source pixels (float32); 0 for nearest neighbour."""
+    grow = np.float32(1)
+    if antialias:
+        grow = max(grow, np.float32(abs(end - start) / np.float32(size)))
+    if kind == _NEAREST:
+        return np.float32(0)
+    if kind == _CUBIC:
+        return grow * np.float32(2)
+    if kind == _LANCZOS:
+        return grow * np.float32(3)
+    return grow
+
+
+@njit(nogil=True, cache=True)
+def tap_count(radius):
+    """Return the number of pixels that a filter of this radius weighs."""
+    return max(1, math.ceil(np.float32(2) * radius))
+
+
+@njit(nogil=True, cache=True)
+def _weight(kind, from_left, radius):
+    """Return the weight of a pixel `from_left` pixels right of the left end of the filter."""
+    if kind == _CUBIC:
+        table = _CUBIC_TABLE
+    elif kind == _LANCZOS:
+        table = _LANCZOS_TABLE
+    elif kind == _GAUSSIAN:
+        table = _GAUSSIAN_TABLE
+    else:
+        return max(np.float32(1) - abs(from_left / radius - np.float32(1)), np.float32(0))
+    at = from_left * (np.float32(table.size - 3) / (np.float32(2) * radius))
+    if not (at >= 0 and at < table.size - 2):
+        return np.float32(0)
+    whole = int(at)
+    return table[whole] + (table[whole + 1] - table[whole]) * (at - np.float32(whole))
+
+
+@njit(nogil=True, cache=True)
+def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
+    """Fill the taps of one axis.
+
+    Args:
+        n_in: pixels of the source, at least 1.
+        start: where the window begins, float32 pixel edges.
+        end: where it ends; smaller than `start` mirrors.
+        kind: filter, a DALIInterpType.
+        radius: from `filter_radius`.
+        is_accumulated: positions of nearest neighbours are a running sum, as DALI has them on all axes but the last.
+        first: int64 [n_out], to fill: the first source pixel of each output pixel, so that all taps are inside.
+        weights: float32 [n_out, taps], to fill, at least min(tap_count(radius), n_in) taps; those beyond get 0.
+    """
+    n_out = first.size
+    taps = tap_count(radius)
+    used = min(taps, n_in)
+    scale = np.float32((end - start) / np.float32(n_out))
+    # Positions are float32, and computed in DALI's order: at exact ties another rounding would choose another pixel.
+    if kind == _NEAREST:
+        at = np.float32(start + np.float32(0.5) * scale)
+        for i in range(n_out):
+            if not is_accumulated:
+                at = np.float32(start + (np.float32(i) + np.float32(0.5)) * scale)
+            first[i] = min(max(math.floor(at), 0), n_in - 1)
+            weights[i, :] = 0
+            weights[i, 0] = 1
+            at = np.float32(at + scale)
+        return
+    origin = np.float32(start + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
+    for i in range(n_out):
+        left = np.float32(np.float32(i) * scale + origin)
+        low = math.ceil(left)
+        offset = np.float32(np.float32(low) - left)
+        begin = min(max(low, 0), n_in - used)
+        first[i] = begin
+        weights[i, :] = 0
+        total = np.float32(0)
+        for k in range(taps):
+            weight = _weight(kind, offset + np.float32(k), radius)
+            weights[i, min(max(low + k, 0), n_in - 1) - begin] += weight
+            total += weight
+        weights[i, :used] /= total
+
+
+def axis_weights(
+    n_in: int,
+    n_out: int,
+    start: float,
+    end: float,
+    *,
+    min_filter: int,
+    mag_filter: int,
+    antialias: bool,
+    is_last: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the taps of one axis.
+
+    Args:
+        n_in: pixels of the source, at least 1.
+        n_out: pixels of the result, at least 1.
+        start: where the window begins, in pixel edges.
+        end: where it ends; smaller than `start` mirrors.
+        min_filter: filter where the window shrinks, a DALIInterpType.
+        mag_filter: filter elsewhere.
+        antialias: widen the filter with the scale of a reduction.
+        is_last: whether this is the last spatial axis, see `axis_taps`.
+
+    Returns:
+        first source pixel, int64 [n_out], and weights, float32 [n_out, taps].
+    """
+    begin, stop = np.float32(start), np.float32(end)
+    kind = choose_filter(n_out, begin, stop, min_filter, mag_filter)
+    radius = filter_radius(kind, n_out, begin, stop, antialias)
+    first = np.empty(n_out, np.int64)
+    weights = np.empty((n_out, min(tap_count(radius), n_in)), np.float32)
+    axis_taps(n_in, begin, stop, kind, radius, not is_last, first, weights)
+    return first, weights
