@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageEnhance, ImageFilter
+from PIL import Image, ImageEnhance, ImageFilter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from torch import nn
@@ -22,6 +22,7 @@ from torch import nn
 from dalify import fn, pipeline_def, types
 from dalify.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 from photos import PHOTOGRAPHS, make_photos
+from pictures import contact_sheet
 
 SIZE = 128
 BATCH_SIZE = 32
@@ -156,21 +157,12 @@ def accuracy(network: nn.Module, loader: DALIGenericIterator) -> float:
     return float(torch.cat(answers).float().mean())
 
 
-def write_contact_sheet(batch: dict[str, torch.Tensor], path: Path, columns: int = 8) -> None:
+def write_contact_sheet(batch: dict[str, torch.Tensor], path: Path) -> None:
     """Draw the images of a batch with their class and what the `if` did to them."""
     images = batch["image"].numpy().transpose(0, 2, 3, 1) * DEVIATION + MEAN
-    images = (images.clip(0, 1) * 255).round().astype(np.uint8)
-    gap, caption = 6, 16
-    rows = -(-len(images) // columns)
-    cell_width, cell_height = SIZE + gap, SIZE + caption + gap
-    sheet = Image.new("RGB", (columns * cell_width + gap, rows * cell_height + gap), "white")
-    draw = ImageDraw.Draw(sheet)
-    for index, image in enumerate(images):
-        left, top = gap + index % columns * cell_width, gap + index // columns * cell_height
-        sheet.paste(Image.fromarray(image), (left, top))
-        branch = "colours" if batch["is_coloured"][index] else "blur"
-        draw.text((left, top + SIZE + 2), f"{CLASSES[int(batch['label'][index])]}, {branch}", fill="black")
-    sheet.save(path)
+    branches = ["colours" if is_coloured else "blur" for is_coloured in batch["is_coloured"].flatten()]
+    captions = [f"{CLASSES[int(label)]}, {branch}" for label, branch in zip(batch["label"], branches, strict=True)]
+    contact_sheet(path, list((images.clip(0, 1) * 255).round().astype(np.uint8)), captions, cell=SIZE)
 
 
 def images_per_second(make_batches: Callable[[], Iterable[int]], seconds: float) -> float:
@@ -252,9 +244,8 @@ def main() -> None:
     )
 
     write_contact_sheet(next(iter(loader))[0], out / "contact_sheet.png")
-    console.print(f"an augmented batch: {out / 'contact_sheet.png'}")
     pipe.save_graph_to_dot_file(str(out / "graph.dot"))
-    console.print(f"the graph:          {out / 'graph.dot'}")
+    console.print(f"graph:   {out / 'graph.dot'}")
     compare_loaders(folder, 0.3 if arguments.small else 2.0, console)
 
 
