@@ -71,11 +71,12 @@ def read_jpeg_header(data: Bytes) -> JpegHeader:
         DecodeError: the headers are damaged or end early.
     """
     size = data.size
+    view = data.data  # a memoryview gives single bytes far quicker than an array
     position = 2
     orientation, has_adobe = 1, False
     frame: tuple[int, int, int, int, int, int, int] | None = None
     while position + 4 <= size:
-        prefix, marker, length = _MARKER.unpack_from(data.data, position)
+        prefix, marker, length = _MARKER.unpack_from(view, position)
         if prefix != 0xFF:
             raise DecodeError(
                 f"damaged JPEG: no marker at byte {position} of {size}, where the previous segment says that it ends."
@@ -91,17 +92,16 @@ def read_jpeg_header(data: Bytes) -> JpegHeader:
         if length < 2 or (position > size and marker != _START_OF_SCAN):
             break
         if marker in _FRAMES and length >= 8:
-            bits, height, width, components = _FRAME.unpack_from(data.data, contents)
-            sampling = data[contents + 7 : contents + 6 + 3 * components : 3]
-            rows_per_unit = 8 * int((sampling & 15).max()) if sampling.size else 8
+            bits, height, width, components = _FRAME.unpack_from(view, contents)
+            rows_per_unit = 8 * max([1] + [sampling & 15 for sampling in view[contents + 7 : position : 3]])
             frame = (marker, contents, bits, height, width, components, rows_per_unit)
-        elif marker == 0xE1 and orientation == 1 and data[contents : contents + 6].tobytes() == b"Exif\0\0":
-            orientation = tiff_orientation(data[contents + 6 : position].tobytes())
-        elif marker == 0xEE and data[contents : contents + 5].tobytes() == b"Adobe":
+        elif marker == 0xE1 and orientation == 1 and view[contents : contents + 6] == b"Exif\0\0":
+            orientation = tiff_orientation(view[contents + 6 : position].tobytes())
+        elif marker == 0xEE and view[contents : contents + 5] == b"Adobe":
             has_adobe = True
         elif marker == _START_OF_SCAN and frame is not None:
             kind, start, bits, height, width, components, rows_per_unit = frame
-            is_single_scan = int(data[contents]) == components if contents < size else False
+            is_single_scan = view[contents] == components if contents < size else False
             if height == 0 or width == 0:
                 raise DecodeError(f"damaged JPEG: its header says {width}x{height} pixels.")
             return JpegHeader(
