@@ -72,6 +72,11 @@ def names_of(tree: ast.Module) -> tuple[set[str], set[str], set[str]]:
     return defined, assigned, imported
 
 
+def replaces_itself(tree: ast.Module) -> bool:
+    """The module puts another object in its place, whose names are made on demand."""
+    return any(isinstance(node, ast.Assign) and "sys.modules[__name__]" in ast.unparse(node) for node in tree.body)
+
+
 def is_public_module(path: Path) -> bool:
     """A module that users import by its path: the top level of the package, and the plugins."""
     rooms = path.relative_to(PACKAGE).parts
@@ -96,7 +101,7 @@ def test_all_is_exact(path: Path) -> None:
     exported = exported_names(tree)
     defined, assigned, imported = names_of(tree)
     if exported is None:
-        is_computed = "__all__" in assigned
+        is_computed = "__all__" in assigned or replaces_itself(tree)
         re_exports = path.name == "__init__.py" and any(isinstance(node, ast.ImportFrom) for node in tree.body)
         needs_all = (re_exports or is_public_module(path)) and bool(defined | assigned | imported - {"annotations"})
         assert is_computed or not needs_all, f"{path}: users import from here, so list the public names in __all__"
@@ -136,7 +141,9 @@ def test_nothing_is_unfinished(path: Path) -> None:
 def test_functions_are_typed(path: Path) -> None:
     """Public functions and methods annotate all; kernels, which are named `_`, have their contract."""
     untyped = []
-    for node in ast.walk(parse(path)):
+    body = parse(path).body
+    methods = [method for node in body if isinstance(node, ast.ClassDef) for method in node.body]
+    for node in [*body, *methods]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
             continue
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
