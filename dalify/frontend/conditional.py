@@ -1,19 +1,19 @@
-"""One condition while it is traced: for a Python value one branch runs, as ever; for a graph value both do, one after the other.
+"""One condition while it is traced: for a Python value one branch runs, as ever; for a graph value both do, in turn.
 
 The rewritten ``if`` stays in the user's own function:
 
-    _dalify_if_1 = dalify__.conditional(<test>, <variables>, <jump>)
-    if _dalify_if_1.enters_if(locals):
-        with _dalify_if_1:
+    with dalify__.guard() as _dalify_guard_1:
+        _dalify_if_1 = dalify__.conditional(_dalify_guard_1, <test>, <variables>, <jump>)
+        if _dalify_if_1.enters_if(<locals>):
             <body>
-    if _dalify_if_1.enters_else(locals):
-        if _dalify_if_1.is_traced: <variables> = _dalify_if_1.values
-        with _dalify_if_1:
+        if _dalify_if_1.enters_else(<locals>):
+            if _dalify_if_1.is_traced: <variables> = _dalify_if_1.values
             <else body>
-    if _dalify_if_1.is_merged(locals):
-        <variables> = _dalify_if_1.values
+        if _dalify_if_1.is_merged(<locals>):
+            <variables> = _dalify_if_1.values
 
-So there is no function per branch: a debugger shows all variables, ``with``, ``try``, ``:=`` and ``nonlocal`` mean what they always mean.
+So there is no function per branch: a debugger shows all variables, and ``with``, ``try``, ``:=`` and ``nonlocal`` mean
+what they always mean. Conditions within conditions share the guard, since Python limits how deep ``with`` can nest.
 """
 
 from __future__ import annotations
@@ -26,42 +26,69 @@ from typing import Any
 from dalify.base.source_line import SourceLine
 from dalify.frontend.fence import check_condition
 from dalify.frontend.stores import BranchStores, merge_stores, traced
-from dalify.frontend.values import ABSENT, RESULT_NAME, Merger, copied, never_assigned
+from dalify.frontend.values import ABSENT, RESULT_NAME, Merger, Unusable, copied, never_assigned
 from dalify.graph import Branch, DataNode, current_branch
 
-__all__ = ["Conditional", "Variable", "trace_both"]
+__all__ = ["Conditional", "Guard", "Variable", "trace_both"]
 
 # Name, line that assigns it in the body and in the `else` part; None where that part does not.
 Variable = tuple[str, SourceLine | None, SourceLine | None]
+
+
+class Guard:
+    """Leaves, when an error passes, the branches that it breaks off."""
+
+    def __init__(self) -> None:
+        self.open: list[AbstractContextManager[BranchStores]] = []
+
+    def __enter__(self) -> Guard:
+        """Begin to watch."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave what is open, innermost first."""
+        while self.open:
+            self.open.pop().__exit__(kind, error, traceback)
 
 
 class Conditional:
     """State of one ``if``.
 
     Args:
+        guard: watches over the branches.
         condition: value of the test.
         variables: local variables that its branches assign.
         construct: ``if`` or ``elif``.
         line: its line.
+        scope: what else the code can see, beside its local variables.
 
     Attributes:
         is_traced: whether the test is a graph value, so that both branches run.
         values: what to assign to the variables now, in order.
     """
 
-    def __init__(self, condition: Any, variables: tuple[Variable, ...], construct: str, line: SourceLine | None) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        condition: Any,
+        variables: tuple[Variable, ...] = (),
+        construct: str = "if",
+        line: SourceLine | None = None,
+        scope: Mapping[str, Any] | None = None,
+    ) -> None:
         self.is_traced = isinstance(condition, DataNode)
         self.values: tuple[Any, ...] = ()
+        self._guard = guard
         self._variables = variables
-        self._after: list[tuple[list[tuple[Any, Any]], BranchStores]] = []
-        self._context: AbstractContextManager[BranchStores] | None = None
-        self._stores: BranchStores | None = None
-        self._locals: dict[str, Any] = {}
+        self._scope = dict(scope or {})
+        self._before: list[Any] = []
+        self._stores: list[BranchStores] = []
+        self._after: list[list[tuple[Any, Any]]] = []
         if isinstance(condition, DataNode):
-            check_condition(condition, construct, line)
-            parent = current_branch()
-            self._branches = (Branch(condition.edge, True, parent, line), Branch(condition.edge, False, parent, line))
-            self._merger = Merger(condition, self._branches, construct)
+            self._branches = _branches(condition, construct, line)
+            self._merger = Merger(condition, construct, line)
         else:
             self._truth = bool(condition)
 
@@ -69,30 +96,18 @@ class Conditional:
         """Tell whether the body runs. ``variables``: the local variables."""
         if not self.is_traced:
             return self._truth
-        self._locals = dict(variables)
+        self._before = self._found(variables)
+        self._scope.update(variables)
+        self._enter(self._branches[0])
         return True
-
-    def __enter__(self) -> None:
-        """Enter the branch that comes next."""
-        if self.is_traced:
-            self._context = traced(self._branches[len(self._after)], self._locals)
-            self._stores = self._context.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Leave the branch; an error takes its stores back."""
-        if self._context is not None:
-            context, self._context = self._context, None
-            context.__exit__(kind, error, traceback)
 
     def enters_else(self, variables: Mapping[str, Any]) -> bool:
         """Tell whether the ``else`` part runs; when both run, `values` are those from before the ``if``."""
         if not self.is_traced:
             return not self._truth
         self._leave(variables)
-        before = [self._locals.get(name, ABSENT) for name, _, _ in self._variables]
-        self.values = self._assignable(before)
+        self.values = self._assignable(self._before)
+        self._enter(self._branches[1])
         return True
 
     def is_merged(self, variables: Mapping[str, Any]) -> bool:
@@ -100,23 +115,32 @@ class Conditional:
         if not self.is_traced:
             return False
         self._leave(variables)
-        (if_true, true_stores), (if_false, false_stores) = self._after
         merged = []
-        for (name, *lines), one, other in zip(self._variables, if_true, if_false, strict=True):
-            untouched = one[0] is other[0]
+        for (name, *lines), one, other in zip(self._variables, *self._after, strict=True):
+            is_untouched = one[0] is other[0]
             shown = RESULT_NAME if name.startswith("_dalify_") else name
-            merged.append(one[0] if untouched else self._merger.merged(shown, (one[1], other[1]), (lines[0], lines[1])))
-        merge_stores(self._merger, true_stores, false_stores)
+            value = one[0] if is_untouched else self._merger.merged(shown, (one[1], other[1]), (lines[0], lines[1]))
+            merged.append(value)
+        merge_stores(self._merger, self._stores[0], self._stores[1])
         self.values = self._assignable(merged)
-        self._after, self._locals, self._stores = [], {}, None
+        # The function may go on for long: let go of what only this condition needed.
+        self._scope, self._before, self._stores, self._after = {}, [], [], []
         return True
 
+    def _enter(self, branch: Branch) -> None:
+        context = traced(branch, self._scope)
+        self._stores.append(context.__enter__())
+        self._guard.open.append(context)
+
     def _leave(self, variables: Mapping[str, Any]) -> None:
-        assert self._stores is not None, "dalify bug: a branch was left that was not entered"
-        found = [variables.get(name, ABSENT) for name, _, _ in self._variables]
+        self._guard.open.pop().__exit__(None, None, None)
         # Copied before the stores are taken back: what the branch built must not lose them again.
-        self._after.append(([(value, copied(value)) for value in found], self._stores))
-        self._stores.close()
+        self._after.append([(value, copied(value)) for value in self._found(variables)])
+        self._stores[-1].close()
+
+    def _found(self, variables: Mapping[str, Any]) -> list[Any]:
+        found = [variables.get(name, ABSENT) for name, _, _ in self._variables]
+        return [ABSENT if type(value) is Unusable and value.is_absent else value for value in found]
 
     def _assignable(self, values: list[Any]) -> tuple[Any, ...]:
         return tuple(
@@ -142,12 +166,9 @@ def trace_both(
         scope: variables that the code can see.
     """
     line = SourceLine.capture()
-    check_condition(condition, construct, line)
-    parent = current_branch()
-    branches = (Branch(condition.edge, True, parent, line), Branch(condition.edge, False, parent, line))
-    merger = Merger(condition, branches, construct)
+    merger = Merger(condition, construct, line)
     values, stores = [], []
-    for branch, side in zip(branches, (if_true, if_false), strict=True):
+    for branch, side in zip(_branches(condition, construct, line), (if_true, if_false), strict=True):
         with traced(branch, scope) as kept:
             value = side()
         values.append((value, copied(value)))
@@ -156,3 +177,9 @@ def trace_both(
     merge_stores(merger, stores[0], stores[1])
     (one, one_copy), (other, other_copy) = values
     return one if one is other else merger.merged(RESULT_NAME, (one_copy, other_copy), (line, line))
+
+
+def _branches(condition: DataNode, construct: str, line: SourceLine | None) -> tuple[Branch, Branch]:
+    check_condition(condition, construct, line)
+    parent = current_branch()
+    return Branch(condition.edge, True, parent, line), Branch(condition.edge, False, parent, line)

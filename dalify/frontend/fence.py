@@ -15,6 +15,7 @@ import numpy as np
 from dalify.base.errors import ConditionError, UnsupportedSyntaxError
 from dalify.base.source_line import SourceLine
 from dalify.frontend.stores import BranchStores, active
+from dalify.frontend.values import Unusable
 from dalify.graph import DataNode
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "check_in_place",
     "check_item_owner",
     "check_mutation",
+    "needs_watch",
     "refuse",
     "refuse_builtin",
     "refuse_jump",
@@ -29,10 +31,10 @@ __all__ = [
 
 _MUTABLE = (list, dict, set, deque, bytearray, np.ndarray)
 _MUTATING = frozenset(
-    "append appendleft add clear difference_update discard extend extendleft fill insert intersection_update itemset move_to_end partition pop "
-    "popitem popleft put remove resize reverse rotate setdefault sort symmetric_difference_update update".split()
+    ["append", "appendleft", "add", "clear", "difference_update", "discard", "extend", "extendleft", "fill", "insert", "intersection_update", "itemset", "move_to_end", "partition", "pop", "popitem", "popleft", "put", "remove", "resize", "reverse", "rotate", "setdefault", "sort", "symmetric_difference_update", "update"]
 )
-_SEARCH_DEPTH = 5
+# Far enough for `self.settings.lists["a"]`, near enough to be quick.
+_SEARCH_DEPTH = 6
 _SEARCH_LIMIT = 20_000
 _BUILTINS: dict[Any, str] = {
     any: "Combine the conditions with `or`: a or b.",
@@ -43,49 +45,60 @@ _BUILTINS: dict[Any, str] = {
     sorted: "The order would differ from sample to sample, and a graph cannot.",
 }
 _JUMPS = {
-    "break": "Give the loop a fixed number of turns and put what follows the `break` under an `if` on the opposite condition.",
-    "continue": "Put what follows the `continue` under an `if` on the opposite condition.",
-    "return": "Assign the result to a variable there, and return it after the loop, `with` or `try`.",
+    "break": (
+        "leave the loop",
+        "Let the loop take a fixed number of turns, and put its body under an `if` on the opposite condition.",
+    ),
+    "continue": (
+        "go on to the next turn",
+        "Put what follows the `continue` under an `if` on the opposite condition.",
+    ),
+    "return": (
+        "leave the function from within a loop, `with` or `try`",
+        "Assign the result to a variable there, and return it after the loop, `with` or `try`.",
+    ),
 }
 _REFUSED: dict[str, tuple[str, str]] = {
     "while": (
-        "a graph value cannot be the condition of a `while` loop: it would run for a different number of turns for each sample.",
+        "the condition of this `while` is a graph value, so the loop would take a different number of turns for each "
+        "sample.",
         "Use a `for` loop with a fixed number of turns and an `if` in it.",
     ),
     "for": (
-        "a graph value cannot be iterated over: how many elements it has differs from sample to sample and is not known yet.",
-        "Use an operator on the whole value, index it with a range of known length (x[i] for i in range(3)), or fn.per_frame for sequences.",
+        "a graph value cannot be iterated over: how many elements it has is not known yet, and differs from sample to "
+        "sample.",
+        "Use an operator on the whole value, or index it with a range of known length: x[i] for i in range(3).",
     ),
     "assert": (
         "a graph value cannot be asserted: it has no value while the pipeline is defined.",
-        "Check the pipeline's outputs instead, or check each sample in a Python function with fn.python_function.",
+        "Check the outputs of the pipeline, or check each sample in a Python function with fn.python_function.",
     ),
     "in": (
-        "`in` cannot be used with a graph value: whether it is contained differs from sample to sample.",
+        "`in` cannot be used with a graph value: the answer differs from sample to sample.",
         "Write the comparisons out, (x == 1) | (x == 2), or reduce them: fn.reductions.max(x == 1).",
     ),
     "match": (
         "a graph value cannot be the subject of `match`: it has no value while the pipeline is defined.",
-        "Use `if x == 1: … elif x == 2: …`, which works on graph values.",
+        "Write `if x == 1: … elif x == 2: …`, which works on graph values.",
     ),
     "case": (
         "a graph value cannot be the guard of a `case`: which case applies would differ from sample to sample.",
-        "Use `if` inside the case.",
+        "Use an `if` inside the case.",
     ),
     "comprehension": (
         "a graph value cannot be the `if` of a comprehension: the number of elements would differ from sample to sample.",
-        "Keep all elements and choose their values: [a if condition else b for ...].",
+        "Keep all elements and choose their values: [a if condition else b for …].",
     ),
     "walrus": (
-        "`:=` and `yield` cannot stand in a part of an expression that only runs for some samples.",
-        "Assign the variable in a line of its own before, or use an `if` statement.",
+        "`:=` and `yield` cannot stand in a part of an expression that only some samples need.",
+        "Assign the variable on a line of its own before, or use an `if` statement.",
     ),
     "raise": (
-        "`raise` in a branch on a graph value: both branches are traced, so it would always be raised.",
-        "Whether a sample is faulty is known only at run time: check it in a Python function with fn.python_function.",
+        "`raise` under a condition on a graph value: both branches are traced, so the error would always be raised.",
+        "A faulty sample shows only at run time: check it in a Python function with fn.python_function.",
     ),
     "yield": (
-        "`yield` in a branch on a graph value: both branches are traced, so it would yield for every sample.",
+        "`yield` under a condition on a graph value: both branches are traced, so every sample would be yielded.",
         "Assign the value to a variable in both branches and yield it after the `if`.",
     ),
 }
@@ -98,13 +111,13 @@ def refuse(construct: str, line: SourceLine | None = None) -> NoReturn:
     raise kind(message, line=line or SourceLine.capture(), hint=hint)
 
 
-def refuse_jump(jump: str, line: SourceLine, condition_line: SourceLine | None) -> NoReturn:
+def refuse_jump(jump: str, line: SourceLine | None, condition_line: SourceLine | None) -> NoReturn:
     """Raise the error of a ``break``, ``continue`` or ``return`` that only some samples would take."""
-    where = "of the loop" if jump != "return" else "from inside a loop, `with` or `try`"
+    what, hint = _JUMPS[jump]
     raise UnsupportedSyntaxError(
-        f"`{jump}` {where} under a condition on a graph value ({condition_line}): some samples would leave and others stay.",
+        f"`{jump}` under a condition on a graph value ({condition_line}): some samples would {what}, others not.",
         line=line,
-        hint=_JUMPS[jump],
+        hint=hint,
     )
 
 
@@ -117,7 +130,7 @@ def refuse_builtin(function: Any, arguments: Iterable[Any]) -> None:
         items = argument if isinstance(argument, (list, tuple, set)) else (argument,)
         if any(isinstance(item, DataNode) for item in items):
             raise ConditionError(
-                f"{function.__name__}() needs the value at once, and a graph value has none while the pipeline is defined.",
+                f"{function.__name__}() needs the value now, but a graph value has none while the pipeline is defined.",
                 line=SourceLine.capture(),
                 hint=hint,
             )
@@ -132,7 +145,7 @@ def check_condition(condition: DataNode, construct: str, line: SourceLine | None
     """Raise where a graph value cannot be a condition, as far as that is known already."""
     if condition.edge.device == "gpu":
         raise ConditionError(
-            f"the condition of this `{construct}` lies on the GPU; it must be on the CPU, where the samples are told apart.",
+            f"the condition of this `{construct}` lies on the GPU; the samples are told apart on the CPU.",
             line=line,
             hint="Compute it with device='cpu', or copy it with .cpu().",
         )
@@ -140,49 +153,49 @@ def check_condition(condition: DataNode, construct: str, line: SourceLine | None
 
 def check_mutation(function: Any) -> None:
     """Raise if a method call in a branch changes a container that exists outside of it."""
-    stores = active()
-    if stores is None or not isinstance(function, types.BuiltinMethodType) or function.__name__ not in _MUTATING:
+    if active() is None or not isinstance(function, types.BuiltinMethodType) or function.__name__ not in _MUTATING:
         return
     container = function.__self__
-    if isinstance(container, _MUTABLE) and _existed_before(container, stores):
-        _refuse_mutation(f"{type(container).__name__}.{function.__name__}()", stores)
+    _check_change(container, f"{type(container).__name__}.{function.__name__}()")
 
 
 def check_in_place(value: Any) -> None:
     """Raise if ``value += ..`` in a branch changes an object that exists outside of it."""
-    stores = active()
-    if stores is not None and isinstance(value, _MUTABLE) and _existed_before(value, stores):
-        _refuse_mutation(f"an in-place operator (`+=` …) on this {type(value).__name__}", stores)
+    _check_change(value, f"an operator such as `+=` on this {type(value).__name__}")
 
 
 def check_item_owner(owner: Any) -> None:
     """Raise if ``owner[..] = ..`` in a branch cannot be taken back: elements of an array that exists outside of it."""
+    if isinstance(owner, (np.ndarray, bytearray)):
+        _check_change(owner, f"assigning to elements of this {type(owner).__name__}")
+
+
+def _check_change(target: Any, what: str) -> None:
     stores = active()
-    if stores is not None and isinstance(owner, (np.ndarray, bytearray)) and _existed_before(owner, stores):
-        _refuse_mutation(f"assigning to elements of this {type(owner).__name__}", stores)
-
-
-def _refuse_mutation(what: str, stores: BranchStores) -> NoReturn:
+    if stores is None or not isinstance(target, _MUTABLE) or not _existed_before(target, stores):
+        return
     raise UnsupportedSyntaxError(
-        f"{what} in a branch on a graph value ({stores.branch.line}) changes an object from outside the branch: both branches are traced, so "
-        "every sample would see the change.",
+        f"{what} changes an object from outside the branch ({stores.branch.line}); both branches are traced, so the "
+        "change would be there for every sample.",
         line=SourceLine.capture(),
         hint="Assign a value to a variable in each branch, and change the object after the `if`.",
     )
 
 
 def _existed_before(target: Any, stores: BranchStores) -> bool:
-    """Tell whether an object can be reached from the variables that were there when one of the active branches began."""
+    """Tell whether an object can be reached from the variables that were there when an active branch began."""
+    if id(target) in stores.own:
+        return False
+    branches: list[BranchStores] = []
     branch: BranchStores | None = stores
     while branch is not None:
         if any(store.value() is target and store.before is not target for store in branch.table.values()):
             return False  # the branch put it there itself
+        branches.append(branch)
         branch = branch.parent
-    branch = stores
-    while branch is not None:
-        if _reaches(branch.scope, target):
-            return True
-        branch = branch.parent
+    if any(_reaches(branch.scope, target) for branch in branches):
+        return True
+    stores.own[id(target)] = target
     return False
 
 
@@ -211,7 +224,7 @@ def _children(parent: Any) -> Iterable[Any]:
         return [cell.cell_contents for cell in parent.__closure__ or () if _is_full(cell)]
     if isinstance(parent, types.MethodType):
         return [parent.__self__]
-    if isinstance(parent, (type, types.ModuleType, DataNode)):
+    if isinstance(parent, (types.ModuleType, DataNode, Unusable)):
         return ()
     return list(getattr(parent, "__dict__", {}).values())
 

@@ -10,14 +10,14 @@ import functools
 import operator
 import sys
 from collections.abc import Callable
-from types import CellType, FunctionType
+from types import BuiltinFunctionType, CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ConditionError
 from dalify.base.source_line import SourceLine
-from dalify.frontend.conditional import Conditional, trace_both
+from dalify.frontend.conditional import Conditional, Guard, trace_both
 from dalify.frontend.fence import (
     check_in_place,
     check_item_owner,
@@ -58,6 +58,7 @@ class Overloads:
     NO_RESULT = NO_RESULT
     locals = staticmethod(builtins.locals)
     value = staticmethod(read)
+    guard = Guard
 
     def __init__(self, function: FunctionType, convert: Callable[[Any], Any]) -> None:
         self._function = function
@@ -68,24 +69,35 @@ class Overloads:
     def _line(self, number: int) -> SourceLine | None:
         return SourceLine(self._function.__code__.co_filename, number, self._function.__name__) if number else None
 
-    def conditional(self, test: Any, variables: tuple[tuple[str, int, int], ...], jump: tuple[str, int] | None) -> Conditional:
-        """Begin an ``if``. ``variables``: name and the lines that assign it; ``jump``: one that cannot be traced, and its line."""
+    def conditional(
+        self, guard: Guard, test: Any, variables: tuple[tuple[str, int, int], ...], jump: tuple[str, int] | None
+    ) -> Conditional:
+        """Begin an ``if``.
+
+        Args:
+            guard: watches over its branches.
+            test: value of the test.
+            variables: names of the variables that it assigns, and the lines where the body and the ``else`` part do.
+            jump: what cannot be traced in its branches, and the line; None if there is no such thing.
+        """
         read(test)
         if not isinstance(test, DataNode):
-            return Conditional(test, (), "if", None)
+            return Conditional(guard, test)
         line = SourceLine.capture()
         construct = "elif" if line is not None and line.text.startswith("elif") else "if"
         if jump is not None:
-            place = self._line(jump[1])
-            assert place is not None, "dalify bug: a jump without a line"
-            refuse_jump(jump[0], place, line)
+            refuse_jump(jump[0], self._line(jump[1]), line)
         known = tuple((name, self._line(first), self._line(second)) for name, first, second in variables)
-        return Conditional(test, known, construct, line)
+        return Conditional(guard, test, known, construct, line, self._outer())
+
+    def _outer(self) -> dict[str, Any]:
+        """Return what the function sees beside its local variables, under names that it cannot have."""
+        return {"<globals>": self._function.__globals__}
 
     def choose(self, test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
         """Evaluate ``a if test else b``."""
         if isinstance(test, DataNode):
-            return read(trace_both(test, if_true, if_false, "if … else", _scope()))
+            return read(trace_both(test, if_true, if_false, "if … else", self._outer() | _locals(2)))
         return if_true() if test else if_false()
 
     def and_(self, first: Any, *others: Callable[[], Any]) -> Any:
@@ -117,14 +129,15 @@ class Overloads:
             value = other()
             if not isinstance(value, (DataNode, bool, np.bool_)):
                 raise ConditionError(
-                    f"the right operand of `{word}` is {type(value).__name__}; next to a graph value it must be a boolean, one per sample.",
+                    f"the right operand of this `{word}` is of type {type(value).__name__}; next to a graph value it must be "
+                    "a boolean.",
                     line=SourceLine.capture(),
-                    hint=f"Compare it: `a {word} b != 0`. For a value that depends on a condition write `x if a else y`.",
+                    hint="Compare it, `b != 0`. For a value that depends on a condition write `x if a else y`.",
                 )
             return value
 
         sides = (right, lambda: False) if word == "and" else (lambda: True, right)
-        return read(trace_both(left, *sides, word, _scope(2)))
+        return read(trace_both(left, *sides, word, self._outer() | _locals(3)))
 
     def not_(self, value: Any) -> Any:
         """Evaluate ``not value``."""
@@ -196,7 +209,7 @@ class Overloads:
         read(function)
         if needs_watch(function):
             return functools.partial(_watched, function)
-        if function in _CALLING_BACK if isinstance(function, (type, type(len))) else False:
+        if isinstance(function, (type, BuiltinFunctionType)) and function in _CALLING_BACK:
             return lambda callback, *rest: function(callback and self._convert(callback), *rest)
         check_mutation(function)
         return self._convert(function)
@@ -216,6 +229,6 @@ def _watched(function: Any, *arguments: Any, **keywords: Any) -> Any:
     return function(*arguments, **keywords)
 
 
-def _scope(depth: int = 1) -> dict[str, Any]:
+def _locals(depth: int) -> dict[str, Any]:
     """Return the variables of the user's function that the overload was called from."""
-    return dict(sys._getframe(depth + 1).f_locals)
+    return dict(sys._getframe(depth).f_locals)

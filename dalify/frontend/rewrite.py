@@ -5,12 +5,12 @@ tracebacks, breakpoints and messages show the user's source, and a global that c
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
 import copy
 import functools
+import sys
 import sysconfig
 import types
 import weakref
@@ -19,11 +19,9 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
-import gast
-
 from dalify.frontend.overloads import Overloads
 from dalify.frontend.source import Definition, find_definition
-from dalify.frontend.syntax import statement
+from dalify.frontend.syntax import gast, statement
 from dalify.frontend.transform import OPERAND, OVERLOADS, transformed
 
 __all__ = ["do_not_convert", "is_rewritable", "rewrite"]
@@ -40,6 +38,8 @@ _FOREIGN_FOLDERS = tuple(
 _FUTURE_FLAGS = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
+# Python 3.14 computes annotations when they are asked for; a name in them may not be defined yet.
+_ANNOTATIONS = ("__annotate__", "__type_params__") if sys.version_info >= (3, 14) else ("__annotations__",)
 # By identity: code objects of different files may be equal. The reference tells when an entry, and its key, has died.
 _rewritten: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
 
@@ -149,7 +149,8 @@ def _build(function: FunctionType) -> FunctionType:
     closure = tuple(cells[name] for name in code.co_freevars)
     result = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     result.__kwdefaults__ = function.__kwdefaults__
-    result.__annotations__ = function.__annotations__
+    for name in _ANNOTATIONS:
+        setattr(result, name, getattr(function, name))
     result.__qualname__ = function.__qualname__
     result.__module__ = function.__module__
     result.__doc__ = function.__doc__
@@ -162,7 +163,7 @@ def _rewritten_code(code: CodeType) -> CodeType | None:
     if known is None:
         key = id(code)
         result = _compile(code)
-        reference = weakref.ref(code, lambda _: _rewritten.pop(key, None))
+        reference = weakref.ref(code, lambda _, forget=_rewritten.pop: forget(key, None))
         known = _rewritten[key] = (reference, result)
     return known[1]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-import gast
+from dalify.frontend.syntax import gast
 
 __all__ = ["Definition", "find_definition"]
 
@@ -79,7 +79,8 @@ def _collect(node: Any, class_name: str, found: dict[int, list[Definition]]) -> 
 
 def _fits(node: Any, code: CodeType) -> bool:
     name = node.name if isinstance(node, gast.FunctionDef) else "<lambda>"
-    if name != code.co_name:
+    # A file that was edited after it was imported may hold something else there by now.
+    if name != code.co_name or max(line or 0 for _, _, line in code.co_lines()) > node.end_lineno:
         return False
     arguments = node.args
     names = [argument.id for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]

@@ -66,12 +66,14 @@ class BranchStores:
         parent: stores of the branch around it.
         scope: variables that the code could see when the branch began; what is reachable from them existed before.
         branch: the graph's branch.
+        own: objects that were found to be made in the branch, by identity.
     """
 
     def __init__(self, parent: BranchStores | None, scope: dict[str, Any], branch: Branch) -> None:
         self.parent = parent
         self.scope = scope
         self.branch = branch
+        self.own: dict[int, Any] = {}
         self.table: dict[tuple[int, bool, Any], _Store] = {}
 
     def close(self) -> None:

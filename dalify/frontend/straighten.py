@@ -16,9 +16,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import gast
-
-from dalify.frontend.syntax import expression, own_nodes, statement
+from dalify.frontend.syntax import expression, gast, own_nodes, statement
 
 __all__ = ["RESULT", "straighten"]
 

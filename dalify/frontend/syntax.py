@@ -1,6 +1,6 @@
 """Small tools on syntax trees: write a statement from text, list what a statement binds.
 
-Alone because the two rewriting steps share them.
+Alone because the rewriting steps share them.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import gast
+import gast as _gast
 
-__all__ = ["bound_names", "expression", "own_nodes", "statement", "statements"]
+__all__ = ["bound_names", "expression", "gast", "own_nodes", "statement", "statements"]
+
+# gast makes its node classes when it is imported, so a type checker cannot know them.
+gast: Any = _gast
 
 _SCOPES = (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef, gast.Lambda)
 _COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)

@@ -4,14 +4,14 @@ Every new node stands at the line and columns of what it replaces. Functions, la
 rewritten when they are called, and never when they are only handed to somebody (``source=``, ``function=``).
 """
 
+# ruff: noqa: N802, N815 -- gast calls its visitors by the names of the node classes
+
 from __future__ import annotations
 
 from typing import Any
 
-import gast
-
 from dalify.frontend.straighten import RESULT, straighten
-from dalify.frontend.syntax import bound_names, expression, own_nodes, statement, statements
+from dalify.frontend.syntax import bound_names, expression, gast, own_nodes, statement, statements
 
 __all__ = ["OPERAND", "OVERLOADS", "transformed"]
 
@@ -66,6 +66,7 @@ class _Transformer(gast.NodeTransformer):
         self.first_argument = positional[0].id if positional else ""
         self.count = 0
         self.around: list[str] = []
+        self.guard = ""
         nodes = list(own_nodes(body))
         declared = [node.names for node in nodes if isinstance(node, (gast.Global, gast.Nonlocal))]
         self.outer_names = {name for names in declared for name in names}
@@ -134,22 +135,37 @@ class _Transformer(gast.NodeTransformer):
         variables = tuple((self.mangled(key), first.get(key, 0), second.get(key, 0)) for key in names)
         jump = _jump([*node.body, *node.orelse])
         test = self.visit(node.test)
+        guard = self.guard or f"_dalify_guard_{self.count}"
+        outer, self.guard = self.guard, guard
         self.around.append(name)
         body, orelse = self.block(node.body), self.block(node.orelse)
         self.around.pop()
+        self.guard = outer
         targets = "".join(f"{key}, " for key in names)
         before = f"    if {name}.is_traced:\n        {targets} = {name}.values\n" if names else ""
         after = f"{targets} = {name}.values" if names else "pass"
-        return statements(
-            f"{name} = {OVERLOADS}.conditional(TEST, {variables!r}, {jump!r})\n"
-            f"if {name}.enters_if({OVERLOADS}.locals()):\n    with {name}:\n        BODY\n"
-            f"if {name}.enters_else({OVERLOADS}.locals()):\n{before}    with {name}:\n        ORELSE\n"
+        done = statements(
+            f"{name} = {OVERLOADS}.conditional({guard}, TEST, {variables!r}, {jump!r})\n"
+            f"if {name}.enters_if({OVERLOADS}.locals()):\n    BODY\n"
+            f"if {name}.enters_else({OVERLOADS}.locals()):\n{before}    ORELSE\n"
             f"if {name}.is_merged({OVERLOADS}.locals()):\n    {after}\n",
             node.test,
             TEST=test,
             BODY=body,
             ORELSE=orelse or [statement("pass", node.test)],
         )
+        if outer:
+            return done
+        return statements(f"with {OVERLOADS}.guard() as {guard}:\n    BODY", node.test, BODY=done)
+
+    def visit_Try(self, node: Any) -> Any:
+        # An error may end here, so it must not leave branches open: conditions within get a guard of their own.
+        guard, self.guard = self.guard, ""
+        self.generic_visit(node)
+        self.guard = guard
+        return node
+
+    visit_TryStar = visit_With = visit_Try
 
     def visit_While(self, node: Any) -> Any:
         self.generic_visit(node)
@@ -172,9 +188,9 @@ class _Transformer(gast.NodeTransformer):
         return node
 
     def visit_match_case(self, node: Any) -> Any:
-        self.generic_visit(node)
+        node.body = self.block(node.body)  # patterns look like expressions but are none
         if node.guard is not None:
-            node.guard = expression(f"{OVERLOADS}.plain(TEST, 'case')", node.guard, TEST=node.guard)
+            node.guard = expression(f"{OVERLOADS}.plain(TEST, 'case')", node.guard, TEST=self.visit(node.guard))
         return node
 
     def visit_Raise(self, node: Any) -> Any:

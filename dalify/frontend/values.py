@@ -6,6 +6,8 @@ a loop counter or a scratch string that both branches leave behind is nobody's c
 
 from __future__ import annotations
 
+import copy
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, NoReturn
@@ -14,7 +16,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
-from dalify.graph import Branch, DataNode, constant, entered, merge
+from dalify.graph import DataNode, constant, merge
 
 __all__ = ["ABSENT", "NO_RESULT", "RESULT_NAME", "Merger", "Unusable", "copied", "never_assigned", "read"]
 
@@ -42,10 +44,11 @@ RESULT_NAME = "the result"
 class Unusable:
     """Stands in a variable that has no usable value; whatever is done with it raises the reason."""
 
-    __slots__ = ("reason",)
+    __slots__ = ("is_absent", "reason")
 
-    def __init__(self, reason: Callable[[], Exception]) -> None:
+    def __init__(self, reason: Callable[[], Exception], *, is_absent: bool = False) -> None:
         self.reason = reason
+        self.is_absent = is_absent
 
     def __getattr__(self, name: str) -> NoReturn:
         raise self.reason()
@@ -59,11 +62,7 @@ def _refuse(self: Unusable, *_: object) -> NoReturn:
     raise self.reason()
 
 
-for _operation in (
-    "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow "
-    "rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor lt le gt ge eq ne neg pos "
-    "invert abs bool len iter contains getitem setitem delitem call int float index complex hash enter exit array"
-).split():
+for _operation in ["add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor", "radd", "rsub", "rmul", "rmatmul", "rtruediv", "rfloordiv", "rmod", "rdivmod", "rpow", "rlshift", "rrshift", "rand", "ror", "rxor", "iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ior", "ixor", "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert", "abs", "bool", "len", "iter", "contains", "getitem", "setitem", "delitem", "call", "int", "float", "index", "complex", "hash", "enter", "exit", "array"]:
     setattr(Unusable, f"__{_operation}__", _refuse)
 
 
@@ -77,7 +76,8 @@ def read(value: Any) -> Any:
 def never_assigned(name: str) -> Unusable:
     """Stand for a local variable that Python would not have yet."""
     return Unusable(
-        lambda: UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
+        lambda: UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value"),
+        is_absent=True,
     )
 
 
@@ -89,7 +89,7 @@ def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
     if id(value) in known:
         return known[id(value)]
     if isinstance(value, dict):
-        result: Any = {}
+        result: Any = copy.copy(value)
         known[id(value)] = result
         result.update({key: copied(item, known) for key, item in value.items()})
         return result
@@ -102,7 +102,7 @@ def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def _is_container(value: object) -> bool:
-    return type(value) in (list, dict, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields"))
+    return type(value) in (list, dict, tuple, OrderedDict, defaultdict) or (isinstance(value, tuple) and hasattr(value, "_fields"))
 
 
 def _rebuilt(like: Any, items: list[Any]) -> Any:
@@ -127,20 +127,23 @@ def _is_same(one: Any, other: Any) -> bool:
     return isinstance(one, (bool, int, float, str, bytes, Enum)) and repr(one) == repr(other)
 
 
+def _node(value: Any) -> DataNode:
+    return value if isinstance(value, DataNode) else constant(value)
+
+
 class Merger:
     """Merges values out of the two branches of one condition.
 
     Args:
-        condition: the graph value that decides.
-        branches: branch for true and for false samples; both have been left.
+        condition: the graph value that decides; both branches have been left.
         construct: what the user wrote, for messages: ``if``, ``and`` …
+        line: where.
     """
 
-    def __init__(self, condition: DataNode, branches: tuple[Branch, Branch], construct: str) -> None:
+    def __init__(self, condition: DataNode, construct: str, line: SourceLine | None) -> None:
         self.condition = condition
-        self.branches = branches
         self.construct = construct
-        self.line = branches[0].line
+        self.line = line
 
     def merged(self, name: str, values: tuple[Any, Any], lines: tuple[SourceLine | None, SourceLine | None]) -> Any:
         """Return one value out of two.
@@ -175,58 +178,57 @@ class Merger:
             self._refuse_absent(name, other is ABSENT, lines)
         if _is_leaf(one) and _is_leaf(other):
             variable = "" if name.startswith(RESULT_NAME) else name
-            return merge(self.condition, self._node(one, 0), self._node(other, 1), variable, self._known(lines))
+            return merge(self.condition, _node(one), _node(other), variable, self._known(lines))
         if _is_container(one) and type(one) is type(other):
             if isinstance(one, dict) and one.keys() == other.keys():
-                return {key: self._merged(f"{name}[{key!r}]", one[key], other[key], lines) for key in one}
+                result = copy.copy(one)
+                result.update({key: self._merged(f"{name}[{key!r}]", one[key], other[key], lines) for key in one})
+                return result
             if not isinstance(one, dict) and len(one) == len(other):
                 pairs = enumerate(zip(one, other, strict=True))
                 return _rebuilt(one, [self._merged(f"{name}[{n}]", a, b, lines) for n, (a, b) in pairs])
         self._refuse_divergent(name, one, other, lines)
 
-    def _node(self, value: Any, side: int) -> DataNode:
-        if isinstance(value, DataNode):
-            return value
-        with entered(self.branches[side]):
-            return constant(value)
-
     def _known(self, lines: tuple[SourceLine | None, SourceLine | None]) -> tuple[SourceLine | None, SourceLine | None]:
         return (lines[0] or self.line, lines[1] or self.line)
 
     def _refuse_missing_return(self, is_first: bool, lines: tuple[SourceLine | None, SourceLine | None]) -> NoReturn:
-        lacking = "is true" if is_first else "is false"
-        where = lines[1] if is_first else lines[0]
+        lacking = "true" if is_first else "false"
         raise DivergentBranchesError(
-            f"the function returns a value on one path, but on the path where the condition of this `{self.construct}` {lacking} "
-            "it ends without `return`.",
+            f"where the condition of this `{self.construct}` is {lacking}, the function ends without `return`; "
+            "elsewhere it returns a value.",
             line=self.line,
-            hint=f"{_quoted('One path returns at', where)}Every path must return: add a `return` to the other one.",
+            hint=f"{_quoted('It returns at', lines[1 if is_first else 0])}Add a `return` to the other path.",
         )
 
     def _refuse_absent(self, name: str, is_second: bool, lines: tuple[SourceLine | None, SourceLine | None]) -> NoReturn:
         has, lacks = ("true", "false") if is_second else ("false", "true")
         assigned, deleted = (lines[0], lines[1]) if is_second else (lines[1], lines[0])
-        how = f"is deleted at {deleted}" if deleted is not None else "has no value"
+        how = "has no value" if deleted is None else f"is deleted ({deleted})"
         raise DivergentBranchesError(
-            f"{name!r} has a value only where the condition of this `{self.construct}` is {has}; where it is {lacks}, it {how}.",
+            f"`{name}` has a value only where the condition of this `{self.construct}` is {has}; "
+            f"where it is {lacks}, it {how}.",
             line=self.line,
-            hint=f"{_quoted('It is assigned at', assigned)}Assign {name!r} in both branches, or give it a value before the "
-            f"`{self.construct}`.",
+            hint=f"{_quoted('It is assigned at', assigned)}"
+            f"Assign `{name}` in both branches, or give it a value before the `{self.construct}`.",
         )
 
     def _refuse_divergent(
         self, name: str, one: Any, other: Any, lines: tuple[SourceLine | None, SourceLine | None]
     ) -> NoReturn:
-        what = name if name.startswith(RESULT_NAME) else repr(name)
+        what = name if name.startswith(RESULT_NAME) else f"`{name}`"
         places = "".join(
-            f"where the condition is {side}: {shape(value)}{f'  ({line})' if line else ''}\n  "
+            f"where the condition is {side}: {shape(value)}" + (f"  ({line})\n  " if line else "\n  ")
             for side, value, line in (("true", one, lines[0]), ("false", other, lines[1]))
         )
-        advice = "Give both branches the same structure: the same keys, the same lengths, numbers or graph values at the same places."
+        advice = (
+            "Give both branches the same structure: the same keys, the same lengths, "
+            "and numbers or graph values at the same places."
+        )
         if one is None or other is None:
-            advice = "None cannot stand for `no data`: give both branches a value, for instance an array of zeros of the same type."
+            advice = "A sample cannot be None: give both branches data, for instance zeros of the same type."
         raise DivergentBranchesError(
-            f"{what} differs in structure between the branches of this `{self.construct}`, so there is no one value to go on with.",
+            f"{what} has another structure in each branch of this `{self.construct}`, so the branches cannot be merged.",
             line=self.line,
             hint=places + advice,
         )

@@ -34,25 +34,33 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class FakeEdge:
+    node = "fake"
+
     def __init__(self, function: str, operands: tuple[Any, ...], device: str = "cpu") -> None:
         self.function = function
         self.operands = operands
         self.device = device
         self.branch = current_branch()
 
-    def run(self, sample: Mapping[str, Any]) -> Any:
+    def run(self, sample: Mapping[str, Any], known: dict[FakeEdge, Any]) -> Any:
         branch = self.branch
         while branch is not None:
-            assert bool(branch.condition.run(sample)) is branch.taken, "a node ran for a sample outside its branch"
+            taken = bool(branch.condition.run(sample, known))
+            assert taken is branch.taken, "a node ran for a sample outside its branch"
             branch = branch.parent
+        if self not in known:
+            known[self] = self._compute(sample, known)
+        return known[self]
+
+    def _compute(self, sample: Mapping[str, Any], known: dict[FakeEdge, Any]) -> Any:
         if self.function == "input":
             return sample[self.operands[0]]
         if self.function == "constant":
             return self.operands[0]
         if self.function == "merge":
             condition, if_true, if_false = self.operands
-            return if_true.run(sample) if condition.run(sample) else if_false.run(sample)
-        operands = [part.run(sample) if isinstance(part, FakeEdge) else part for part in self.operands]
+            return (if_true if condition.run(sample, known) else if_false).run(sample, known)
+        operands = [part.run(sample, known) if isinstance(part, FakeEdge) else part for part in self.operands]
         return FUNCTIONS[self.function](*operands)
 
 
@@ -85,16 +93,17 @@ def fake_graph() -> Iterator[None]:
         yield
 
 
-def run(value: Any, sample: Mapping[str, Any]) -> Any:
+def run(value: Any, sample: Mapping[str, Any], known: dict[FakeEdge, Any] | None = None) -> Any:
     """Compute nested nodes for one sample."""
+    known = {} if known is None else known
     if isinstance(value, DataNode):
-        return value.edge.run(sample)
+        return value.edge.run(sample, known)
     if isinstance(value, dict):
-        return {key: run(item, sample) for key, item in value.items()}
+        return {key: run(item, sample, known) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(run(item, sample) for item in value))
+        return type(value)(*(run(item, sample, known) for item in value))
     if isinstance(value, (list, tuple)):
-        return type(value)(run(item, sample) for item in value)
+        return type(value)(run(item, sample, known) for item in value)
     return value
 
 
