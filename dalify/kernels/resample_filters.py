@@ -29,8 +29,7 @@ _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _GAUSSIAN = int(DALIInterpType.INTERP_GAUSSIAN)
 
 # Curved filters are tables with straight lines between their points, as many as DALI has: its results differ from the
-# exact
-# curve by up to 4e-4 of the range, more than the promise for floats allows.
+# exact curve by up to 4e-4 of the range, more than the promise for floats allows.
 _POINTS_PER_UNIT = 32
 
 

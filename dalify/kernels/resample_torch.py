@@ -1,8 +1,7 @@
 """Resample images and volumes through a window, on torch tensors of any device.
 
 Alone in a file so that the CPU kernel does not load torch. The taps come from the same tables as the CPU's; they are
-applied as one
-matrix product per axis, which accelerators do best.
+applied as one matrix product per axis, which accelerators do best.
 """
 
 from __future__ import annotations

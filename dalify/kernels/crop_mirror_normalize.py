@@ -1,0 +1,196 @@
+"""Crop, mirror, subtract the mean, divide by the deviation and transpose, in one sweep over the pixels.
+
+The last step of nearly every image pipeline, and the only one that writes four bytes for each that it reads: as
+separate steps it would touch the large result several times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dalify.kernels.convert import saturate_cast
+from dalify.kernels.lanes import split_sixteen_mirrored_pixels, split_sixteen_pixels
+
+__all__ = ["crop_mirror_normalize"]
+
+_PIXELS = 16
+_FLOAT_BYTES = 4
+
+
+def crop_mirror_normalize(
+    out: np.ndarray,
+    x: np.ndarray,
+    anchor: np.ndarray,
+    *,
+    mirror: np.ndarray,
+    mean: np.ndarray,
+    multiplier: np.ndarray,
+    shift: float = 0.0,
+    fill: np.ndarray,
+    is_planar: bool = True,
+) -> None:
+    """Set ``out = (window of x - mean) * multiplier + shift``, computed in float32.
+
+    Args:
+        out: [N, C', d, h, w] if `is_planar`, else [N, d, h, w, C'], to fill, any numeric dtype; C' >= C. Integers are
+            rounded half away from zero and saturated.
+        x: [N, D, H, W, C], any numeric dtype; images have D = 1.
+        anchor: int [N, 3], where the windows begin in D, H, W; their extents are `out`'s. Windows may reach out of `x`.
+        mirror: [N], non-zero: reverse the W axis of the window.
+        mean: float [N, C] or [C], in units of `x`.
+        multiplier: float [N, C] or [C]: scale / standard deviation.
+        shift: added at the end.
+        fill: float [C'], value of `out` outside `x` and in channels that `x` has not.
+        is_planar: channels come before the spatial axes in `out`.
+    """
+    samples, channels = len(x), x.shape[-1]
+    source = x if x.dtype in (np.uint8, np.float32) else x.astype(np.float32)
+    target = out
+    if out.dtype != np.float32 or not out.flags.c_contiguous:
+        target = np.empty(out.shape, np.float32)
+    kernel = _planar if is_planar else _interleaved
+    kernel(
+        target,
+        np.ascontiguousarray(source),
+        np.ascontiguousarray(anchor, np.int64),
+        np.ascontiguousarray(mirror, np.bool_),
+        np.ascontiguousarray(np.broadcast_to(mean, (samples, channels)), np.float32),
+        np.ascontiguousarray(np.broadcast_to(multiplier, (samples, channels)), np.float32),
+        np.float32(shift),
+        np.ascontiguousarray(fill, np.float32),
+    )
+    if target is not out:
+        saturate_cast(out, target)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _overlap(anchor, size, extent):
+    """Return the part [first, last) of a window of `size` that lies in `extent` pixels."""
+    first = min(max(-anchor, 0), size)
+    return first, max(min(extent - anchor, size), first)
+
+
+@njit(nogil=True, cache=True)
+def _planar(out, x, anchor, mirror, mean, multiplier, shift, fill):
+    samples, out_channels, depth, height, width = out.shape
+    channels = x.shape[4]
+    rows = np.empty((channels, width), np.float32)
+    for n in range(samples):
+        z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
+        left, right = _overlap(x0, width, x.shape[3])
+        if mirror[n]:
+            begin, end = width - right, width - left
+        else:
+            begin, end = left, right
+        for c in range(channels, out_channels):
+            out[n, c] = fill[c]
+        for d in range(depth):
+            for i in range(height):
+                is_inside = 0 <= z0 + d < x.shape[1] and 0 <= y0 + i < x.shape[2] and begin < end
+                if not is_inside:
+                    for c in range(channels):
+                        out[n, c, d, i, :] = fill[c]
+                    continue
+                for c in range(channels):
+                    out[n, c, d, i, :begin] = fill[c]
+                    out[n, c, d, i, end:] = fill[c]
+                pixels = x[n, z0 + d, y0 + i, x0 + left : x0 + right].reshape(-1)
+                if x.itemsize == 1 and channels == 3 and end - begin >= _PIXELS:
+                    _split_bytes(out[n, :, d, i, begin:end], pixels, mean[n], multiplier[n], shift, mirror[n])
+                elif mirror[n]:
+                    _split_row(rows[:, : end - begin], pixels, mean[n], multiplier[n], shift)
+                    for c in range(channels):
+                        _reverse(out[n, c, d, i, begin:end], rows[c])
+                else:
+                    _split_row(out[n, :, d, i, begin:end], pixels, mean[n], multiplier[n], shift)
+
+
+@njit(nogil=True, cache=True)
+def _split_bytes(targets, pixels, mean, multiplier, shift, is_mirrored):
+    """Normalise at least 16 RGB pixels of uint8 into three rows; the last 16 may overlap those before."""
+    width = targets.shape[1]
+    source = np.uintp(pixels.ctypes.data)
+    means, multipliers = np.uintp(mean.ctypes.data), np.uintp(multiplier.ctypes.data)
+    red, green, blue = (
+        np.uintp(targets[0].ctypes.data),
+        np.uintp(targets[1].ctypes.data),
+        np.uintp(targets[2].ctypes.data),
+    )
+    for block in range(0, width, _PIXELS):
+        j = min(block, width - _PIXELS)
+        at = source + np.uintp(3 * j)
+        if is_mirrored:
+            to = np.uintp(_FLOAT_BYTES * (width - _PIXELS - j))
+            split_sixteen_mirrored_pixels(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+                at, means, multipliers, shift, red + to, green + to, blue + to
+            )
+        else:
+            to = np.uintp(_FLOAT_BYTES * j)
+            split_sixteen_pixels(  # pyright: ignore[reportCallIssue]
+                at, means, multipliers, shift, red + to, green + to, blue + to
+            )
+
+
+@njit(nogil=True, cache=True)
+def _split_row(targets, pixels, mean, multiplier, shift):
+    """Normalise interleaved pixels into one row for each channel."""
+    channels, width = mean.size, targets.shape[1]
+    if channels == 3:  # one loop, so that the three bytes of a pixel are loaded together
+        r, g, b = targets[0], targets[1], targets[2]
+        m0, m1, m2 = mean[0], mean[1], mean[2]
+        s0, s1, s2 = multiplier[0], multiplier[1], multiplier[2]
+        for j in range(width):
+            r[j] = (np.float32(pixels[3 * j]) - m0) * s0 + shift
+            g[j] = (np.float32(pixels[3 * j + 1]) - m1) * s1 + shift
+            b[j] = (np.float32(pixels[3 * j + 2]) - m2) * s2 + shift
+    else:
+        for c in range(channels):
+            target, average, factor = targets[c], mean[c], multiplier[c]
+            for j in range(width):
+                target[j] = (np.float32(pixels[channels * j + c]) - average) * factor + shift
+
+
+@njit(nogil=True, cache=True)
+def _reverse(target, row):
+    last = target.size - 1
+    for j in range(target.size):
+        target[j] = row[last - j]
+
+
+@njit(nogil=True, cache=True)
+def _interleaved(out, x, anchor, mirror, mean, multiplier, shift, fill):
+    samples, depth, height, width, out_channels = out.shape
+    channels = x.shape[4]
+    means, multipliers, row = (
+        np.empty(width * channels, np.float32),
+        np.empty(width * channels, np.float32),
+        np.empty(width * channels, np.float32),
+    )
+    for n in range(samples):
+        z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
+        left, right = _overlap(x0, width, x.shape[3])
+        for j in range(width):
+            means[j * channels : (j + 1) * channels] = mean[n]
+            multipliers[j * channels : (j + 1) * channels] = multiplier[n]
+        for d in range(depth):
+            for i in range(height):
+                target = out[n, d, i]
+                is_inside = 0 <= z0 + d < x.shape[1] and 0 <= y0 + i < x.shape[2] and left < right
+                if not is_inside or right - left < width or channels < out_channels:
+                    for j in range(width):
+                        target[j] = fill
+                    if not is_inside:
+                        continue
+                pixels = x[n, z0 + d, y0 + i, x0 + left : x0 + right].reshape(-1)
+                if channels == out_channels and not mirror[n]:
+                    values = target.reshape(-1)[left * channels : right * channels]
+                else:
+                    values = row
+                for j in range(pixels.size):
+                    values[j] = (np.float32(pixels[j]) - means[j]) * multipliers[j] + shift
+                if channels < out_channels or mirror[n]:
+                    for j in range(left, right):
+                        column = width - 1 - j if mirror[n] else j
+                        for c in range(channels):
+                            target[column, c] = row[(j - left) * channels + c]
