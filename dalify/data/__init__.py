@@ -4,6 +4,7 @@ from dalify.data.batch import Array, Batch, array_dtype, stack_samples
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
 from dalify.data.pool import BufferPool
 from dalify.data.spec import Spec
+from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, tensor_list
 
 __all__ = [
     "Array",
@@ -14,8 +15,13 @@ __all__ = [
     "DALIInterpType",
     "PipelineAPIType",
     "Spec",
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
     "array_dtype",
     "from_numpy",
     "stack_samples",
+    "tensor_list",
     "to_numpy",
 ]

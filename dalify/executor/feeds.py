@@ -152,6 +152,11 @@ class ExternalFeed:
         self._fed.append([batch.with_layout(layout) if layout else batch for batch in batches])
 
     @property
+    def repeats(self) -> bool:
+        """Whether the last batch is used again when no new one was fed."""
+        return self._repeat_last and self._last is not None
+
+    @property
     def fed_count(self) -> int:
         """Number of batches that wait."""
         return len(self._fed)

@@ -36,7 +36,7 @@ new_axis = _NewAxis()
 class Expression:
     """Arithmetic of graph values; ``DataNode`` and typed constants share it.
 
-    A subclass provides ``_apply(function, *operands)``.
+    A subclass provides ``_apply(function, *operands)`` and ``node()``.
     """
 
     __slots__ = ()
@@ -46,6 +46,10 @@ class Expression:
 
     def _apply(self, function: str, *operands: Any) -> DataNode:
         raise AssertionError("dalify bug: an expression without _apply")
+
+    def node(self) -> DataNode:
+        """Return the expression as a graph value."""
+        raise AssertionError("dalify bug: an expression without node")
 
     def __add__(self, other: Any) -> DataNode:
         return self._apply("add", self, other)
@@ -166,6 +170,10 @@ class DataNode(Expression):
 
     def _apply(self, function: str, *operands: Any) -> DataNode:
         return _hooks["arithmetic"](function, operands)
+
+    def node(self) -> DataNode:
+        """Return itself."""
+        return self
 
     @property
     def name(self) -> str:

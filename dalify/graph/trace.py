@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -26,7 +27,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.graph.branch import current_branch
 from dalify.graph import datanode
-from dalify.graph.datanode import DataNode
+from dalify.graph.datanode import DataNode, Expression
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import subscript
@@ -151,6 +152,8 @@ def _count_text(operator: Operator, count: int) -> str:
 def _input(operator: Operator, value: Any) -> Edge:
     if isinstance(value, DataNode):
         return value.edge
+    if isinstance(value, Expression):
+        return value.node().edge
     if is_promotable(value):
         return constant(value).edge
     raise ArgumentTypeError(
@@ -164,10 +167,10 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
         if name not in operator.parameters:
             modern = LEGACY_ARGUMENTS.get(name)
             if modern in operator.parameters:
-                _warn(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
+                warn_deprecated(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
                 name = modern  # noqa: PLW2901 -- goes on under its modern name
             elif name in RETIRED_ARGUMENTS:
-                _warn(f"{operator.public_name}: the argument {name!r} has no effect any more and can be left out.", line)
+                warn_deprecated(f"{operator.public_name}: the argument {name!r} has no effect any more and can be left out.", line)
                 continue
         parameter = operator.parameter(name)
         if isinstance(value, DataNode):
@@ -196,13 +199,6 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
         plural = "s" if len(missing) > 1 else ""
         raise ArgumentTypeError(f"needs the argument{plural} {', '.join(missing)}.")
     return arguments
-
-
-def _warn(text: str, line: SourceLine | None) -> None:
-    if line is None:
-        warnings.warn(text, DeprecationWarning, stacklevel=5)
-    else:
-        warnings.warn_explicit(text, DeprecationWarning, line.filename, line.line)
 
 
 def _has_node(value: Any) -> bool:
@@ -321,7 +317,7 @@ def logical_not(node: DataNode) -> DataNode:
 def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
     """Make the node of an element-wise function of nodes, typed constants and numbers."""
     for operand in operands:
-        if not isinstance(operand, DataNode) and not is_promotable(operand):
+        if not isinstance(operand, Expression) and not is_promotable(operand):
             raise ArgumentTypeError(
                 f"graph values cannot be combined with {type(operand).__name__} by {function!r}.",
                 line=SourceLine.capture(),

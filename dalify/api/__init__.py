@@ -1,0 +1,1 @@
+"""The ways to call the registry: functions (``fn``) and classes (``ops``). Made from the catalogue; no operator is named here."""

@@ -1,0 +1,83 @@
+"""Operators as functions: ``fn.resize(images, size=224)``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from dalify.base.errors import ShapeError
+from dalify.graph import DataNode, call
+from dalify.registry import Operator
+
+__all__ = ["make_function", "use"]
+
+
+def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+    """Use an operator on nodes, or, where an input is a list of nodes, on each of them.
+
+    Args:
+        operator: what to use.
+        inputs: nodes, constants, or lists of nodes of equal length.
+        arguments: keyword arguments.
+
+    Returns:
+        what ``graph.call`` returns; a list of that for lists of nodes.
+
+    Raises:
+        ShapeError: lists of different lengths.
+    """
+    lengths = {len(value) for value in inputs if _is_node_list(value)}
+    if not lengths:
+        result = call(operator, inputs, arguments)
+        if isinstance(result, DataNode) and arguments.get("num_outputs") is not None and callable(operator.outputs):
+            return [result]  # asked for a number of outputs, users get a list even of one
+        return result
+    if len(lengths) > 1:
+        raise ShapeError(f"lists of inputs must be of equal length; got lengths {sorted(lengths)}.", operator=operator.public_name)
+    return [
+        call(operator, tuple(value[index] if _is_node_list(value) else value for value in inputs), arguments)
+        for index in range(lengths.pop())
+    ]
+
+
+def _is_node_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, DataNode) for item in value)
+
+
+def make_function(operator: Operator, public_name: str) -> Callable[..., Any]:
+    """Make the function for an operator, with its signature and documentation.
+
+    Args:
+        operator: what it uses.
+        public_name: how users write it.
+    """
+
+    def function(*inputs: Any, **arguments: Any) -> Any:
+        return use(operator, inputs, arguments)
+
+    function.__name__ = function.__qualname__ = public_name.rpartition(".")[2]
+    function.__module__ = f"dalify.{public_name.rpartition('.')[0]}"
+    function.__doc__ = operator.doc
+    function.__signature__ = _signature(operator)  # pyright: ignore[reportFunctionMemberAccess]
+    function.operator = operator  # pyright: ignore[reportFunctionMemberAccess]
+    return function
+
+
+def _signature(operator: Operator) -> inspect.Signature:
+    kinds = inspect.Parameter
+    parameters = [
+        kinds(item.name, kinds.VAR_POSITIONAL)
+        if item.is_variadic
+        else kinds(item.name, kinds.POSITIONAL_ONLY, default=None if item.is_optional else kinds.empty)
+        for item in operator.inputs
+    ]
+    for item in sorted(operator.parameters.values(), key=lambda parameter: not parameter.is_positional):
+        kind = kinds.POSITIONAL_OR_KEYWORD if item.is_positional else kinds.KEYWORD_ONLY
+        default = kinds.empty if item.is_required else item.default
+        parameters.append(kinds(item.name, kind, default=default, annotation=item.annotation))
+    names = {item.name for item in parameters}
+    for name in ("device", "name", "preserve", *(("seed",) if operator.is_random or operator.is_reader else ())):
+        if name not in names:
+            parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=None))
+    return inspect.Signature(parameters)

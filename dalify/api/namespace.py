@@ -1,0 +1,109 @@
+"""Modules whose contents are the catalogue: ``fn``, ``fn.readers``, ``ops`` …. An operator's file is loaded when it is first named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from dalify.base.deprecation import warn_deprecated
+from dalify.base.errors import UnknownOperatorError, suggestion
+from dalify.registry import Operator, catalogue
+from dalify.registry.legacy import LEGACY_NAMES
+
+__all__ = ["Namespace", "install"]
+
+
+class Namespace(ModuleType):
+    """A module that makes its members from the catalogue.
+
+    Args:
+        module: import name, e.g. ``dalify.fn.readers``.
+        public: how users write it, e.g. ``fn.readers``.
+        prefix: of the operators' names, e.g. ``readers.``.
+        make: from operator and public name to the member.
+        spell: from the last part of an operator's name to the member's name.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        public: str,
+        prefix: str,
+        make: Callable[[Operator, str], Any],
+        spell: Callable[[str], str],
+    ) -> None:
+        super().__init__(module, f"Operators of dalify as ``{public}``; see the documentation of each.")
+        self.__dict__["_public"] = public
+        self.__dict__["_prefix"] = prefix
+        self.__dict__["_make"] = make
+        self.__dict__["_spell"] = spell
+
+    def _members(self) -> dict[str, str]:
+        """Return the names of all operators of this namespace by a spelling without case and underscores."""
+        prefix: str = self._prefix
+        known = [name for name in [*LEGACY_NAMES, *catalogue.names()] if name.startswith(prefix)]
+        return {_plain(name[len(prefix) :]): name for name in known if "." not in name[len(prefix) :]}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        old = self._find(name)
+        modern = catalogue.resolve(old)
+        if modern not in catalogue.names():
+            raise UnknownOperatorError(f"{self._public}.{name} is an old name of fn.{modern}, which this version does not have.")
+        member = self._make(catalogue.find(modern), f"{self._public}.{name}")
+        if modern == old:
+            self.__dict__[name] = member  # next time Python finds it without asking
+        else:
+            kind = self._public.partition(".")[0]
+            head, _, tail = modern.rpartition(".")
+            spelled = f"{kind}.{head}.{self._spell(tail)}" if head else f"{kind}.{self._spell(tail)}"
+            warn_deprecated(f"{self._public}.{name} is now called {spelled}.")
+        return member
+
+    def _find(self, name: str) -> str:
+        members = self._members()
+        found = members.get(_plain(name))
+        exact = self._spell("a_b") == "a_b"  # functions are spelled as in the catalogue, classes without regard to case
+        if found is None or (exact and found[len(self._prefix) :] != name):
+            public = [self._spell(full[len(self._prefix) :]) for full in members.values()]
+            public = [item for item in public if not item.startswith("_")]
+            raise UnknownOperatorError(
+                f"there is no operator {self._public}.{name}.{suggestion(name, public)}",
+                hint=f"{self._public} has: {', '.join(sorted(public))}." if len(public) < 12 else "",
+            )
+        return found
+
+    def __dir__(self) -> list[str]:
+        """Return the public names, for completion."""
+        names = [name for name in self._members().values() if name not in LEGACY_NAMES]
+        spelled = {self._spell(name[len(self._prefix) :]) for name in names if not name.rpartition(".")[2].startswith("_")}
+        return sorted(spelled | {name for name in self.__dict__ if not name.startswith("_")})
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower() if not name.startswith("_") else name
+
+
+def install(root: str, public: str, make: Callable[[Operator, str], Any], spell: Callable[[str], str]) -> Namespace:
+    """Make the namespaces of one way to call operators, and let ``import`` find them.
+
+    Args:
+        root: import name of the outermost one, e.g. ``dalify.fn``.
+        public: how users write it, e.g. ``fn``.
+        make: from operator and public name to the member.
+        spell: from the last part of an operator's name to the member's name.
+
+    Returns:
+        the outermost namespace.
+    """
+    top = Namespace(root, public, "", make, spell)
+    for name in sorted(catalogue.namespaces()):
+        space = Namespace(f"{root}.{name}", f"{public}.{name}", f"{name}.", make, spell)
+        parent_name, _, own = name.rpartition(".")
+        parent = sys.modules[f"{root}.{parent_name}"] if parent_name else top
+        parent.__dict__[own] = space
+        sys.modules[space.__name__] = space
+    return top

@@ -1,0 +1,235 @@
+"""The graph as a picture: DOT text for graphviz, and SVG for machines that do not have it.
+
+Alone because nothing else needs to know what a node looks like. Both forms start from the same boxes and arrows; the
+SVG has a layout in layers of our own, so that a drawing needs no program beside Python.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import PurePath
+from statistics import fmean
+
+from dalify.graph.branch import Branch, is_within
+from dalify.graph.graph import Graph
+from dalify.graph.node import Edge, Node
+
+__all__ = ["to_dot", "to_svg"]
+
+_COLOURS = {"cpu": "#dbe9f6", "mixed": "#fde7c8", "gpu": "#d9f0d3", "output": "#eeeeee"}
+_CHARACTER_PIXELS, _LINE_PIXELS, _PADDING, _COLUMN_GAP, _LAYER_GAP = 7.3, 16, 8, 24, 44
+_LONGEST_CONSTANTS = 42  # characters: what is cut off stands in the source, whose line is given
+_SWEEPS = 12  # crossings stop falling long before, in graphs of some dozens of nodes
+
+
+@dataclass(eq=False, slots=True)
+class _Box:
+    """Something with a place in the drawing: a node, an output, or (without text) a bend of a long arrow."""
+
+    lines: Sequence[str] = ()
+    colour: str = ""
+    layer: int = 0
+    x: float = 0.0  # centre
+    y: float = 0.0  # top
+    height: float = 0.0
+    above: list[_Box] = field(default_factory=list)
+    below: list[_Box] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        return max((len(line) for line in self.lines), default=0) * _CHARACTER_PIXELS + 2 * _PADDING
+
+
+@dataclass(eq=False, slots=True)
+class _Arrow:
+    tail: _Box
+    head: _Box
+    text: str = ""
+    is_condition: bool = False
+
+
+def to_dot(graph: Graph) -> str:
+    """Return the graph in graphviz's DOT language."""
+    boxes, arrows = _boxes_and_arrows(graph)
+    names = {box: f"n{index}" for index, box in enumerate(boxes)}
+    text = ["digraph pipeline {", '  node [shape=box, style="filled,rounded", fontname="monospace", fontsize=11];']
+    text += [f'  {names[box]} [label="{_dot_label(box.lines)}", fillcolor="{box.colour}"];' for box in boxes]
+    for arrow in arrows:
+        style = ', style="dashed"' if arrow.is_condition else ""
+        text.append(f'  {names[arrow.tail]} -> {names[arrow.head]} [label="{_dot_label([arrow.text])}"{style}];')
+    return "\n".join([*text, "}", ""])
+
+
+def to_svg(graph: Graph) -> str:
+    """Return the graph as an SVG picture; data flow down, dashed arrows lead from conditions to what they decide."""
+    boxes, arrows = _boxes_and_arrows(graph)
+    _assign_layers(boxes, arrows)
+    chains = {arrow: _chain(arrow) for arrow in arrows}
+    layers = _layers([*boxes, *(bend for chain in chains.values() for bend in chain[1:-1])])
+    _reduce_crossings(layers)
+    width, height = _place(layers)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        'font-family="monospace" font-size="12">',
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>',
+        '<rect width="100%" height="100%" fill="white"/>',
+    ]
+    parts += [line for arrow in arrows for line in _svg_arrow(arrow, chains[arrow])]
+    parts += [line for box in boxes for line in _svg_box(box)]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
+    boxes = {node: _Box(_node_lines(node), _COLOURS[node.device]) for node in graph.nodes()}
+    arrows = []
+    for node, box in boxes.items():
+        for text, edge in _named_edges(node):
+            arrows.append(_Arrow(boxes[edge.node], box, _edge_text(edge, text)))
+        if node.branch is not None and _opens_branch(node, node.branch):
+            side = "if true" if node.branch.taken else "if false"
+            arrows.append(_Arrow(boxes[node.branch.condition.node], box, side, is_condition=True))
+    outputs = []
+    for index, edge in enumerate(graph.outputs):
+        outputs.append(_Box([f"output {index}"], _COLOURS["output"]))
+        arrows.append(_Arrow(boxes[edge.node], outputs[-1], _edge_text(edge, "")))
+    return [*boxes.values(), *outputs], arrows
+
+
+def _node_lines(node: Node) -> list[str]:
+    constants = ", ".join(f"{name}={value}" for name, value in node.arguments.items() if not isinstance(value, Edge))
+    if len(constants) > _LONGEST_CONSTANTS:
+        constants = constants[: _LONGEST_CONSTANTS - 1] + "…"
+    place = f"{PurePath(node.line.filename).name}:{node.line.line}" if node.line else ""
+    title = node.operator.name.removeprefix("_") + (f' "{node.name}"' if node.name else "")
+    return [line for line in (title, constants, place) if line]
+
+
+def _named_edges(node: Node) -> Iterator[tuple[str, Edge]]:
+    yield from (("", edge) for edge in node.inputs if edge is not None)
+    yield from ((name, value) for name, value in node.arguments.items() if isinstance(value, Edge))
+
+
+def _edge_text(edge: Edge, text: str) -> str:
+    output = f"[{edge.output}]" if edge.node.output_count > 1 else ""
+    return " ".join(part for part in (output, text) if part)
+
+
+def _opens_branch(node: Node, branch: Branch) -> bool:
+    """Tell whether the node is where data enter the branch: nothing that it reads was made inside."""
+    return not any(is_within(edge.node.branch, branch) for edge in node.edges())
+
+
+def _dot_label(lines: Sequence[str]) -> str:
+    return "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+
+
+def _assign_layers(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> None:
+    """Put each box one layer below the lowest that it reads, and one without inputs just above its first reader."""
+    for box in boxes:  # in the order of the graph, so what a box reads has its layer already
+        box.layer = max((arrow.tail.layer + 1 for arrow in arrows if arrow.head is box), default=0)
+    for box in boxes:
+        readers = [arrow.head.layer for arrow in arrows if arrow.tail is box]
+        if readers and not any(arrow.head is box for arrow in arrows):
+            box.layer = min(readers) - 1
+
+
+def _chain(arrow: _Arrow) -> list[_Box]:
+    """Give an arrow a bend in each layer that it crosses, so that it goes around the boxes there."""
+    bends = [_Box(layer=layer) for layer in range(arrow.tail.layer + 1, arrow.head.layer)]
+    chain = [arrow.tail, *bends, arrow.head]
+    for upper, lower in pairwise(chain):
+        upper.below.append(lower)
+        lower.above.append(upper)
+    return chain
+
+
+def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
+    layers: list[list[_Box]] = [[] for _ in range(1 + max(box.layer for box in boxes))]
+    for box in boxes:
+        box.x = len(layers[box.layer])
+        layers[box.layer].append(box)
+    return layers
+
+
+def _reduce_crossings(layers: Sequence[list[_Box]]) -> None:
+    """Order each layer by the mean position of the neighbours, downwards and upwards in turn."""
+    for sweep in range(_SWEEPS):
+        for layer in layers if sweep % 2 == 0 else reversed(layers):
+            means = {box: _mean_x(box.above if sweep % 2 == 0 else box.below, box.x) for box in layer}
+            layer.sort(key=means.__getitem__)
+            for index, box in enumerate(layer):
+                box.x = index
+
+
+def _place(layers: Sequence[list[_Box]]) -> tuple[float, float]:
+    """Set coordinates; return width and height of the drawing."""
+    for layer in layers:
+        _separate(layer, [0.0] * len(layer))
+    for sweep in range(_SWEEPS):
+        for layer in layers if sweep % 2 == 0 else reversed(layers):
+            _separate(layer, [_mean_x([*box.above, *box.below], box.x) for box in layer])
+    left = min(box.x - box.width / 2 for layer in layers for box in layer) - _COLUMN_GAP
+    top = float(_COLUMN_GAP)
+    for layer in layers:
+        height = max(len(box.lines) for box in layer) * _LINE_PIXELS + _PADDING
+        for box in layer:
+            box.x -= left
+            box.y = top
+            # A bend is as high as the layer, so that its arrow passes the boxes there straight.
+            box.height = len(box.lines) * _LINE_PIXELS + _PADDING if box.lines else height
+        top += height + _LAYER_GAP
+    right = max(box.x + box.width / 2 for layer in layers for box in layer) + _COLUMN_GAP
+    return right, top - _LAYER_GAP + _COLUMN_GAP
+
+
+def _mean_x(neighbours: Sequence[_Box], otherwise: float) -> float:
+    return fmean(box.x for box in neighbours) if neighbours else otherwise
+
+
+def _separate(layer: Sequence[_Box], wished: Sequence[float]) -> None:
+    """Place boxes near their wishes without overlap: midway between packing from the left and from the right.
+
+    Both packings keep the distances, so their mean does too.
+    """
+    distances = [(a.width + b.width) / 2 + _COLUMN_GAP for a, b in pairwise(layer)]
+    from_left, from_right = list(wished), list(wished)
+    for index, distance in enumerate(distances):
+        from_left[index + 1] = max(wished[index + 1], from_left[index] + distance)
+    for index, distance in reversed(list(enumerate(distances))):
+        from_right[index] = min(wished[index], from_right[index + 1] - distance)
+    for box, a, b in zip(layer, from_left, from_right, strict=True):
+        box.x = (a + b) / 2
+
+
+def _svg_arrow(arrow: _Arrow, chain: Sequence[_Box]) -> list[str]:
+    start = (chain[0].x, chain[0].y + chain[0].height)
+    path = f"M{start[0]:.1f} {start[1]:.1f}"
+    for box in chain[1:]:
+        middle = (start[1] + box.y) / 2
+        path += f" C{start[0]:.1f} {middle:.1f} {box.x:.1f} {middle:.1f} {box.x:.1f} {box.y:.1f}"
+        start = (box.x, box.y + box.height)
+        if box is not chain[-1]:
+            path += f" V{start[1]:.1f}"
+    dashes = ' stroke-dasharray="5 4"' if arrow.is_condition else ""
+    lines = [f'<path d="{path}" fill="none" stroke="#777"{dashes} marker-end="url(#tip)"/>']
+    if arrow.text:
+        # Beside the arrow's end: there it says what the argument is for.
+        x = arrow.head.x + (chain[-2].x - arrow.head.x) * 0.2 + 5
+        style = 'font-size="10" fill="#444" stroke="white" stroke-width="3" paint-order="stroke"'
+        lines.append(f'<text x="{x:.1f}" y="{arrow.head.y - 11:.1f}" {style}>{html.escape(arrow.text)}</text>')
+    return lines
+
+
+def _svg_box(box: _Box) -> list[str]:
+    left = box.x - box.width / 2
+    shape = f'<rect x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="6"'
+    lines = [f'{shape} fill="{box.colour}" stroke="#888"/>']
+    for index, text in enumerate(box.lines):
+        style = ' font-weight="bold"' if index == 0 else ' fill="#555" font-size="11"'
+        y = box.y + (index + 1) * _LINE_PIXELS - 1
+        lines.append(f'<text x="{box.x:.1f}" y="{y:.1f}" text-anchor="middle"{style}>{html.escape(text)}</text>')
+    return lines

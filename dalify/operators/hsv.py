@@ -1,0 +1,53 @@
+"""Change hue, saturation and value of images."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.twist import twist_cpu, twist_gpu, twist_rule
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def hsv(
+    x: Spec,
+    /,
+    *,
+    dtype: DALIDataType = DALIDataType.UINT8,
+    hue: PerSample[float | list[float]] = 0.0,
+    saturation: PerSample[float | list[float]] = 1.0,
+    value: PerSample[float | list[float]] = 1.0,
+) -> Spec:
+    """Change hue, saturation and value of images.
+
+    The colour is taken to YIQ (NTSC luma and chroma), where hue turns the chroma plane (I, Q), saturation scales it and
+    value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it a
+    linear approximation).
+
+    Args:
+        x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
+        dtype: type of the result, rounded half away from zero and saturated.
+        hue: turn of the hue in degrees; one value per sample or per frame.
+        saturation: factor, 0 gives grey, 1 leaves the image alone; one value per sample or per frame.
+        value: factor of all three channels; one value per sample or per frame.
+
+    Returns:
+        Same shape and layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: not three channels, or an argument with a wrong number of values.
+
+    Example:
+        >>> images = fn.hsv(images, hue=20, saturation=1.2, value=0.9)  # doctest: +SKIP
+    """
+    return twist_rule(x, dtype)
+
+
+@hsv.cpu
+def _(out, x, *, hue, saturation, value, spec):
+    twist_cpu(out, x, spec, hue=hue, saturation=saturation, value=value)
+
+
+@hsv.gpu
+def _(out, x, *, hue, saturation, value, spec):
+    twist_gpu(out, x, spec, hue=hue, saturation=saturation, value=value)

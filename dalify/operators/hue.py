@@ -1,0 +1,52 @@
+"""Turn the hue of images."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.kernels.twist import twist_cpu, twist_gpu, twist_rule
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def hue(
+    x: Spec,
+    /,
+    *,
+    dtype: DALIDataType | None = None,
+    hue: PerSample[float | list[float]] = 0.0,
+    image_type: DALIImageType = DALIImageType.RGB,
+) -> Spec:
+    """Turn the hue of images by an angle.
+
+    The colour is taken to YIQ (NTSC luma and chroma), where hue turns the chroma plane (I, Q), saturation scales it and
+    value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it a
+    linear approximation).
+
+    Args:
+        x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
+        dtype: type of the result, the input's by default; integers are rounded half away from zero and
+            saturated.
+        hue: turn of the hue in degrees; one value per sample or per frame.
+        image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
+
+    Returns:
+        Same shape and layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: not three channels, or an argument with a wrong number of values.
+
+    Example:
+        >>> images = fn.hue(images, hue=fn.random.uniform(range=[-20, 20]))  # doctest: +SKIP
+    """
+    return twist_rule(x, dtype)
+
+
+@hue.cpu
+def _(out, x, *, hue, spec):
+    twist_cpu(out, x, spec, hue=hue)
+
+
+@hue.gpu
+def _(out, x, *, hue, spec):
+    twist_gpu(out, x, spec, hue=hue)

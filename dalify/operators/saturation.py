@@ -1,0 +1,52 @@
+"""Scale the saturation of images."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.kernels.twist import twist_cpu, twist_gpu, twist_rule
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def saturation(
+    x: Spec,
+    /,
+    *,
+    dtype: DALIDataType | None = None,
+    image_type: DALIImageType = DALIImageType.RGB,
+    saturation: PerSample[float | list[float]] = 1.0,
+) -> Spec:
+    """Scale the saturation of images.
+
+    The colour is taken to YIQ (NTSC luma and chroma), where hue turns the chroma plane (I, Q), saturation scales it and
+    value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it a
+    linear approximation).
+
+    Args:
+        x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
+        dtype: type of the result, the input's by default; integers are rounded half away from zero and
+            saturated.
+        image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
+        saturation: factor, 0 gives grey, 1 leaves the image alone; one value per sample or per frame.
+
+    Returns:
+        Same shape and layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: not three channels, or an argument with a wrong number of values.
+
+    Example:
+        >>> images = fn.saturation(images, saturation=0.5)  # doctest: +SKIP
+    """
+    return twist_rule(x, dtype)
+
+
+@saturation.cpu
+def _(out, x, *, saturation, spec):
+    twist_cpu(out, x, spec, saturation=saturation)
+
+
+@saturation.gpu
+def _(out, x, *, saturation, spec):
+    twist_gpu(out, x, spec, saturation=saturation)

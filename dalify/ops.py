@@ -1,0 +1,8 @@
+"""Operators as classes, DALI's older way. ``ops.readers.File`` is the file ``dalify/operators/readers/file.py``."""
+
+import sys
+
+from dalify.api.classes import make_class, pascal_case
+from dalify.api.namespace import install
+
+sys.modules[__name__] = install(__name__, "ops", make_class, pascal_case)

@@ -1,0 +1,97 @@
+"""``@pipeline_def``: a Python function becomes a factory of pipelines."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, overload
+
+from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError, suggestion
+from dalify.base.source_line import SourceLine
+from dalify.frontend import rewrite
+from dalify.pipeline.options import option_names
+from dalify.pipeline.pipeline import Pipeline
+
+__all__ = ["pipeline_def"]
+
+PipelineFactory = Callable[..., Pipeline]
+
+
+@overload
+def pipeline_def(fn: Callable[..., Any], /) -> PipelineFactory: ...
+@overload
+def pipeline_def(
+    fn: None = None, /, *, enable_conditionals: bool = ..., **pipeline_kwargs: Any
+) -> Callable[[Callable[..., Any]], PipelineFactory]: ...
+def pipeline_def(fn: Callable[..., Any] | None = None, /, *, enable_conditionals: bool = True, **pipeline_kwargs: Any) -> Any:
+    """Turn a function that returns graph nodes into a factory of pipelines.
+
+    The function's ``if``, ``and``, ``or``, ``not`` and its calls to other functions of the user work on graph values as if they
+    were written for a single sample.
+
+    Args:
+        fn: the function; what it returns are the pipeline's outputs: a node, a tuple or list of nodes, or None.
+        enable_conditionals: rewrite conditions; without it, a graph value in an ``if`` is an error.
+        pipeline_kwargs: arguments of ``Pipeline``, used where a call of the factory gives no others.
+
+    Returns:
+        the factory: it takes the function's own arguments and, as keywords, those of ``Pipeline``.
+
+    Example:
+        >>> @pipeline_def(batch_size=32, num_threads=4)
+        ... def training(folder):
+        ...     jpegs, labels = fn.readers.file(file_root=folder, random_shuffle=True)
+        ...     return fn.decoders.image(jpegs), labels
+        >>> pipe = training("photos", seed=1)
+    """
+
+    def decorate(function: Callable[..., Any]) -> PipelineFactory:
+        for item in inspect.signature(function).parameters.values():
+            if item.kind is inspect.Parameter.VAR_KEYWORD:
+                raise ArgumentTypeError(
+                    f"the pipeline function {function.__name__}() must not take **{item.name}: its keywords could not be told from "
+                    "those of the pipeline.",
+                    line=SourceLine.of_code(function.__code__) if hasattr(function, "__code__") else None,
+                    hint="Name the arguments that it takes.",
+                )
+
+        @functools.wraps(function)
+        def factory(*args: Any, **kwargs: Any) -> Pipeline:
+            try:
+                own, options = _sorted_arguments(function, kwargs)
+            except DalifyError as error:
+                error.locate(line=SourceLine.capture())
+                raise
+            options = {**pipeline_kwargs, "enable_conditionals": enable_conditionals, **options}
+            pipe = Pipeline(**options)
+            traced = rewrite(function) if options["enable_conditionals"] else function
+            with pipe:
+                result = traced(*args, **own)
+            pipe.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
+            return pipe
+
+        factory._is_pipeline_def = True  # pyright: ignore[reportAttributeAccessIssue] -- DALI's mark
+        return factory
+
+    return decorate if fn is None else decorate(fn)
+
+
+def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tell the function's own keyword arguments from those of the pipeline; the function's come first."""
+    names = set(inspect.signature(function).parameters)
+    own: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in names:
+            own[name] = value
+        elif name in option_names():
+            options[name] = value
+        else:
+            known = [*sorted(names), *sorted(option_names())]
+            takes = f"The function takes: {', '.join(sorted(names))}. " if names else ""
+            raise UnknownArgumentError(
+                f"{function.__name__}() and its pipeline take no argument {name!r}.{suggestion(name, known)}",
+                hint=f"{takes}The pipeline takes batch_size, num_threads, seed … (see Pipeline).",
+            )
+    return own, options

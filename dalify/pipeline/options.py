@@ -1,0 +1,163 @@
+"""What a pipeline is made with: all arguments of DALI's ``Pipeline``, checked once and then frozen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
+
+from dalify.base.deprecation import warn_deprecated
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    UnknownArgumentError,
+    option_error_text,
+    suggestion,
+)
+
+__all__ = ["OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names"]
+
+_START_METHODS = ("fork", "spawn", "forkserver")
+_RETIRED = ("max_streams", "default_cuda_stream_priority")
+
+
+class StreamPolicy(Enum):
+    """How many streams a pipeline uses on the device. dalify uses one; the others are accepted."""
+
+    SINGLE = 0
+    PER_BACKEND = 1
+    PER_OPERATOR = 2
+
+
+class OperatorConcurrency(Enum):
+    """Which operators may run at the same time. dalify decides by itself; accepted."""
+
+    NONE = 0
+    BACKEND = 1
+    FULL = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineOptions:
+    """The arguments of a pipeline.
+
+    Attributes:
+        batch_size: most samples in a batch; sources may give fewer.
+        num_threads: worker threads; by default the number of CPUs this process may use, at most 8.
+        device_id: number of the accelerator; None for the current one where the graph needs one.
+        seed: decides all random numbers; None draws a new one for every pipeline.
+        exec_pipelined: prepare batches ahead.
+        exec_async: prepare them in other threads; without it, or without exec_pipelined, a batch is begun when it is asked for.
+        prefetch_queue_depth: batches under way at once, or ``{"cpu_size": n, "gpu_size": m}``.
+        exec_dynamic: accepted; memory and copies are always dynamic.
+        enable_conditionals: rewrite ``if`` and its kin; on by default, other than in DALI.
+        enable_checkpointing: accepted; the state can always be taken.
+        checkpoint: a saved state to continue from.
+        py_num_workers: worker processes of parallel sources.
+        py_start_method: ``fork``, ``spawn`` or ``forkserver``.
+        py_callback_pickler: how callbacks travel to workers that are not forked.
+        output_dtype: expected element type of each output, or of all.
+        output_ndim: expected dimensions of each output, or of all.
+        output_layout: expected layout of each output, or of all.
+        stream_policy: accepted.
+        concurrency: accepted.
+        bytes_per_sample: accepted; buffers grow as needed.
+        set_affinity: accepted; the operating system places threads.
+        enable_memory_stats: accepted.
+        experimental_exec_dynamic: accepted.
+    """
+
+    batch_size: int
+    num_threads: int
+    device_id: int | None = None
+    seed: int | None = None
+    exec_pipelined: bool = True
+    exec_async: bool = True
+    prefetch_queue_depth: int | Mapping[str, int] = 2
+    exec_dynamic: bool | None = None
+    enable_conditionals: bool = True
+    enable_checkpointing: bool = False
+    checkpoint: Any = None
+    py_num_workers: int = 1
+    py_start_method: str = "fork"
+    py_callback_pickler: Any = None
+    output_dtype: Any = None
+    output_ndim: Any = None
+    output_layout: Any = None
+    stream_policy: StreamPolicy = StreamPolicy.PER_BACKEND
+    concurrency: OperatorConcurrency = OperatorConcurrency.BACKEND
+    bytes_per_sample: int = 0
+    set_affinity: bool = False
+    enable_memory_stats: bool = False
+    experimental_exec_dynamic: bool | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> PipelineOptions:
+        """Check the arguments that a user gave.
+
+        Raises:
+            UnknownArgumentError: an argument that no pipeline takes.
+            ArgumentTypeError: batch_size is missing, or an argument has the wrong type.
+            ArgumentValueError: an argument is out of range.
+        """
+        given = dict(given)
+        for name in _RETIRED:
+            if given.pop(name, None) not in (None, 0, -1):
+                warn_deprecated(f"The pipeline argument {name!r} has no effect any more and can be left out.")
+        known = option_names()
+        for name in given:
+            if name not in known:
+                raise UnknownArgumentError(f"a pipeline takes no argument {name!r}.{suggestion(name, known)}")
+        if given.get("batch_size") in (None, -1):
+            raise ArgumentTypeError("a pipeline needs batch_size.", hint="For instance: batch_size=32.")
+        if given.get("num_threads") in (None, -1):
+            given["num_threads"] = min(8, _available_cpus())
+        options = cls(**given)
+        options._check()
+        return options
+
+    def _check(self) -> None:
+        for name in ("batch_size", "num_threads", "py_num_workers"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
+            if value < 1:
+                raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
+        if self.py_start_method not in _START_METHODS:
+            raise ArgumentValueError(option_error_text("py_start_method", self.py_start_method, _START_METHODS))
+        depths = self.prefetch_queue_depth
+        values = list(depths.values()) if isinstance(depths, Mapping) else [depths]
+        if isinstance(depths, Mapping) and set(depths) != {"cpu_size", "gpu_size"}:
+            raise ArgumentValueError(f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}.")
+        if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
+            raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
+
+    @property
+    def depth(self) -> int:
+        """Batches under way at once."""
+        if not (self.exec_pipelined and self.exec_async):
+            return 1
+        depths = self.prefetch_queue_depth
+        return max(depths.values()) if isinstance(depths, Mapping) else depths
+
+    def expected(self, name: str, index: int) -> Any:
+        """Return what is expected of one output: ``name`` is dtype, ndim or layout; None for anything."""
+        value = getattr(self, f"output_{name}")
+        if isinstance(value, (list, tuple)):
+            return value[index] if index < len(value) else None
+        return value
+
+
+def option_names() -> frozenset[str]:
+    """Return the names of all arguments of a pipeline."""
+    return _NAMES
+
+
+def _available_cpus() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+_NAMES = frozenset(field.name for field in fields(PipelineOptions)) | set(_RETIRED)

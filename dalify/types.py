@@ -1,0 +1,199 @@
+"""Element types, enumerations and constants under DALI's names: ``types.FLOAT``, ``types.RGB``, ``types.Constant`` …."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError
+from dalify.base.source_line import SourceLine
+from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
+from dalify.data.sample_info import BatchInfo, SampleInfo
+from dalify.graph import DataNode, Expression, arithmetic, constant
+
+NO_TYPE = DALIDataType.NO_TYPE
+UINT8 = DALIDataType.UINT8
+UINT16 = DALIDataType.UINT16
+UINT32 = DALIDataType.UINT32
+UINT64 = DALIDataType.UINT64
+INT8 = DALIDataType.INT8
+INT16 = DALIDataType.INT16
+INT32 = DALIDataType.INT32
+INT64 = DALIDataType.INT64
+FLOAT16 = DALIDataType.FLOAT16
+FLOAT = DALIDataType.FLOAT
+FLOAT64 = DALIDataType.FLOAT64
+BOOL = DALIDataType.BOOL
+STRING = DALIDataType.STRING
+FEATURE = DALIDataType.FEATURE
+IMAGE_TYPE = DALIDataType.IMAGE_TYPE
+DATA_TYPE = DALIDataType.DATA_TYPE
+INTERP_TYPE = DALIDataType.INTERP_TYPE
+TENSOR_LAYOUT = DALIDataType.TENSOR_LAYOUT
+PYTHON_OBJECT = DALIDataType.PYTHON_OBJECT
+
+RGB = DALIImageType.RGB
+BGR = DALIImageType.BGR
+GRAY = DALIImageType.GRAY
+YCbCr = DALIImageType.YCbCr
+ANY_DATA = DALIImageType.ANY_DATA
+
+INTERP_NN = DALIInterpType.INTERP_NN
+INTERP_LINEAR = DALIInterpType.INTERP_LINEAR
+INTERP_CUBIC = DALIInterpType.INTERP_CUBIC
+INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
+INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
+INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
+
+# Layouts of a batch in old releases; a layout names the dimensions of one sample.
+NHWC = "HWC"
+NCHW = "CHW"
+NFHWC = "FHWC"
+NFCHW = "FCHW"
+SAME = ""
+
+CPU_ONLY_DEVICE_ID = -99999
+
+TensorLayout = str
+
+
+def to_numpy_type(dtype: DALIDataType) -> type[Any]:
+    """Return the numpy scalar type of the same elements."""
+    return to_numpy(dtype).type
+
+
+def to_dali_type(dtype: Any) -> DALIDataType:
+    """Return DALI's name of a numpy type."""
+    return from_numpy(dtype)
+
+
+class CUDAStream:
+    """A stream by its address, for code that passes one on.
+
+    Args:
+        ptr: address of the CUDA stream.
+    """
+
+    def __init__(self, ptr: int = 0) -> None:
+        self.ptr = ptr
+
+
+class ScalarConstant(Expression):
+    """A number with an element type, for arithmetic with graph values.
+
+    Args:
+        value: number.
+        dtype: its element type; INT32, FLOAT or BOOL by the Python type where not given.
+    """
+
+    __slots__ = ("dtype", "shape", "value")
+
+    def __init__(self, value: float, dtype: DALIDataType | None = None) -> None:
+        if not isinstance(value, (bool, int, float, np.generic)):
+            raise ArgumentTypeError(f"a scalar constant must be a number; got {value!r}.", line=SourceLine.capture())
+        self.value = value
+        self.dtype = dtype
+        self.shape: list[int] = []
+
+    def _apply(self, function: str, *operands: Any) -> DataNode:
+        return arithmetic(function, [item.node() if isinstance(item, ScalarConstant) else item for item in operands])
+
+    def node(self, device: str = "cpu") -> DataNode:
+        """Return the constant as a graph value."""
+        return constant(self.value, self.dtype, device=device)
+
+    def _typed(self, dtype: DALIDataType) -> ScalarConstant:
+        return ScalarConstant(self.value, dtype)
+
+    def uint8(self) -> ScalarConstant:
+        """Return the number as UINT8."""
+        return self._typed(UINT8)
+
+    def uint16(self) -> ScalarConstant:
+        """Return the number as UINT16."""
+        return self._typed(UINT16)
+
+    def uint32(self) -> ScalarConstant:
+        """Return the number as UINT32."""
+        return self._typed(UINT32)
+
+    def uint64(self) -> ScalarConstant:
+        """Return the number as UINT64."""
+        return self._typed(UINT64)
+
+    def int8(self) -> ScalarConstant:
+        """Return the number as INT8."""
+        return self._typed(INT8)
+
+    def int16(self) -> ScalarConstant:
+        """Return the number as INT16."""
+        return self._typed(INT16)
+
+    def int32(self) -> ScalarConstant:
+        """Return the number as INT32."""
+        return self._typed(INT32)
+
+    def int64(self) -> ScalarConstant:
+        """Return the number as INT64."""
+        return self._typed(INT64)
+
+    def float16(self) -> ScalarConstant:
+        """Return the number as FLOAT16."""
+        return self._typed(FLOAT16)
+
+    def float32(self) -> ScalarConstant:
+        """Return the number as FLOAT."""
+        return self._typed(FLOAT)
+
+    def float64(self) -> ScalarConstant:
+        """Return the number as FLOAT64."""
+        return self._typed(FLOAT64)
+
+    def bool(self) -> ScalarConstant:
+        """Return the number as BOOL."""
+        return self._typed(BOOL)
+
+    def __repr__(self) -> str:
+        """Return the number and its type."""
+        return f"Constant({self.value!r}{f', {self.dtype!s}' if self.dtype is not None else ''})"
+
+
+def ConstantNode(  # noqa: N802 -- DALI's name
+    value: Any, device: str | None = None, dtype: DALIDataType | None = None, shape: Any = None, layout: str | None = None, **_: Any
+) -> DataNode:
+    """Make a graph value that is the same for every sample.
+
+    Args:
+        value: number, list or array.
+        device: where it is wanted; ``cpu`` where not given.
+        dtype: element type.
+        shape: extents to bring the value to.
+        layout: letters of the dimensions.
+    """
+    array = value if shape is None else np.broadcast_to(np.asarray(value).reshape(-1), (int(np.prod(shape)),)).reshape(shape)
+    return constant(array, dtype, layout or "", device or "cpu")
+
+
+def Constant(  # noqa: N802 -- DALI's name
+    value: Any, dtype: DALIDataType | None = None, shape: Any = None, layout: str | None = None, device: str | None = None, **arguments: Any
+) -> Any:
+    """Wrap a constant: a number for arithmetic, or an array as a graph value.
+
+    Args:
+        value: number, list or array.
+        dtype: element type.
+        shape: extents to bring the value to.
+        layout: letters of the dimensions.
+        device: where a graph value is wanted.
+        arguments: further arguments of ``ConstantNode``.
+
+    Returns:
+        a ScalarConstant for a number without shape, layout and device; otherwise a DataNode.
+    """
+    if isinstance(value, (bool, int, float, np.generic)) and shape is None and not layout and device is None:
+        return ScalarConstant(value, dtype)
+    return ConstantNode(value, device, dtype, shape, layout, **arguments)
+
+
+__all__ = [name for name in globals() if not name.startswith("_") and name not in ("annotations", "Any", "np", "constant", "arithmetic")]
