@@ -45,6 +45,15 @@ def _moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.nda
     width = repeats * inner
     lane_shift, lane_sum, lane_square = np.empty(width), np.empty(width), np.empty(width)
     for a in range(x.shape[0]):
+        if x.shape[1] <= width:
+            for b in range(inner):
+                sums[a, b] = 0.0
+                squares[a, b] = 0.0
+            for i in range(x.shape[1]):
+                difference = np.float64(x[a, i]) - shift[a, i % inner]
+                sums[a, i % inner] += difference
+                squares[a, i % inner] += difference * difference
+            continue
         for lane in range(width):
             lane_shift[lane] = shift[a, lane % inner]
             lane_sum[lane] = 0.0
@@ -142,7 +151,7 @@ def total(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
         wide = np.uint64 if out.dtype.kind == "u" else np.int64
         if x.dtype.kind == "f":
             flat = flat.astype(np.float64).astype(wide)
-        np.copyto(out, np.add.reduce(flat, axis=1, dtype=wide).reshape(out.shape), casting="unsafe")
+        np.copyto(out, _folded(np.add, flat, dtype=wide).reshape(out.shape), casting="unsafe")
 
 
 def mean(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
@@ -221,6 +230,18 @@ def maximum(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
     _extreme(out, x, axes, np.fmax if x.dtype.kind == "f" else np.maximum, is_largest=False)
 
 
+def _folded(ufunc: Any, flat: np.ndarray, **options: Any) -> np.ndarray:
+    """Reduce [A, R, B] along R."""
+    outer, count, inner = flat.shape
+    if 1 < inner < _LANES < count:
+        # numpy's loop runs along the last axis: make rows of many results of it, and treat what is left over apart.
+        whole = count - count % _LANES
+        rows = flat[:, :whole].reshape(outer, whole // _LANES, _LANES * inner)
+        folded = ufunc.reduce(rows, axis=1, **options).reshape(outer, _LANES, inner)
+        flat = np.concatenate([folded, flat[:, whole:]], axis=1)
+    return ufunc.reduce(flat, axis=1, **options)
+
+
 def _extreme(out: np.ndarray, x: np.ndarray, axes: Sequence[int], ufunc: Any, *, is_largest: bool) -> None:
     flat = collapse(x, axes)
     if not flat.shape[1]:
@@ -229,7 +250,4 @@ def _extreme(out: np.ndarray, x: np.ndarray, axes: Sequence[int], ufunc: Any, *,
         )
         out.fill(limits.max if is_largest else limits.min)
         return
-    outer, count, inner = flat.shape
-    if 1 < inner < _LANES and count % _LANES == 0:  # long rows first: numpy's loop runs along the last axis
-        flat = ufunc.reduce(flat.reshape(outer, count // _LANES, _LANES * inner), axis=1).reshape(outer, _LANES, inner)
-    saturate_cast(out, ufunc.reduce(flat, axis=1).reshape(out.shape))
+    saturate_cast(out, _folded(ufunc, flat).reshape(out.shape))
