@@ -49,6 +49,7 @@ class _Arrow:
     head: _Box
     text: str = ""
     is_condition: bool = False
+    bends: list[_Box] = field(default_factory=list)
 
 
 def to_dot(graph: Graph) -> str:
@@ -67,8 +68,9 @@ def to_svg(graph: Graph) -> str:
     """Return the graph as an SVG picture; data flow down, dashed arrows lead from conditions to what they decide."""
     boxes, arrows = _boxes_and_arrows(graph)
     _assign_layers(boxes, arrows)
-    chains = {arrow: _chain(arrow) for arrow in arrows}
-    layers = _layers([*boxes, *(bend for chain in chains.values() for bend in chain[1:-1])])
+    for arrow in arrows:
+        _bend(arrow)
+    layers = _layers([*boxes, *(bend for arrow in arrows for bend in arrow.bends)])
     _reduce_crossings(layers)
     width, height = _place(layers)
     parts = [
@@ -78,8 +80,8 @@ def to_svg(graph: Graph) -> str:
         '<path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>',
         '<rect width="100%" height="100%" fill="white"/>',
     ]
-    parts += [line for arrow in arrows for line in _svg_arrow(arrow, chains[arrow])]
     parts += [line for box in boxes for line in _svg_box(box)]
+    parts += _svg_arrows(boxes, arrows)
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -137,14 +139,12 @@ def _assign_layers(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> None:
             box.layer = min(readers) - 1
 
 
-def _chain(arrow: _Arrow) -> list[_Box]:
+def _bend(arrow: _Arrow) -> None:
     """Give an arrow a bend in each layer that it crosses, so that it goes around the boxes there."""
-    bends = [_Box(layer=layer) for layer in range(arrow.tail.layer + 1, arrow.head.layer)]
-    chain = [arrow.tail, *bends, arrow.head]
-    for upper, lower in pairwise(chain):
+    arrow.bends = [_Box(layer=layer) for layer in range(arrow.tail.layer + 1, arrow.head.layer)]
+    for upper, lower in pairwise([arrow.tail, *arrow.bends, arrow.head]):
         upper.below.append(lower)
         lower.above.append(upper)
-    return chain
 
 
 def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
@@ -205,23 +205,42 @@ def _separate(layer: Sequence[_Box], wished: Sequence[float]) -> None:
         box.x = (a + b) / 2
 
 
-def _svg_arrow(arrow: _Arrow, chain: Sequence[_Box]) -> list[str]:
-    start = (chain[0].x, chain[0].y + chain[0].height)
-    path = f"M{start[0]:.1f} {start[1]:.1f}"
-    for box in chain[1:]:
-        middle = (start[1] + box.y) / 2
-        path += f" C{start[0]:.1f} {middle:.1f} {box.x:.1f} {middle:.1f} {box.x:.1f} {box.y:.1f}"
-        start = (box.x, box.y + box.height)
-        if box is not chain[-1]:
-            path += f" V{start[1]:.1f}"
+def _svg_arrows(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> Iterator[str]:
+    """Draw all arrows; those of one box leave and arrive side by side, in the order of their other ends."""
+    starts: dict[_Arrow, float] = {}
+    for box in boxes:
+        leaving = [arrow for arrow in arrows if arrow.tail is box]
+        leaving.sort(key=lambda arrow: [*arrow.bends, arrow.head][0].x)
+        starts.update(zip(leaving, _ports(box, len(leaving)), strict=True))
+    for box in boxes:
+        arriving = [arrow for arrow in arrows if arrow.head is box]
+        arriving.sort(key=lambda arrow: [arrow.tail, *arrow.bends][-1].x)
+        for index, (arrow, end) in enumerate(zip(arriving, _ports(box, len(arriving)), strict=True)):
+            yield from _svg_arrow(arrow, starts[arrow], end, index)
+
+
+def _ports(box: _Box, count: int) -> list[float]:
+    """Return where arrows touch a box, from left to right."""
+    return [box.x + box.width * ((index + 1) / (count + 1) - 0.5) for index in range(count)]
+
+
+def _svg_arrow(arrow: _Arrow, start_x: float, end_x: float, index: int) -> Iterator[str]:
+    x, y = start_x, arrow.tail.y + arrow.tail.height
+    path = f"M{x:.1f} {y:.1f}"
+    for box in [*arrow.bends, arrow.head]:
+        next_x = end_x if box is arrow.head else box.x
+        middle = (y + box.y) / 2
+        path += f" C{x:.1f} {middle:.1f} {next_x:.1f} {middle:.1f} {next_x:.1f} {box.y:.1f}"
+        x, y = next_x, box.y + box.height
+        if box is not arrow.head:
+            path += f" V{y:.1f}"
     dashes = ' stroke-dasharray="5 4"' if arrow.is_condition else ""
-    lines = [f'<path d="{path}" fill="none" stroke="#777"{dashes} marker-end="url(#tip)"/>']
+    yield f'<path d="{path}" fill="none" stroke="#777"{dashes} marker-end="url(#tip)"/>'
     if arrow.text:
-        # Beside the arrow's end: there it says what the argument is for.
-        x = arrow.head.x + (chain[-2].x - arrow.head.x) * 0.2 + 5
+        # Beside the arrow's end: there it says what the argument is for. Neighbours' texts are at different heights.
+        text_y = arrow.head.y - 9 - 11 * (index % 3)
         style = 'font-size="10" fill="#444" stroke="white" stroke-width="3" paint-order="stroke"'
-        lines.append(f'<text x="{x:.1f}" y="{arrow.head.y - 11:.1f}" {style}>{html.escape(arrow.text)}</text>')
-    return lines
+        yield f'<text x="{end_x + 4:.1f}" y="{text_y:.1f}" {style}>{html.escape(arrow.text)}</text>'
 
 
 def _svg_box(box: _Box) -> list[str]:
