@@ -1,0 +1,39 @@
+"""The bytes of one file, read without detours."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ReaderError
+
+__all__ = ["read_file"]
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+
+
+def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return the contents of a file as 1-D uint8; empty for an empty file. The GIL is free while data come.
+
+    Raises:
+        ReaderError: the file is absent, a folder, or cannot be read.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError as error:
+        raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
+    try:
+        contents = np.empty(os.fstat(descriptor).st_size, np.uint8)
+        filled = 0
+        while filled < contents.size:
+            count = os.readv(descriptor, [contents.data[filled:]])
+            if count == 0:  # the file has become shorter since it was opened
+                contents = contents[:filled]
+            filled += count
+    except OSError as error:
+        raise ReaderError(f"cannot read the file {path!r}: {error.strerror}.") from None
+    finally:
+        os.close(descriptor)
+    return contents

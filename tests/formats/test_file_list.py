@@ -1,0 +1,175 @@
+"""Finding files and labels: the same as DALI's reader, and what is said when nothing is found."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.file_list import FileList, files_given, files_in_class_folders, files_of_list
+
+TREE = [
+    "B/2.jpg",
+    "B/10.jpg",
+    "B/x.JPG",
+    "B/notes.txt",
+    "a/1.png",
+    "a/.hidden.jpg",
+    "a.x/t.jpg",
+    "d/1.Jpeg",
+    "d/é.jpg",
+    ".hid/q.jpg",
+    "sp ace/my file.jpg",
+    "deep/inner/z.jpg",
+    "deep/y.bmp",
+    "top.jpg",
+]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    for name in TREE:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    (root / "c_empty").mkdir()
+    (root / "folder.jpg").mkdir()
+    (root / "d" / "link.jpg").symlink_to("../B/2.jpg")
+    (root / "linked").symlink_to("B")
+    return root
+
+
+def by_dali(dali: ModuleType, root: Path, **arguments: Any) -> list[tuple[str, int]]:
+    fn = pytest.importorskip("nvidia.dali.fn")
+
+    @dali.pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def graph() -> Any:
+        return tuple(fn.readers.file(name="reader", **arguments))
+
+    pipe = graph()
+    found = []
+    for _ in range(pipe.reader_meta("reader")["epoch_size"]):
+        contents, label = pipe.run()
+        found.append((contents[0].source_info().removeprefix(f"{root}/"), int(np.asarray(label[0])[0])))
+    return found
+
+
+def relative(files: FileList, root: Path) -> list[tuple[str, int]]:
+    return [(path.removeprefix(f"{root}/"), label) for path, label in files]
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"dir_filters": ["a*", "d"]},
+        {"dir_filters": ["A*", "b"]},
+        {"file_filters": ["*.jpg"]},
+        {"file_filters": ["*.jpg"], "case_sensitive_filter": True},
+        {"file_filters": ["[0-9].*", "?.jpg"]},
+        {"file_filters": ["*.jpg", "2*"], "dir_filters": ["B", "linked"]},
+    ],
+)
+def test_class_folders_are_those_of_dali(oracle: ModuleType, tree: Path, filters: dict[str, Any]) -> None:
+    ours = files_in_class_folders(str(tree), **filters)
+    assert relative(ours, tree) == by_dali(oracle, tree, file_root=str(tree), **filters)
+
+
+def test_labels_count_empty_folders_in_byte_order(tree: Path) -> None:
+    labels = {path.split("/")[0]: label for path, label in relative(files_in_class_folders(str(tree)), tree)}
+    assert labels == {".hid": 0, "B": 1, "a": 2, "a.x": 3, "d": 5, "deep": 6, "linked": 8, "sp ace": 9}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B/2.jpg 3\na/1.png 4\n",
+        "B/2.jpg 3\r\n\r\na/1.png 4",
+        "sp ace/my file.jpg 5\n",
+        "B/2.jpg\t3\n",
+        "B/2.jpg   3   \n",
+        "B/notes.txt 3\n",
+    ],
+)
+def test_lists_are_read_as_dali_reads_them(oracle: ModuleType, tree: Path, text: str) -> None:
+    path = tree / "list.txt"
+    path.write_text(text)
+    ours = relative(files_of_list(str(path)), tree)
+    assert ours == by_dali(oracle, tree, file_list=str(path))
+    moved = tree.parent / "elsewhere.txt"
+    moved.write_text(text)
+    assert relative(files_of_list(str(moved), str(tree)), tree) == ours
+
+
+@pytest.mark.parametrize("line", ["a.jpg", "a.jpg x", "a.jpg 1.5", "# comment", "a.jpg 3x", "a.jpg 99999999999"])
+def test_wrong_lines_are_named_with_their_number(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text(f"good.jpg 1\n\n{line}\n")
+    with pytest.raises(ReaderError, match=r"list\.txt, line 3: "):
+        files_of_list(str(path))
+
+
+def test_files_one_by_one(tree: Path) -> None:
+    assert list(files_given(["x", "y"])) == [("x", 0), ("y", 1)]
+    assert list(files_given(["x", "/y"], [7, -3], "/root")) == [("/root/x", 7), ("/y", -3)]
+    with pytest.raises(ArgumentValueError, match="1 labels for 2 files"):
+        files_given(["x", "y"], [1])
+    with pytest.raises(ArgumentValueError, match="32 bits"):
+        files_given(["x"], [1 << 31])
+    with pytest.raises(ReaderError, match="empty"):
+        files_given([])
+
+
+def test_sequence(tree: Path) -> None:
+    files = files_in_class_folders(str(tree))
+    everything = list(files)
+    assert len(files) == len(everything)
+    assert files[-1] == everything[-1]
+    assert files[1:4] == everything[1:4]
+    assert list(pickle.loads(pickle.dumps(files))) == everything
+    assert "files" in repr(files)
+    with pytest.raises(IndexError):
+        files[len(files)]
+
+
+def test_names_that_are_no_utf_8_survive(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    folder.mkdir()
+    name = b"caf\xe9.jpg"
+    try:
+        (Path(str(folder)) / name.decode("utf-8", "surrogateescape")).write_bytes(b"1")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    files = files_in_class_folders(str(tmp_path))
+    assert Path(files[0].path).read_bytes() == b"1"
+
+
+def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
+    with pytest.raises(ReaderError, match=r"nowhere.*No such file"):
+        files_in_class_folders(str(tmp_path / "nowhere"))
+    with pytest.raises(ReaderError, match=r"nowhere.*No such file"):
+        files_of_list(str(tmp_path / "nowhere"))
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(ReaderError, match="empty"):
+        files_of_list(str(tmp_path / "empty.txt"))
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    with pytest.raises(ReaderError, match="no sub-folders"):
+        files_in_class_folders(str(flat))
+    (flat / "1.jpg").write_text("")
+    with pytest.raises(ReaderError, match="1 files in it"):
+        files_in_class_folders(str(flat))
+    with pytest.raises(ReaderError, match=r"\.jpg \(10\), \.JPG"):
+        files_in_class_folders(str(tree), file_filters=["*.gif"])
+    with pytest.raises(ReaderError, match=r"Folders there: \.hid, B, a"):
+        files_in_class_folders(str(tree), dir_filters=["zebra"])
+    with pytest.raises(ArgumentValueError, match="file_filters is an empty list"):
+        files_in_class_folders(str(tree), file_filters=[])
+    (flat / "class").mkdir()
+    with pytest.raises(ReaderError, match="hold no files"):
+        files_in_class_folders(str(flat))
