@@ -5,7 +5,7 @@ from dalify.graph.datanode import DataNode, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
-from dalify.graph.trace import apply, arithmetic, call, constant, is_promotable, keeping, logical_not, merge, transfer
+from dalify.graph.trace import apply, arithmetic, call, constant, is_promotable, logical_not, merge, recording, transfer
 
 __all__ = [
     "Branch",
@@ -23,11 +23,11 @@ __all__ = [
     "entered",
     "is_promotable",
     "is_within",
-    "keeping",
     "logical_not",
     "merge",
     "new_axis",
     "node_specs",
+    "recording",
     "rewrite",
     "rule_arguments",
     "transfer",

@@ -1,7 +1,8 @@
 """From calls to nodes: the one place where graph nodes are made.
 
-Needs no current pipeline: a node is context-free, and a pipeline is found by walking back from its outputs. Only what has to be kept
-without being an output (``preserve=True``, side effects) is noted in the pipeline that is being traced.
+Needs no current pipeline: a node is context-free, and a pipeline is found by walking back from its outputs. The pipeline that is being
+traced records the nodes only to find those that must be kept without being an output (``preserve=True``, side effects), and to
+tell what was pruned.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ from dalify.graph.subscript import subscript
 from dalify.registry import Operator, catalogue
 from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
 
-__all__ = ["apply", "arithmetic", "call", "constant", "is_promotable", "keeping", "logical_not", "merge", "transfer"]
+__all__ = ["apply", "arithmetic", "call", "constant", "is_promotable", "logical_not", "merge", "recording", "transfer"]
 
 _DEVICES = ("cpu", "gpu", "mixed")
-_KEPT: ContextVar[list[Node] | None] = ContextVar("dalify_kept_nodes", default=None)
+_MADE: ContextVar[list[Node] | None] = ContextVar("dalify_made_nodes", default=None)
 
 
 @contextmanager
-def keeping(kept: list[Node]) -> Iterator[None]:
-    """Collect in ``kept`` the nodes made meanwhile that must run although no output needs them."""
-    token = _KEPT.set(kept)
+def recording(made: list[Node]) -> Iterator[None]:
+    """Collect in ``made`` the nodes made meanwhile: some must run although no output needs them, and users ask what was pruned."""
+    token = _MADE.set(made)
     try:
         yield
     finally:
-        _KEPT.reset(token)
+        _MADE.reset(token)
 
 
 def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> DataNode | list[DataNode] | None:
@@ -107,9 +108,9 @@ def _call(
         None if seed is None or seed < 0 else int(seed),
         preserve or operator.has_side_effect,
     )
-    kept = _KEPT.get()
-    if node.preserve and kept is not None:
-        kept.append(node)
+    made = _MADE.get()
+    if made is not None:
+        made.append(node)
     results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
     return results[0] if len(results) == 1 else (results or None)
 

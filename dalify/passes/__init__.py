@@ -5,32 +5,58 @@ Pruning needs no pass of its own: a graph is found by walking back from its outp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from dalify.graph import Graph
+from dalify.passes.deduplicate import deduplicate
+from dalify.passes.fold_constants import fold_constants
 from dalify.passes.infer_specs import infer_specs
 from dalify.passes.place import place
+from dalify.passes.report import Report
 from dalify.passes.split_branches import split_branches
+from dalify.passes.verify import Stage, verify
 
-__all__ = ["PASSES", "Report", "infer_specs", "optimise", "place", "split_branches"]
+__all__ = [
+    "PASSES",
+    "Report",
+    "deduplicate",
+    "fold_constants",
+    "infer_specs",
+    "optimise",
+    "place",
+    "split_branches",
+    "verify",
+]
 
-PASSES = (infer_specs, split_branches, place)
+Pass = Callable[[Graph, Report], Graph]
 
-
-@dataclass(slots=True)
-class Report:
-    """What the passes did, for ``Pipeline.explain``."""
-
-    notes: list[str] = field(default_factory=list)
+# In order, each with what holds after it. Types are inferred first: they are the user's mistakes, to be told about his graph and not
+# about what we made of it.
+PASSES: tuple[tuple[Pass, Stage], ...] = (
+    (infer_specs, "traced"),
+    (fold_constants, "traced"),
+    (deduplicate, "traced"),
+    (split_branches, "split"),
+    (place, "placed"),
+)
 
 
 def optimise(graph: Graph) -> tuple[Graph, Report]:
     """Run all passes.
 
+    Args:
+        graph: as traced.
+
     Returns:
         the graph to execute, and what was done to it.
+
+    Raises:
+        DalifyError: the graph cannot run; with operator and the user's line.
     """
     report = Report()
-    for run in PASSES:
-        graph = run(graph)
+    report.counts["trace and prune"] = len(graph.nodes())
+    for run, stage in PASSES:
+        graph = run(graph, report)
+        verify(graph, stage)
+        report.counts[getattr(run, "__name__", "pass")] = len(graph.nodes())
     return graph, report

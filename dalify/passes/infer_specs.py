@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dalify.graph import Graph, node_specs
+from dalify.passes.report import Report
 
 __all__ = ["infer_specs"]
 
 
-def infer_specs(graph: Graph) -> Graph:
+def infer_specs(graph: Graph, report: Report) -> Graph:
     """Return the graph unchanged, after checking dtype, dimensions and layout along all edges.
+
+    Args:
+        graph: as traced.
+        report: gets a note on edges about which nothing can be known before data come.
 
     Raises:
         DalifyError: an operator cannot take its inputs or arguments; with the user's line.
     """
     for node in graph.nodes():
-        node_specs(node)
+        specs = node_specs(node)
+        if node.operator.name == "external_source" and not all(spec.is_known for spec in specs):
+            report.note("infer_specs", f"{node!r} declares no dtype and layout (or ndim): its users are checked when data come")
     return graph

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dalify.graph import Edge, Graph, Node, rewrite
+from dalify.passes.report import Report
 from dalify.registry import catalogue
 
 __all__ = ["place"]
@@ -18,12 +19,12 @@ __all__ = ["place"]
 _STRUCTURAL = frozenset({"_conditional.split", "_conditional.merge", "_transfer", "_literal", "external_source"})
 
 
-def place(graph: Graph, notes: list[str] | None = None) -> Graph:
+def place(graph: Graph, report: Report) -> Graph:
     """Return the graph in which every node runs where it has a kernel and reads from its own device.
 
     Args:
         graph: any graph.
-        notes: gets one line for each node that could not run where it was asked to.
+        report: gets a note on every node that could not run where it was asked to, and on every copy.
     """
     copies: dict[tuple[Edge, str], Edge] = {}
 
@@ -46,6 +47,7 @@ def place(graph: Graph, notes: list[str] | None = None) -> Graph:
                 line=edge.node.line,
             )
             found = copies[edge, device] = Edge(copy, 0)
+            report.note("place", f"the result of {edge.node!r} is copied to the {device.upper()}")
         return found
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
@@ -60,8 +62,8 @@ def place(graph: Graph, notes: list[str] | None = None) -> Graph:
         runs_on = "cpu" if device == "mixed" else device
         if device == "gpu" and "gpu" not in node.operator.kernels and ("cpu" in node.operator.kernels or node.operator.is_reader):
             runs_on = "cpu"
-            if notes is not None and node.inputs:
-                notes.append(f"{node.operator.public_name} has no GPU kernel and runs on the CPU, between copies ({node.line}).")
+            if node.inputs:
+                report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, between copies")
         if device == "cpu" and "cpu" not in node.operator.kernels and "gpu" in node.operator.kernels:
             runs_on = "gpu"
         placed = _with_inputs(node, runs_on, moved, name)

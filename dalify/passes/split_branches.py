@@ -6,18 +6,25 @@ outside a branch that is used inside it must be reduced to the branch's samples,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 from dalify.base.errors import DivergentBranchesError
+from dalify.base.source_line import SourceLine
 from dalify.graph import Branch, Edge, Graph, Node, is_within, rewrite
+from dalify.passes.report import Report
 from dalify.registry import catalogue
 
 __all__ = ["split_branches"]
 
 
-def split_branches(graph: Graph) -> Graph:
+def split_branches(graph: Graph, report: Report) -> Graph:
     """Return the graph in which every node reads only values of its own branch.
+
+    Args:
+        graph: any graph.
+        report: gets a note on every condition.
 
     Raises:
         DivergentBranchesError: a value of a branch is used outside it without being merged.
@@ -29,6 +36,8 @@ def split_branches(graph: Graph) -> Graph:
     for edge in changed.outputs:
         if edge.node.branch is not None:
             raise _leak(edge.node, None)
+    for line, count in splitter.lines.items():
+        report.note("split_branches", f"the condition at {line} splits {count} value{'' if count == 1 else 's'}")
     return changed
 
 
@@ -36,6 +45,7 @@ class _Splitter:
     def __init__(self) -> None:
         self._splits: dict[tuple[Edge, Branch], Edge] = {}
         self._branches: dict[tuple[Edge, bool, Branch | None], Branch] = {}
+        self.lines: Counter[SourceLine | None] = Counter()
 
     def change(self, node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         branch = self._canonical(node.branch)
@@ -89,6 +99,7 @@ class _Splitter:
                 line=branch.line,
             )
             found = self._splits[edge, branch] = Edge(split, 0)
+            self.lines[branch.line] += 1
         return found
 
 

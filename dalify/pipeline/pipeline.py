@@ -15,7 +15,7 @@ from dalify.base.errors import ArgumentTypeError, DalifyError, DTypeError, Graph
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
 from dalify.executor.engine import Engine
-from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, keeping
+from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.pipeline.build import Built, build
 from dalify.pipeline.current import pop_current, push_current, top
@@ -65,7 +65,7 @@ class Pipeline:
         self._line = line
         self._name = f"dalify-{next(_numbers)}"
         self._seed = self._options.seed if self._options.seed is not None else secrets.randbits(63)
-        self._kept: list[Node] = []
+        self._made: list[Node] = []
         self._sinks: list[Node] = []
         self._outputs: tuple[Edge, ...] | None = None
         self._traced: Graph | None = None
@@ -96,7 +96,7 @@ class Pipeline:
 
     def __enter__(self) -> Pipeline:
         """Begin to define the graph."""
-        scope = keeping(self._kept)
+        scope = recording(self._made)
         scope.__enter__()
         self._tokens.append(scope)
         push_current(self)
@@ -137,7 +137,7 @@ class Pipeline:
                 with self:
                     result = self.define_graph()
                 self._outputs = tuple(_output_edges(result if isinstance(result, (tuple, list)) else (result,)))
-            sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._kept if node.preserve)]))
+            sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._made if node.preserve)]))
             self._traced = Graph(self._outputs, sinks)
         return self._traced
 

@@ -1,0 +1,54 @@
+"""Compute equal things once: nodes with the same operator, inputs and arguments become one.
+
+Never random operators, readers, users' functions or sources, nor what the user asked to preserve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from dalify.graph import Edge, Graph, Node, rewrite
+from dalify.passes.report import Report
+
+__all__ = ["deduplicate"]
+
+
+def deduplicate(graph: Graph, report: Report) -> Graph:
+    """Return the graph without repeated nodes.
+
+    Args:
+        graph: any graph.
+        report: gets a note on every node that was replaced by an equal one.
+    """
+    seen: dict[Hashable, Node] = {}
+
+    def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
+        operator = node.operator
+        apart = operator.is_random or operator.is_reader or operator.is_serial or operator.has_side_effect or node.preserve
+        if apart or node.name is not None or operator.name == "external_source":
+            return node
+        try:
+            arguments = tuple(sorted((name, _key(value)) for name, value in node.arguments.items() if name not in _NOTES))
+            first = seen.setdefault((operator, node.inputs, arguments, node.device, node.branch), node)
+        except TypeError:  # an argument that cannot be compared
+            return node
+        if first is not node and operator.name[0] != "_":
+            report.note("deduplicate", f"{node!r} is computed once, together with {first!r}")
+        return first
+
+    return rewrite(graph, change)
+
+
+# Arguments that only serve messages.
+_NOTES = frozenset({"variable", "lines"})
+
+
+def _key(value: Any) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    hash(value)
+    # 1, 1.0 and True are equal in Python and are not the same constant.
+    return (type(value).__name__, repr(value) if isinstance(value, tuple) and not isinstance(value, Edge) else value)

@@ -1,0 +1,69 @@
+"""Compute once, when the graph is built, what depends on constants only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DalifyError
+from dalify.data import Spec, array_dtype
+from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
+from dalify.passes.report import Report
+from dalify.registry import catalogue
+
+__all__ = ["fold_constants"]
+
+# Larger results are computed again for every batch, rather than kept for the pipeline's life.
+_LIMIT_BYTES = 1 << 20
+
+
+def fold_constants(graph: Graph, report: Report) -> Graph:
+    """Return the graph in which element-wise arithmetic of constants is a constant.
+
+    Args:
+        graph: any graph.
+        report: gets a note on every node that became a constant.
+    """
+
+    def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
+        if node.operator.name != "arithmetic" or not all(_is_literal(edge) for edge in node.inputs):
+            return node
+        value = _evaluated(node)
+        if value is None:
+            return node
+        report.note("fold_constants", f"{node!r} is the constant {np.array2string(value, threshold=6)}")
+        return Node(
+            catalogue.find("_literal"), (), {"value": value}, line=node.line, name=node.name, preserve=node.preserve
+        )
+
+    return rewrite(graph, change)
+
+
+def _is_literal(edge: Edge | None) -> bool:
+    return edge is not None and edge.node.operator.name == "_literal"
+
+
+def _evaluated(node: Node) -> np.ndarray[Any, Any] | None:
+    values = [edge.node.arguments["value"] for edge in node.inputs if edge is not None]
+    layouts = [edge.node.arguments.get("layout", "") for edge in node.inputs if edge is not None]
+    if any(layouts):
+        return None
+    arguments = rule_arguments(node)
+    specs = tuple(Spec(array_dtype(value), None, "", value.shape) for value in values)
+    out_spec = node.operator.apply_rule(specs, arguments)[0]
+    if out_spec.shape is None or out_spec.dtype is None:
+        return None
+    out = np.empty((1, *out_spec.shape), out_spec.dtype.numpy)
+    kernel = node.operator.kernels["cpu"]
+    known = {**arguments, "spec": specs[0], "specs": specs, "out_spec": out_spec, "out_specs": (out_spec,), "count": 1}
+    if out.nbytes > _LIMIT_BYTES or not set(kernel.names) <= set(known):
+        return None
+    try:
+        kernel.function(out, *(value[None] for value in values), **{name: known[name] for name in kernel.names})
+    except (DalifyError, ArithmeticError, ValueError):
+        return None  # the same error comes with the first batch, with the sample's context
+    result = out[0, ...]
+    result.flags.writeable = False
+    return result

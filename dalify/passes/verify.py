@@ -1,0 +1,63 @@
+"""What holds at each stage of a graph's life. Checked after every pass: a pass that breaks a promise is our bug, and found at once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dalify.graph import Graph, Node
+
+__all__ = ["Stage", "verify"]
+
+Stage = Literal["traced", "split", "placed"]
+
+
+def verify(graph: Graph, stage: Stage) -> None:
+    """Check a graph.
+
+    Args:
+        graph: what a pass returned.
+        stage: ``traced``: edges lead to outputs that exist, arguments lie on the CPU; ``split``: also, a node reads only values of its own
+            branch; ``placed``: also, an edge joins equal devices, and every node has a kernel there.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    for node in graph.nodes():
+        for edge in node.edges():
+            assert edge.output < edge.node.output_count, f"dalify bug: {node!r} reads output {edge.output} of {edge.node!r}"
+        if stage != "traced":
+            _check_branches(node)
+        if stage == "placed":
+            _check_devices(node)
+
+
+def _check_branches(node: Node) -> None:
+    name = node.operator.name
+    if name == "_conditional.split":
+        homes = {edge.node.branch for edge in node.edges()}
+        expected = {node.branch.parent} if node.branch is not None else set()
+        assert homes == expected, f"dalify bug: {node!r} does not split values of the branch around its own"
+        return
+    for index, edge in enumerate(node.inputs):
+        home = None if edge is None else edge.node.branch
+        if name == "_conditional.merge" and index > 0:
+            assert home is not None and home.parent is node.branch, f"dalify bug: {node!r} merges a value that was not split"
+            assert home.taken == (index == 1), f"dalify bug: {node!r} merges the wrong side"
+        elif edge is not None:
+            assert home is node.branch, f"dalify bug: {node!r} reads a value of another branch"
+
+
+def _check_devices(node: Node) -> None:
+    name = node.operator.name
+    assert node.device != "mixed" or name == "_transfer", f"dalify bug: {node!r} was not placed"
+    if name == "_transfer":
+        source = node.inputs[0]
+        assert source is not None, "dalify bug: a copy of nothing"
+        assert source.device != node.output_device, f"dalify bug: {node!r} copies to where the data are"
+        return
+    for index, edge in enumerate(node.inputs):
+        predicate = (name == "_conditional.split" and index == 1) or (name == "_conditional.merge" and index == 0)
+        wanted = "cpu" if predicate else node.device
+        assert edge is None or edge.device == wanted, f"dalify bug: {node!r} reads {edge!r} from another device"
+    structural = name in ("_literal", "external_source", "_conditional.split", "_conditional.merge") or node.operator.is_reader
+    assert structural or node.device in node.operator.kernels, f"dalify bug: {node!r} has no kernel where it was placed"
