@@ -70,7 +70,7 @@ def external_source(
         element: DALIDataType | None = _item(dtype, index, num_outputs)
         if letters:
             dimensions = len(letters)
-        specs.append(Spec(element, dimensions, letters if letters or dimensions is not None else None))
+        specs.append(Spec(element, dimensions, letters or ("" if dimensions is not None else None)))
     return tuple(specs)
 
 

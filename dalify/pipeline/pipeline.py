@@ -8,6 +8,8 @@ import secrets
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from dalify.base.deprecation import warn_deprecated
@@ -17,6 +19,8 @@ from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, te
 from dalify.executor.engine import Engine
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
+from dalify.graph.draw import to_dot, to_svg
+from dalify.graph.serialize import dumps, from_json, loads, to_json
 from dalify.pipeline.build import Built, build
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.options import PipelineOptions
@@ -162,7 +166,7 @@ class Pipeline:
 
         Args:
             cuda_stream: accepted; outputs are ready on torch's current stream.
-            inputs: data for external sources, by their names; then nothing may be prepared ahead.
+            inputs: data for external sources, by their names; then nothing is prepared ahead.
 
         Raises:
             StopIteration: a source is at its end; until ``reset``.
@@ -176,13 +180,12 @@ class Pipeline:
             return self._collect()
 
     def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
-        if self._options.depth > 1 and self._engine().scheduled + 1 < self._options.depth:
-            # With a queue, data given now would come out some batches later.
-            if self._options.exec_pipelined and self._options.exec_async and self._options.prefetch_queue_depth != 1:
-                raise PipelineStateError(
-                    "run(name=data) needs a pipeline that prepares nothing ahead.",
-                    hint="Make it with prefetch_queue_depth=1, or with exec_pipelined=False and exec_async=False.",
-                )
+        if self._engine().scheduled:
+            # Data given now would come out some batches later.
+            raise PipelineStateError(
+                "run(name=data) cannot follow batches that are under way already.",
+                hint="Feed every external_source of the pipeline by hand, or make it with prefetch_queue_depth=1.",
+            )
         for name, data in inputs.items():
             self.feed_input(name, data)
 
@@ -359,6 +362,89 @@ class Pipeline:
                 hint=f"Its readers are: {', '.join(found) or 'none'}. Name one with fn.readers.file(..., name='Reader').",
             )
         return found[name]
+
+    # -- looking inside, writing down ----------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """Return what each pass did to the graph and why, with the user's lines: pruned, folded, merged, split, placed, copied."""
+        self.build()
+        assert self._built is not None, "dalify bug: build did not build"
+        needed = set(self._graph().nodes())
+        pruned = [node for node in self._made if node not in needed]
+        lines = [f"  - {node!r} is not needed by any output" for node in pruned]
+        text = str(self._built.report)
+        head, _, rest = text.partition("\n")
+        return "\n".join([f"{len(needed) + len(pruned)} nodes were traced", head, *lines, *([rest] if rest else [])])
+
+    def save_graph_to_dot_file(self, filename: str | PathLike[str], **_: Any) -> None:
+        """Write the graph, as the user defined it, in graphviz' language.
+
+        Args:
+            filename: where to.
+        """
+        Path(filename).write_text(to_dot(self._graph()))
+
+    def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
+        """Draw the graph, as the user defined it; no other program is needed.
+
+        Args:
+            filename: where to.
+        """
+        Path(filename).write_text(to_svg(self._graph()))
+
+    def _repr_svg_(self) -> str:
+        """Show the graph in a notebook."""
+        return to_svg(self._graph())
+
+    def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
+        """Return the graph and the pipeline's main arguments as JSON, which ``deserialize`` reads without executing anything.
+
+        Args:
+            define_graph: accepted for old programs; a function that returns the outputs.
+            filename: where to write the text as well.
+
+        Raises:
+            SerializationError: the graph holds Python functions.
+        """
+        if define_graph is not None:
+            with self:
+                self.set_outputs(*define_graph())
+        options = self._options
+        kept = {name: getattr(options, name) for name in ("batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async")}
+        text = dumps({**to_json(self._graph()), "options": {**kept, "seed": options.seed}})
+        if filename is not None:
+            Path(filename).write_bytes(text)
+        return text
+
+    @classmethod
+    def deserialize(
+        cls, serialized_pipeline: bytes | str | None = None, filename: str | PathLike[str] | None = None, **options: Any
+    ) -> Pipeline:
+        """Return the pipeline that ``serialize`` wrote.
+
+        Args:
+            serialized_pipeline: the text; or
+            filename: the file that it is in.
+            options: arguments of ``Pipeline`` that replace those in the text.
+
+        Raises:
+            SerializationError: not a pipeline's text, or damaged.
+        """
+        if (serialized_pipeline is None) == (filename is None):
+            raise ArgumentTypeError("give either the serialised pipeline or the name of its file.", line=SourceLine.capture())
+        data = loads(serialized_pipeline if serialized_pipeline is not None else Path(filename or "").read_bytes())
+        graph = from_json(data)
+        given = {name: value for name, value in options.items() if value is not None}
+        pipe = cls(**{**data.get("options", {}), **given})
+        pipe._outputs, pipe._traced = graph.outputs, graph
+        return pipe
+
+    @classmethod
+    def deserialize_and_build(cls, serialized_pipeline: bytes | str) -> Pipeline:
+        """Return the pipeline that ``serialize`` wrote, built."""
+        pipe = cls.deserialize(serialized_pipeline)
+        pipe.build()
+        return pipe
 
     # -- facts ---------------------------------------------------------------------------------------------------------------
 
