@@ -3,10 +3,24 @@
 >>> from dalify import fn, pipeline_def, types
 """
 
-from dalify import fn, ops, types
+from dalify import backend, data_node, fn, math, ops, tensors, types
 from dalify.graph import DataNode
 from dalify.graph import new_axis as newaxis
 from dalify.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
 
-__all__ = ["DataNode", "OperatorConcurrency", "Pipeline", "StreamPolicy", "fn", "newaxis", "ops", "pipeline_def", "types"]
+__all__ = [
+    "DataNode",
+    "OperatorConcurrency",
+    "Pipeline",
+    "StreamPolicy",
+    "backend",
+    "data_node",
+    "fn",
+    "math",
+    "newaxis",
+    "ops",
+    "pipeline_def",
+    "tensors",
+    "types",
+]
 __version__ = "0.1.0"

@@ -1,0 +1,5 @@
+"""Tensors and lists of tensors, under DALI's import path."""
+
+from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+__all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU"]
