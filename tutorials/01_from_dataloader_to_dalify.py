@@ -210,7 +210,7 @@ captions = [
     f"{CLASSES[labels.at(i).item()]}, {'gray' if is_gray.at(i).item() else 'other hue'}" for i in range(BATCH_SIZE)
 ]
 contact_sheet(OUT / "01_condition.png", list(images.as_array()), captions)
-pipe.save_graph_to_dot_file(str(OUT / "01_condition.dot"))
+pipe.save_graph_to_svg_file(OUT / "01_condition.svg")
 
 # %% [markdown]
 """## 7. What no output needs is pruned

@@ -244,8 +244,8 @@ def main() -> None:
     )
 
     write_contact_sheet(next(iter(loader))[0], out / "contact_sheet.png")
-    pipe.save_graph_to_dot_file(str(out / "graph.dot"))
-    console.print(f"graph:   {out / 'graph.dot'}")
+    pipe.save_graph_to_svg_file(out / "graph.svg")
+    console.print(f"graph:   {out / 'graph.svg'}")
     compare_loaders(folder, 0.3 if arguments.small else 2.0, console)
 
 
