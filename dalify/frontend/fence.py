@@ -30,9 +30,12 @@ __all__ = [
 ]
 
 _MUTABLE = (list, dict, set, deque, bytearray, np.ndarray)
-_MUTATING = frozenset(
-    ["append", "appendleft", "add", "clear", "difference_update", "discard", "extend", "extendleft", "fill", "insert", "intersection_update", "itemset", "move_to_end", "partition", "pop", "popitem", "popleft", "put", "remove", "resize", "reverse", "rotate", "setdefault", "sort", "symmetric_difference_update", "update"]
-)
+_MUTATING_TEXT = """
+    append appendleft add clear difference_update discard extend extendleft fill insert intersection_update itemset
+    move_to_end partition pop popitem popleft put remove resize reverse rotate setdefault sort
+    symmetric_difference_update update
+"""
+_MUTATING = frozenset(_MUTATING_TEXT.split())
 # Far enough for `self.settings.lists["a"]`, near enough to be quick.
 _SEARCH_DEPTH = 6
 _SEARCH_LIMIT = 20_000
@@ -54,8 +57,8 @@ _JUMPS = {
         "Put what follows the `continue` under an `if` on the opposite condition.",
     ),
     "return": (
-        "leave the function from within a loop, `with` or `try`",
-        "Assign the result to a variable there, and return it after the loop, `with` or `try`.",
+        "leave the function there",
+        "Assign the result to a variable, and return it at the end of the function.",
     ),
 }
 _REFUSED: dict[str, tuple[str, str]] = {
@@ -86,7 +89,8 @@ _REFUSED: dict[str, tuple[str, str]] = {
         "Use an `if` inside the case.",
     ),
     "comprehension": (
-        "a graph value cannot be the `if` of a comprehension: the number of elements would differ from sample to sample.",
+        "a graph value cannot be the `if` of a comprehension: the number of elements would differ from sample to "
+        "sample.",
         "Keep all elements and choose their values: [a if condition else b for …].",
     ),
     "walrus": (

@@ -1,4 +1,4 @@
-"""What rewritten functions call in place of ``if``, ``and``, ``not``, a call … Each keeps Python's meaning for Python values.
+"""What rewritten functions call in place of ``if``, ``and``, ``not``, a call: Python's meaning for Python values.
 
 Alone because it is the vocabulary of the rewritten code: every name here appears in `transform`.
 """
@@ -129,8 +129,8 @@ class Overloads:
             value = other()
             if not isinstance(value, (DataNode, bool, np.bool_)):
                 raise ConditionError(
-                    f"the right operand of this `{word}` is of type {type(value).__name__}; next to a graph value it must be "
-                    "a boolean.",
+                    f"the right operand of this `{word}` is of type {type(value).__name__}; next to a graph value it "
+                    "must be a boolean.",
                     line=SourceLine.capture(),
                     hint="Compare it, `b != 0`. For a value that depends on a condition write `x if a else y`.",
                 )
@@ -143,16 +143,20 @@ class Overloads:
         """Evaluate ``not value``."""
         return logical_not(value) if isinstance(value, DataNode) else not value
 
-    def compare(self, left: Any, *steps: tuple[str, Callable[[], Any]]) -> Any:
-        """Evaluate ``left < b < c``, each operand once, the later ones only where the earlier comparisons hold."""
+    def compare(self, left: Any, *steps: Any) -> Any:
+        """Evaluate ``left < b < c``, each operand once, the later ones only where the earlier comparisons hold.
+
+        Args:
+            left: first operand.
+            steps: by turns the name of a comparison and a function that evaluates its right operand.
+        """
 
         def rest(left: Any, index: int) -> Any:
-            name, operand = steps[index]
-            right = operand()
+            name, right = steps[index], steps[index + 1]()
             result = self.contains(left, right, name) if name in ("In", "NotIn") else _COMPARISONS[name](left, right)
-            if index == len(steps) - 1:
+            if index + 2 == len(steps):
                 return result
-            return self.and_(result, lambda: rest(right, index + 1))
+            return self.and_(result, lambda: rest(right, index + 2))
 
         return rest(left, 0)
 

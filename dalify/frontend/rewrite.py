@@ -1,7 +1,7 @@
 """``rewrite(function)``: a function whose conditions work on graph values, in all else the function that was given.
 
-The new code is compiled under the user's file name with the user's line numbers, and runs in the function's own globals and closure cells:
-tracebacks, breakpoints and messages show the user's source, and a global that changes later is seen.
+The new code is compiled under the user's file name with the user's line numbers, and runs in the function's own globals
+and closure cells: tracebacks, breakpoints and messages show the user's source, and a global that changes later is seen.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import __future__
 import ast
 import copy
 import functools
+import inspect
 import sys
 import sysconfig
 import types
@@ -21,8 +22,8 @@ from typing import Any, TypeVar
 
 from dalify.frontend.overloads import Overloads
 from dalify.frontend.source import Definition, find_definition
-from dalify.frontend.syntax import gast, statement
-from dalify.frontend.transform import OPERAND, OVERLOADS, transformed
+from dalify.frontend.syntax import OVERLOADS, gast, literal, statement
+from dalify.frontend.transform import OPERAND, transformed
 
 __all__ = ["do_not_convert", "is_rewritable", "rewrite"]
 
@@ -47,8 +48,8 @@ _rewritten: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
 def do_not_convert(function: _Callable) -> _Callable:
     """Mark a function as one that is run as it is, conditions and all.
 
-    Needed where a function that the pipeline definition calls works on Python values in a way that rewriting would disturb, for instance
-    because it inspects its own source.
+    Needed where a function that the pipeline definition calls works on Python values in a way that rewriting would
+    disturb, for instance because it inspects its own code.
 
     Args:
         function: a function or any other callable that takes attributes.
@@ -67,8 +68,9 @@ def is_rewritable(function: Any) -> bool:
         function: any callable.
 
     Returns:
-        False for classes, built-ins, functions of dalify, the standard library and installed packages, coroutines, functions marked with
-        `do_not_convert`, functions rewritten before, and those whose source is not to be had.
+        False for classes, built-ins, functions of dalify, the standard library and installed packages, coroutines,
+        functions marked with `do_not_convert`, functions rewritten before or with nothing in them to rewrite, and those
+        whose source is not to be had.
     """
     inner = _plain_function(function)
     return inner is not None and not _is_foreign(inner) and _rewritten_code(inner.__code__) is not None
@@ -78,11 +80,11 @@ def rewrite(function: _Callable) -> _Callable:
     """Return a function that traces conditions on graph values.
 
     Args:
-        function: function, method, ``functools.partial`` or object with a ``__call__``. It is rewritten wherever it was installed; what it
-            calls is rewritten when it is called, unless it is library code.
+        function: function, method, ``functools.partial`` or object with a ``__call__``. It is rewritten wherever it was
+            installed; what it calls is rewritten when it is called, unless it is library code.
 
     Returns:
-        a callable of the same kind, with the same signature, defaults, attributes, globals and closure; ``function`` itself where there
+        a callable with the same signature, defaults, attributes, globals and closure; ``function`` itself where there
         is nothing to rewrite or no source.
     """
     inner = _plain_function(function)
@@ -106,7 +108,7 @@ def _plain_function(function: Any) -> FunctionType | None:
     if type(function) is not FunctionType:
         if isinstance(function, (type, types.BuiltinFunctionType)) or _MARK in getattr(function, "__dict__", ()):
             return None
-        method = getattr(type(function), "__call__", None)
+        method = inspect.getattr_static(type(function), "__call__", None)
         return _plain_function(method) if type(method) is FunctionType else None
     is_marked = _MARK in function.__dict__
     return None if is_marked or OVERLOADS in function.__code__.co_freevars else function
@@ -188,8 +190,8 @@ def _module(found: Definition, code: CodeType) -> Any:
     place = found.node
     definition = transformed(copy.deepcopy(place), found.class_name)
     arguments = definition.args
-    arguments.defaults = [gast.copy_location(gast.Constant(None, None), place) for _ in arguments.defaults]
-    arguments.kw_defaults = [default and gast.copy_location(gast.Constant(None, None), place) for default in arguments.kw_defaults]
+    arguments.defaults = [literal(None, place) for _ in arguments.defaults]
+    arguments.kw_defaults = [default and literal(None, place) for default in arguments.kw_defaults]
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if argument is not None:
             argument.annotation = None

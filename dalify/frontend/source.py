@@ -1,7 +1,8 @@
 """From a code object back to its syntax tree, in the user's own file with the user's own lines and columns.
 
-Alone because it is the only place that reads source files. The whole file is parsed, not the cut-out text of one function: so lines need no
-shifting, the enclosing class is known (``__private`` names need it), and lambdas that share a line are told apart by their columns.
+Alone because it is the only place that reads source files. The whole file is parsed, not the cut-out text of one
+function: so lines need no shifting, the enclosing class is known (``__private`` names need it), and lambdas that share
+a line are told apart by their columns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dalify.frontend.syntax import gast
 __all__ = ["Definition", "find_definition"]
 
 _SCOPES = (gast.FunctionDef, gast.Lambda)
-# Parsed files, newest last. A pipeline touches a handful of files: few are kept, so that notebooks do not pile up trees.
+# Parsed files, newest last. A pipeline touches a handful of files: few are kept, so that notebooks pile up no trees.
 _MAXIMUM_PARSED_FILES = 32
 _parsed: dict[str, tuple[list[str], dict[int, list[Definition]]]] = {}
 
@@ -38,8 +39,8 @@ def find_definition(code: CodeType) -> Definition | None:
     """Return the definition that a code object was compiled from.
 
     Returns:
-        None where the source is not to be had (typed into a console, compiled from a string), is not valid, or where several definitions
-        fit equally well.
+        None where the source is not to be had (typed into a console, compiled from a string), is not valid, or where
+        several definitions fit equally well.
     """
     candidates = _definitions(code.co_filename).get(code.co_firstlineno, [])
     fitting = [found for found in candidates if _fits(found.node, code)]
@@ -93,10 +94,10 @@ def _covers(node: Any, code: CodeType) -> bool:
     body = node.body if isinstance(node, gast.Lambda) else node
     start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
     for line, end_line, column, end_column in code.co_positions():
-        if line is None or end_line is None or column is None or end_column is None or (line, column) == (end_line, end_column):
-            continue  # bookkeeping instructions have no place of their own
-        if line == code.co_firstlineno and column == 0 == end_column:
+        if line is None or end_line is None or column is None or end_column is None:
             continue
+        if (line, column) == (end_line, end_column):
+            continue  # bookkeeping, with no place of its own
         if not (start <= (line, column) and (end_line, end_column) <= end):
             return False
     return True

@@ -1,6 +1,7 @@
-"""What a branch stores in objects - ``self.x = ..``, ``d["k"] = ..``, globals - noted, taken back before the other branch is traced, merged.
+"""What a branch stores in objects: ``self.x = ..``, ``d["k"] = ..``, globals.
 
-Alone because stores happen anywhere in the functions that a branch calls, while local variables are seen by the ``if`` itself.
+Each store is noted, taken back before the other branch is traced, and merged. Alone because stores happen anywhere in
+the functions that a branch calls, while local variables are seen by the ``if`` itself.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ def merge_stores(merger: Merger, if_true: BranchStores, if_false: BranchStores) 
         values = tuple(store.before if one is None else one.after for one in (first, second))
         lines = (None if first is None else first.line, None if second is None else second.line)
         value = merger.merged(store.name, (values[0], values[1]), lines)
-        # An item that only one branch has may belong to an object that the branch made for itself: that is for the reader to find out.
+        # An item that only one branch has may belong to an object that the branch made for itself: whoever reads it in
+        # the other branch's samples will hear of it.
         if type(value) is Unusable and all(one is not ABSENT for one in values):
             raise value.reason()
         note(store.owner, store.key, is_item=store.is_item)

@@ -1,4 +1,4 @@
-"""Move what follows an early ``return`` or ``continue`` into the other branch, so that no branch leaves its function or loop by itself.
+"""Move what follows an early ``return`` or ``continue`` into the other branch: no branch then leaves by itself.
 
     if small:               if small:
         return x      ->        result = x
@@ -7,8 +7,8 @@
                                 result = y
                             return result
 
-Alone because it is plain program text: nothing in it knows of graphs. Afterwards a result is a variable like any other, and merging the
-branches of a condition merges it too.
+Alone because it is plain program text: nothing in it knows of graphs. Afterwards a result is a variable like any other,
+and merging the branches of a condition merges it too.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from dalify.frontend.syntax import expression, gast, own_nodes, statement
+from dalify.frontend.syntax import gast, name, overload, own_nodes, statement
 
 __all__ = ["RESULT", "straighten"]
 
 RESULT = "_dalify_result"
-# Branches that return on some of their paths only need a copy of what follows per path. Beyond this many copies the function stays as it
-# is, and its early returns are refused where the condition turns out to be a graph value.
+# Branches that return on some of their paths only need a copy of what follows per path. Beyond this many copies the
+# function stays as it is, and its early returns are refused where the condition turns out to be a graph value.
 _MAXIMUM_COPIES = 64
 
 
@@ -40,7 +40,8 @@ def straighten(body: list[Any], *, is_generator: bool) -> list[Any]:
     Returns:
         the new body. Jumps out of ``with``, ``try`` and loops stay what they are where something follows them.
     """
-    for loop in [node for node in own_nodes(body) if isinstance(node, (gast.For, gast.While))]:
+    loops = [node for node in own_nodes(body) if isinstance(node, (gast.For, gast.While))]
+    for loop in reversed(loops):  # innermost first: an outer loop may go on with a copy of its body
         if _is_early(loop.body, gast.Continue):
             loop.body = _attempt(loop.body, gast.Continue)
     if is_generator or not _is_early(body, gast.Return):
@@ -49,7 +50,7 @@ def straighten(body: list[Any], *, is_generator: bool) -> list[Any]:
     if straight is body:
         return body
     last = copy.copy(body[-1])
-    return [*straight, statement("return dalify__.result(RESULT)", last, RESULT=expression(RESULT, last))]
+    return [*straight, gast.copy_location(gast.Return(overload(last, "result", name(RESULT, last))), last)]
 
 
 def _attempt(body: list[Any], jump: type) -> list[Any]:

@@ -10,7 +10,12 @@ from typing import Any
 
 import gast as _gast
 
-__all__ = ["bound_names", "expression", "gast", "own_nodes", "statement", "statements"]
+__all__ = [
+    "OVERLOADS", "bound_names", "gast", "literal", "located", "name", "overload", "own_nodes", "statement", "statements"
+]  # fmt: skip
+
+OVERLOADS = "dalify__"
+"""The variable through which rewritten code reaches `overloads`."""
 
 # gast makes its node classes when it is imported, so a type checker cannot know them.
 gast: Any = _gast
@@ -40,19 +45,36 @@ def statement(text: str, place: Any, **parts: Any) -> Any:
     return only
 
 
-def expression(text: str, place: Any, **parts: Any) -> Any:
-    """Parse one expression; see `statements`."""
-    return statement(text, place, **parts).value
+def located(node: Any, place: Any) -> Any:
+    """Give a node the line and columns of another."""
+    return gast.copy_location(node, place)
+
+
+def name(text: str, place: Any) -> Any:
+    """Return the expression that reads a variable."""
+    return located(gast.Name(text, gast.Load(), None, None), place)
+
+
+def literal(value: Any, place: Any) -> Any:
+    """Return the expression of a constant."""
+    return located(gast.Constant(value, None), place)
+
+
+def overload(place: Any, function: str, *arguments: Any) -> Any:
+    """Return the call of an overload; arguments that are no syntax trees become constants."""
+    parts = [part if isinstance(part, gast.AST) else literal(part, place) for part in arguments]
+    attribute = located(gast.Attribute(name(OVERLOADS, place), function, gast.Load()), place)
+    return located(gast.Call(attribute, parts, []), place)
 
 
 class _Filler(gast.NodeTransformer):
     def __init__(self, parts: dict[str, Any]) -> None:
         self.parts = parts
 
-    def visit_Name(self, node: Any) -> Any:  # noqa: N802 - gast's naming
+    def visit_Name(self, node: Any) -> Any:
         return self.parts.get(node.id, node)
 
-    def visit_Expr(self, node: Any) -> Any:  # noqa: N802 - gast's naming
+    def visit_Expr(self, node: Any) -> Any:
         part = self.parts.get(node.value.id) if isinstance(node.value, gast.Name) else None
         return part if isinstance(part, list) else self.generic_visit(node)
 
@@ -92,9 +114,9 @@ def _bind(node: Any, bound: dict[str, int], *, in_comprehension: bool) -> None:
     if isinstance(node, (gast.Import, gast.ImportFrom)):
         bound.update({alias.asname or alias.name.partition(".")[0]: node.lineno for alias in node.names})
         return
-    for name in (getattr(node, "name", None), getattr(node, "rest", None)):  # captures of `match`
-        if isinstance(name, str):
-            bound[name] = getattr(node, "lineno", 0)
+    for capture in (getattr(node, "name", None), getattr(node, "rest", None)):  # of `match`
+        if isinstance(capture, str):
+            bound[capture] = getattr(node, "lineno", 0)
     inside = in_comprehension or isinstance(node, _COMPREHENSIONS)
     for child in gast.iter_child_nodes(node):
         _bind(child, bound, in_comprehension=inside)

@@ -1,23 +1,33 @@
-"""The rewriting itself: statements and expressions that graph values may meet become calls of `overloads`; all else stays as it is.
+"""The rewriting itself: what graph values may meet becomes a call of `overloads`; all else stays as it is.
 
-Every new node stands at the line and columns of what it replaces. Functions, lambdas and classes within the function are left alone: they are
-rewritten when they are called, and never when they are only handed to somebody (``source=``, ``function=``).
+Every new node stands at the line and columns of what it replaces. Functions, lambdas and classes within the function
+are left alone: they are rewritten when they are called, and never when they are only handed to somebody (``source=``,
+``function=``).
 """
-
-# ruff: noqa: N802, N815 -- gast calls its visitors by the names of the node classes
 
 from __future__ import annotations
 
 from typing import Any
 
 from dalify.frontend.straighten import RESULT, straighten
-from dalify.frontend.syntax import bound_names, expression, gast, own_nodes, statement, statements
+from dalify.frontend.syntax import (
+    OVERLOADS,
+    bound_names,
+    gast,
+    literal,
+    located,
+    name,
+    overload,
+    own_nodes,
+    statement,
+    statements,
+)
 
-__all__ = ["OPERAND", "OVERLOADS", "transformed"]
+__all__ = ["OPERAND", "transformed"]
 
-OVERLOADS = "dalify__"
-# Marks the functions that hold the lazy operands of expressions, so that tracebacks can show them under the name of the user's function.
+# Marks the functions that hold the lazy operands of expressions: tracebacks show them under the name of the user's.
 OPERAND = "_dalify_operand"
+_HOLD_STATEMENTS = (gast.stmt, gast.ExceptHandler, gast.match_case)
 _LAZY_BREAKERS = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)
 
 
@@ -51,7 +61,7 @@ def _jump(body: list[Any], in_loop: bool = False) -> tuple[str, int] | None:
         if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
             continue
         is_loop = isinstance(node, (gast.For, gast.While))
-        inner = [child for child in gast.iter_child_nodes(node) if isinstance(child, (gast.stmt, gast.ExceptHandler, gast.match_case))]
+        inner = [child for child in gast.iter_child_nodes(node) if isinstance(child, _HOLD_STATEMENTS)]
         found = _jump(inner, in_loop or is_loop)
         if found is not None:
             return found
@@ -79,7 +89,7 @@ class _Transformer(gast.NodeTransformer):
         for node in body:
             if self.outer_names and not isinstance(node, gast.If):
                 names = sorted(self.outer_names & bound_names([node]).keys())
-                done += [statement(f"{OVERLOADS}.keep({self.mangled(name)!r})", node) for name in names]
+                done += [alone(overload(node, "keep", self.mangled(outer))) for outer in names]
             result = self.visit(node)
             done += result if isinstance(result, list) else [result]
         return done
@@ -102,14 +112,16 @@ class _Transformer(gast.NodeTransformer):
 
     def lazy(self, node: Any) -> Any:
         """Wrap an expression in a function that evaluates it."""
-        return expression(f"lambda {OPERAND}=None: VALUE", node, VALUE=node)
+        marker = located(gast.Name(OPERAND, gast.Param(), None, None), node)
+        return located(gast.Lambda(gast.arguments([marker], [], None, [], [], None, [literal(None, node)]), node), node)
 
     def is_lazy(self, nodes: list[Any]) -> bool:
         """Tell whether expressions can be evaluated in functions of their own."""
         return not any(isinstance(node, _LAZY_BREAKERS) for node in own_nodes(nodes))
 
-    def conditionals(self) -> str:
-        return "(" + "".join(f"{name}, " for name in self.around) + ")"
+    def conditionals(self, place: Any) -> Any:
+        """Return the tuple of the ``if`` states around."""
+        return located(gast.Tuple([name(state, place) for state in self.around], gast.Load()), place)
 
     # Left alone: rewritten when called.
 
@@ -129,7 +141,7 @@ class _Transformer(gast.NodeTransformer):
 
     def visit_If(self, node: Any) -> Any:
         self.count += 1
-        name = f"_dalify_if_{self.count}"
+        state = f"_dalify_if_{self.count}"
         first, second = bound_names(node.body), bound_names(node.orelse)
         names = sorted((first.keys() | second.keys()) - self.outer_names)
         variables = tuple((self.mangled(key), first.get(key, 0), second.get(key, 0)) for key in names)
@@ -137,18 +149,18 @@ class _Transformer(gast.NodeTransformer):
         test = self.visit(node.test)
         guard = self.guard or f"_dalify_guard_{self.count}"
         outer, self.guard = self.guard, guard
-        self.around.append(name)
+        self.around.append(state)
         body, orelse = self.block(node.body), self.block(node.orelse)
         self.around.pop()
         self.guard = outer
         targets = "".join(f"{key}, " for key in names)
-        before = f"    if {name}.is_traced:\n        {targets} = {name}.values\n" if names else ""
-        after = f"{targets} = {name}.values" if names else "pass"
+        before = f"    if {state}.is_traced:\n        {targets} = {state}.values\n" if names else ""
+        after = f"{targets} = {state}.values" if names else "pass"
         done = statements(
-            f"{name} = {OVERLOADS}.conditional({guard}, TEST, {variables!r}, {jump!r})\n"
-            f"if {name}.enters_if({OVERLOADS}.locals()):\n    BODY\n"
-            f"if {name}.enters_else({OVERLOADS}.locals()):\n{before}    ORELSE\n"
-            f"if {name}.is_merged({OVERLOADS}.locals()):\n    {after}\n",
+            f"{state} = {OVERLOADS}.conditional({guard}, TEST, {variables!r}, {jump!r})\n"
+            f"if {state}.enters_if({OVERLOADS}.locals()):\n    BODY\n"
+            f"if {state}.enters_else({OVERLOADS}.locals()):\n{before}    ORELSE\n"
+            f"if {state}.is_merged({OVERLOADS}.locals()):\n    {after}\n",
             node.test,
             TEST=test,
             BODY=body,
@@ -165,94 +177,91 @@ class _Transformer(gast.NodeTransformer):
         self.guard = guard
         return node
 
-    visit_TryStar = visit_With = visit_Try
+    visit_TryStar = visit_With = visit_Try  # noqa: N815 -- gast calls visitors by the names of the node classes
 
     def visit_While(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.test = expression(f"{OVERLOADS}.plain(TEST, 'while')", node.test, TEST=node.test)
+        node.test = overload(node.test, "plain", node.test, "while")
         return node
 
     def visit_For(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.iter = expression(f"{OVERLOADS}.plain(ITER, 'for')", node.iter, ITER=node.iter)
+        node.iter = overload(node.iter, "plain", node.iter, "for")
         return node
 
     def visit_Assert(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.test = expression(f"{OVERLOADS}.plain(TEST, 'assert')", node.test, TEST=node.test)
+        node.test = overload(node.test, "plain", node.test, "assert")
         return node
 
     def visit_Match(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.subject = expression(f"{OVERLOADS}.plain(SUBJECT, 'match')", node.subject, SUBJECT=node.subject)
+        node.subject = overload(node.subject, "plain", node.subject, "match")
         return node
 
     def visit_match_case(self, node: Any) -> Any:
         node.body = self.block(node.body)  # patterns look like expressions but are none
         if node.guard is not None:
-            node.guard = expression(f"{OVERLOADS}.plain(TEST, 'case')", node.guard, TEST=self.visit(node.guard))
+            node.guard = overload(node.guard, "plain", self.visit(node.guard), "case")
         return node
 
     def visit_Raise(self, node: Any) -> Any:
         self.generic_visit(node)
         if not self.around:
             return node
-        return [statement(f"{OVERLOADS}.not_in({self.conditionals()}, 'raise')", node), node]
+        return [alone(overload(node, "not_in", self.conditionals(node), "raise")), node]
 
     def visit_AugAssign(self, node: Any) -> Any:
         target = node.target
         if isinstance(target, gast.Name):
             node.value = self.visit(node.value)
-            check = statement(f"{OVERLOADS}.in_place(TARGET)", target, TARGET=expression(target.id, target))
-            return [check, node]
+            return [alone(overload(target, "in_place", name(target.id, target))), node]
         self.generic_visit(node)
-        target.value.args.append(gast.copy_location(gast.Constant(True, None), target))
+        target.value.args.append(literal(True, target))
         return node
 
     def visit_Attribute(self, node: Any) -> Any:
         self.generic_visit(node)
         if not isinstance(node.ctx, gast.Load):
-            node.value = expression(f"{OVERLOADS}.owner(OWNER, {self.mangled(node.attr)!r})", node.value, OWNER=node.value)
+            node.value = overload(node.value, "owner", node.value, self.mangled(node.attr))
         return node
 
     def visit_Subscript(self, node: Any) -> Any:
         self.generic_visit(node)
         if not isinstance(node.ctx, gast.Load):
-            node.value = expression(f"{OVERLOADS}.items(OWNER)", node.value, OWNER=node.value)
+            node.value = overload(node.value, "items", node.value)
         return node
 
     # Expressions
 
     def visit_Name(self, node: Any) -> Any:
         if isinstance(node.ctx, gast.Load) and node.id in self.guarded and node.id != RESULT:
-            return expression(f"{OVERLOADS}.value(NAME)", node, NAME=node)
+            return overload(node, "value", node)
         return node
 
     def visit_IfExp(self, node: Any) -> Any:
         is_lazy = self.is_lazy([node.body, node.orelse])
         self.generic_visit(node)
         if not is_lazy:
-            node.test = expression(f"{OVERLOADS}.plain(TEST, 'walrus')", node.test, TEST=node.test)
+            node.test = overload(node.test, "plain", node.test, "walrus")
             return node
         body, orelse = self.lazy(node.body), self.lazy(node.orelse)
-        return expression(f"{OVERLOADS}.choose(TEST, BODY, ORELSE)", node, TEST=node.test, BODY=body, ORELSE=orelse)
+        return overload(node, "choose", node.test, body, orelse)
 
     def visit_BoolOp(self, node: Any) -> Any:
         is_lazy = self.is_lazy(node.values[1:])
         self.generic_visit(node)
         if not is_lazy:
             *firsts, last = node.values
-            node.values = [expression(f"{OVERLOADS}.plain(TEST, 'walrus')", part, TEST=part) for part in firsts] + [last]
+            node.values = [overload(part, "plain", part, "walrus") for part in firsts] + [last]
             return node
         word = "and_" if isinstance(node.op, gast.And) else "or_"
-        call = expression(f"{OVERLOADS}.{word}(FIRST)", node, FIRST=node.values[0])
-        call.args += [self.lazy(value) for value in node.values[1:]]
-        return call
+        return overload(node, word, node.values[0], *(self.lazy(value) for value in node.values[1:]))
 
     def visit_UnaryOp(self, node: Any) -> Any:
         self.generic_visit(node)
         if isinstance(node.op, gast.Not):
-            return expression(f"{OVERLOADS}.not_(VALUE)", node, VALUE=node.operand)
+            return overload(node, "not_", node.operand)
         return node
 
     def visit_Compare(self, node: Any) -> Any:
@@ -260,38 +269,38 @@ class _Transformer(gast.NodeTransformer):
         is_lazy = self.is_lazy(node.comparators)
         self.generic_visit(node)
         if len(names) == 1:
-            if names[0] not in ("In", "NotIn"):
-                return node
-            text = f"{OVERLOADS}.contains(ITEM, CONTAINER, {names[0]!r})"
-            return expression(text, node, ITEM=node.left, CONTAINER=node.comparators[0])
+            is_containment = names[0] in ("In", "NotIn")
+            return overload(node, "contains", node.left, node.comparators[0], names[0]) if is_containment else node
         if not is_lazy:
             return node
-        call = expression(f"{OVERLOADS}.compare(FIRST)", node, FIRST=node.left)
-        for name, operand in zip(names, node.comparators, strict=True):
-            call.args.append(expression(f"({name!r}, VALUE)", operand, VALUE=self.lazy(operand)))
-        return call
+        operands = [part for pair in zip(names, map(self.lazy, node.comparators), strict=True) for part in pair]
+        return overload(node, "compare", node.left, *operands)
 
     def visit_Call(self, node: Any) -> Any:
         is_super = isinstance(node.func, gast.Name) and node.func.id == "super" and not node.args
         self.generic_visit(node)
         if is_super and self.first_argument:
             # Without arguments it would look for them in the frame, which is a function of its own for lazy operands.
-            node.args = [expression("__class__", node), expression(self.first_argument, node)]
-        node.func = expression(f"{OVERLOADS}.call(FUNCTION)", node.func, FUNCTION=node.func)
+            node.args = [name("__class__", node), name(self.first_argument, node)]
+        node.func = overload(node.func, "call", node.func)
         return node
 
     def visit_comprehension(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.iter = expression(f"{OVERLOADS}.plain(ITER, 'for')", node.iter, ITER=node.iter)
-        node.ifs = [expression(f"{OVERLOADS}.plain(TEST, 'comprehension')", test, TEST=test) for test in node.ifs]
+        node.iter = overload(node.iter, "plain", node.iter, "for")
+        node.ifs = [overload(test, "plain", test, "comprehension") for test in node.ifs]
         return node
 
     def visit_Yield(self, node: Any) -> Any:
         self.generic_visit(node)
         if self.around:
-            value = node.value if node.value is not None else gast.copy_location(gast.Constant(None, None), node)
-            text = f"{OVERLOADS}.not_in({self.conditionals()}, 'yield', VALUE)"
-            node.value = expression(text, node, VALUE=value)
+            value = literal(None, node) if node.value is None else node.value
+            node.value = overload(node, "not_in", self.conditionals(node), "yield", value)
         return node
 
-    visit_YieldFrom = visit_Yield
+    visit_YieldFrom = visit_Yield  # noqa: N815 -- as above
+
+
+def alone(value: Any) -> Any:
+    """Return an expression as a statement."""
+    return located(gast.Expr(value), value)

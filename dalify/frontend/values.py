@@ -1,7 +1,7 @@
-"""What comes out of the two branches of a condition, made into one: leaf by leaf through nested lists, tuples and dictionaries.
+"""What comes out of the two branches of a condition, made into one, leaf by leaf through nested structures.
 
-Alone because ``if``, the ternary and ``and``/``or`` need the same rules. A variable that cannot be merged is no error until somebody reads it:
-a loop counter or a scratch string that both branches leave behind is nobody's concern.
+Alone because ``if``, the ternary and ``and``/``or`` need the same rules. A variable that cannot be merged is no error
+until somebody reads it: a loop counter or a scratch string that both branches leave behind is nobody's concern.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, constant, merge
 
 __all__ = ["ABSENT", "NO_RESULT", "RESULT_NAME", "Merger", "Unusable", "copied", "never_assigned", "read"]
+
+
+# Where a value was assigned after the true and after the false branch; None where that is not known.
+_Lines = tuple[SourceLine | None, SourceLine | None]
 
 
 class _Sentinel:
@@ -62,7 +66,13 @@ def _refuse(self: Unusable, *_: object) -> NoReturn:
     raise self.reason()
 
 
-for _operation in ["add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor", "radd", "rsub", "rmul", "rmatmul", "rtruediv", "rfloordiv", "rmod", "rdivmod", "rpow", "rlshift", "rrshift", "rand", "ror", "rxor", "iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ior", "ixor", "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert", "abs", "bool", "len", "iter", "contains", "getitem", "setitem", "delitem", "call", "int", "float", "index", "complex", "hash", "enter", "exit", "array"]:
+_OPERATIONS = """
+    add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul rmatmul rtruediv
+    rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift
+    irshift iand ior ixor lt le gt ge eq ne neg pos invert abs bool len iter contains getitem setitem delitem call int float
+    index complex hash enter exit array
+"""
+for _operation in _OPERATIONS.split():
     setattr(Unusable, f"__{_operation}__", _refuse)
 
 
@@ -82,7 +92,7 @@ def never_assigned(name: str) -> Unusable:
 
 
 def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
-    """Copy nested lists, tuples and dictionaries, so that undoing a branch's stores does not reach into what the branch gave."""
+    """Copy nested lists, tuples and dictionaries: taking stores back must not change what a branch gave."""
     if not _is_container(value):
         return value
     known = {} if known is None else known
@@ -102,11 +112,15 @@ def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def _is_container(value: object) -> bool:
-    return type(value) in (list, dict, tuple, OrderedDict, defaultdict) or (isinstance(value, tuple) and hasattr(value, "_fields"))
+    return type(value) in (list, dict, tuple, OrderedDict, defaultdict) or (_is_named_tuple(value))
+
+
+def _is_named_tuple(value: object) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
 def _rebuilt(like: Any, items: list[Any]) -> Any:
-    if isinstance(like, tuple) and hasattr(like, "_fields"):
+    if _is_named_tuple(like):
         return type(like)(*items)
     return type(like)(items)
 
@@ -145,7 +159,7 @@ class Merger:
         self.construct = construct
         self.line = line
 
-    def merged(self, name: str, values: tuple[Any, Any], lines: tuple[SourceLine | None, SourceLine | None]) -> Any:
+    def merged(self, name: str, values: tuple[Any, Any], lines: _Lines) -> Any:
         """Return one value out of two.
 
         Args:
@@ -167,7 +181,7 @@ class Merger:
             reason = error  # `error` is gone when the handler ends
             return Unusable(lambda: reason.with_traceback(None))
 
-    def _merged(self, name: str, one: Any, other: Any, lines: tuple[SourceLine | None, SourceLine | None]) -> Any:
+    def _merged(self, name: str, one: Any, other: Any, lines: _Lines) -> Any:
         if _is_same(one, other):
             return one
         if one is NO_RESULT or other is NO_RESULT:
@@ -187,12 +201,12 @@ class Merger:
             if not isinstance(one, dict) and len(one) == len(other):
                 pairs = enumerate(zip(one, other, strict=True))
                 return _rebuilt(one, [self._merged(f"{name}[{n}]", a, b, lines) for n, (a, b) in pairs])
-        self._refuse_divergent(name, one, other, lines)
+        return self._refuse_divergent(name, one, other, lines)
 
-    def _known(self, lines: tuple[SourceLine | None, SourceLine | None]) -> tuple[SourceLine | None, SourceLine | None]:
+    def _known(self, lines: _Lines) -> _Lines:
         return (lines[0] or self.line, lines[1] or self.line)
 
-    def _refuse_missing_return(self, is_first: bool, lines: tuple[SourceLine | None, SourceLine | None]) -> NoReturn:
+    def _refuse_missing_return(self, is_first: bool, lines: _Lines) -> NoReturn:
         lacking = "true" if is_first else "false"
         raise DivergentBranchesError(
             f"where the condition of this `{self.construct}` is {lacking}, the function ends without `return`; "
@@ -201,7 +215,7 @@ class Merger:
             hint=f"{_quoted('It returns at', lines[1 if is_first else 0])}Add a `return` to the other path.",
         )
 
-    def _refuse_absent(self, name: str, is_second: bool, lines: tuple[SourceLine | None, SourceLine | None]) -> NoReturn:
+    def _refuse_absent(self, name: str, is_second: bool, lines: _Lines) -> NoReturn:
         has, lacks = ("true", "false") if is_second else ("false", "true")
         assigned, deleted = (lines[0], lines[1]) if is_second else (lines[1], lines[0])
         how = "has no value" if deleted is None else f"is deleted ({deleted})"
@@ -213,9 +227,7 @@ class Merger:
             f"Assign `{name}` in both branches, or give it a value before the `{self.construct}`.",
         )
 
-    def _refuse_divergent(
-        self, name: str, one: Any, other: Any, lines: tuple[SourceLine | None, SourceLine | None]
-    ) -> NoReturn:
+    def _refuse_divergent(self, name: str, one: Any, other: Any, lines: _Lines) -> NoReturn:
         what = name if name.startswith(RESULT_NAME) else f"`{name}`"
         places = "".join(
             f"where the condition is {side}: {shape(value)}" + (f"  ({line})\n  " if line else "\n  ")
@@ -228,7 +240,7 @@ class Merger:
         if one is None or other is None:
             advice = "A sample cannot be None: give both branches data, for instance zeros of the same type."
         raise DivergentBranchesError(
-            f"{what} has another structure in each branch of this `{self.construct}`, so the branches cannot be merged.",
+            f"{what} has another structure in each branch of this `{self.construct}`, so they cannot be merged.",
             line=self.line,
             hint=places + advice,
         )
@@ -246,7 +258,7 @@ def shape(value: Any) -> str:
         return "node"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {shape(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    if _is_named_tuple(value):
         fields = zip(getattr(value, "_fields", ()), value, strict=True)
         return f"{type(value).__name__}(" + ", ".join(f"{field}={shape(item)}" for field, item in fields) + ")"
     if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""A graph of numbers small enough to be run one sample at a time: the reference that rewritten functions are held against.
+"""A graph of numbers, small enough to be run one sample at a time.
 
-Running a node made in a branch for a sample that does not take the branch is an error, so every test also checks the laziness.
+Running a node made in a branch for a sample that does not take the branch is an error: every test checks the laziness.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class FakeNode(DataNode):
 
 
 def make(function: str, *operands: Any, device: str = "cpu") -> FakeNode:
-    return FakeNode(FakeEdge(function, tuple(part.edge if isinstance(part, DataNode) else part for part in operands), device))
+    return FakeNode(
+        FakeEdge(function, tuple(part.edge if isinstance(part, DataNode) else part for part in operands), device)
+    )
 
 
 def merge(condition: DataNode, if_true: DataNode, if_false: DataNode, name: str, lines: Any) -> DataNode:

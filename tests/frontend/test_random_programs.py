@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,78 +16,7 @@ from tests.frontend.fake_graph import fake_graph, node, run
 
 TARGETS = ["a", "b", "box.value", "items['k']"]
 SAMPLES = list(itertools.product((-1, 0, 2), repeat=3))
-numbers = itertools.count()
-
-atoms = st.sampled_from(["x", "y", "z", *TARGETS, "0", "1", "2"])
-
-
-def _comparisons(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    operators = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
-    # A node first: two Python numbers make a Python condition, which is interesting only now and then.
-    single = st.builds("{} {} {}".format, values, operators, values)
-    chain = st.builds("{} {} {} {} {}".format, values, operators, values, operators, values)
-    return single | chain
-
-
-def _conditions(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.recursive(
-        _comparisons(values),
-        lambda inner: st.builds("not ({})".format, inner)
-        | st.builds("({}) {} ({})".format, inner, st.sampled_from(["and", "or"]), inner)
-        | st.builds("({}) and ({}) and ({})".format, inner, inner, inner)
-        | st.builds("(({}) if ({}) else ({}))".format, inner, inner, inner),
-        max_leaves=4,
-    )
-
-
-expressions = st.recursive(
-    atoms,
-    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from("+-"), inner)
-    | st.builds("({} if {} else {})".format, inner, _conditions(atoms), inner)
-    | st.builds("helper({}, {})".format, inner, inner),
-    max_leaves=3,
-)
-conditions = _conditions(expressions)
-
-
-def _indented(block: list[str]) -> list[str]:
-    return ["    " + line for line in block]
-
-
-def _join(blocks: list[list[str]]) -> list[str]:
-    return [line for block in blocks for line in block]
-
-
-def _if(condition: str, body: list[str], other: str, middle: list[str] | None, last: list[str] | None) -> list[str]:
-    lines = [f"if {condition}:", *_indented(body)]
-    lines += [] if middle is None else [f"elif {other}:", *_indented(middle)]
-    return lines + ([] if last is None else ["else:", *_indented(last)])
-
-
-def _statements(inner: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[str]]:
-    optional = st.none() | inner
-    conditional = st.builds(_if, conditions, inner, conditions, optional, optional)
-    loop = st.builds(
-        lambda condition, body, rest: [
-            "for i in range(2):",
-            f"    if {condition}:",
-            *_indented(_indented([line for line in body if "return" not in line] or ["pass"])),
-            "        continue",
-            *_indented([line for line in rest if "return" not in line]),
-            "    a = a + i",
-        ],
-        conditions,
-        simple_blocks,
-        simple_blocks,
-    )
-    return st.lists(conditional | loop | inner, min_size=1, max_size=3).map(_join)
-
-
-assignments = st.builds("{} {} {}".format, st.sampled_from(TARGETS), st.sampled_from(["=", "=", "+="]), expressions)
-returns = st.builds("return {}".format, expressions)
-simple_blocks = st.lists(assignments.map(lambda line: [line]), min_size=1, max_size=2).map(_join)
-blocks = st.recursive(simple_blocks | returns.map(lambda line: [line]), _statements, max_leaves=6)
-
+FILENAME = "<random program>"
 HEAD = """\
 def helper(p, q):
     if p > q:
@@ -95,6 +25,11 @@ def helper(p, q):
         p = p + 3 if p < 0 else p
     return p
 
+def store(box, p):
+    if 0 <= p < 3:
+        box.value = box.value + p
+    return box.value
+
 def program(x, y, z):
     a, b = x, 1
     box = SimpleNamespace(value=y)
@@ -102,23 +37,75 @@ def program(x, y, z):
 """
 
 
-def program(body: list[str]) -> Any:
-    text = HEAD + "\n".join(_indented(body)) + "\n    return a + b + box.value + items['k']\n"
-    filename = f"<random program {next(numbers)}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+class Writer:
+    """Writes programs by the choices of a random generator."""
+
+    def __init__(self, choices: random.Random) -> None:
+        self.choices = choices
+
+    def value(self, depth: int) -> str:
+        kind = self.choices.randrange(10) if depth > 0 else 9
+        if kind < 2:
+            return f"({self.value(depth - 1)} {self.choices.choice('+-')} {self.value(depth - 1)})"
+        if kind < 4:
+            return f"({self.value(depth - 1)} if {self.condition(depth - 1)} else {self.value(depth - 1)})"
+        if kind == 4:
+            return f"helper({self.value(depth - 1)}, {self.value(depth - 1)})"
+        if kind == 5:
+            return f"store(box, {self.value(depth - 1)})"
+        return self.choices.choice(["x", "y", "z", *TARGETS, "0", "1", "2"])
+
+    def condition(self, depth: int) -> str:
+        kind = self.choices.randrange(8) if depth > 0 else 7
+        if kind == 0:
+            return f"not ({self.condition(depth - 1)})"
+        if kind < 3:
+            word = self.choices.choice(["and", "or"])
+            return f" {word} ".join(f"({self.condition(depth - 1)})" for _ in range(self.choices.choice([2, 2, 3])))
+        if kind == 3:
+            one, test, other = (self.condition(depth - 1) for _ in range(3))
+            return f"(({one}) if ({test}) else ({other}))"
+        values = [self.value(depth - 1) for _ in range(self.choices.choice([2, 2, 3]))]
+        operators = [self.choices.choice(["<", "<=", ">", ">=", "==", "!="]) for _ in values]
+        return values[0] + "".join(f" {sign} {value}" for sign, value in zip(operators, values[1:], strict=False))
+
+    def block(self, depth: int, end: str) -> list[str]:
+        lines = [line for _ in range(self.choices.choice([1, 2, 2, 3])) for line in self.statement(depth, end)]
+        if end and self.choices.random() < 0.3:
+            lines.append(f"return {self.value(1)}" if end == "return" else "continue")
+        return lines
+
+    def statement(self, depth: int, end: str) -> list[str]:
+        kind = self.choices.randrange(8) if depth > 0 else 7
+        if kind < 3:
+            lines = [f"if {self.condition(2)}:", *self.indented(depth - 1, end)]
+            for _ in range(self.choices.choice([0, 0, 1])):
+                lines += [f"elif {self.condition(1)}:", *self.indented(depth - 1, end)]
+            return lines + (["else:", *self.indented(depth - 1, end)] if self.choices.random() < 0.6 else [])
+        if kind == 3:
+            return ["for i in range(2):", *self.indented(depth - 1, "continue"), "    a = a + i"]
+        if kind == 4:
+            return ["try:", *self.indented(depth - 1, ""), "finally:", f"    b = {self.value(1)}"]
+        return [f"{self.choices.choice(TARGETS)} {self.choices.choice(['=', '=', '+='])} {self.value(2)}"]
+
+    def indented(self, depth: int, end: str) -> list[str]:
+        return ["    " + line for line in self.block(depth, end)]
+
+
+def program(choices: random.Random) -> tuple[Any, str]:
+    body = "\n".join("    " + line for line in Writer(choices).block(3, "return"))
+    text = f"{HEAD}{body}\n    return a + b + box.value + items['k']\n"
+    linecache.cache[FILENAME] = (len(text), None, text.splitlines(keepends=True), FILENAME)
     namespace: dict[str, Any] = {"SimpleNamespace": SimpleNamespace}
-    exec(compile(text, filename, "exec"), namespace)
-    return namespace["program"], filename
+    exec(compile(text, FILENAME, "exec"), namespace)
+    return namespace["program"], body
 
 
-@settings(max_examples=150)
-@given(blocks)
-def test_random_programs_equal_python(body: list[str]) -> None:
-    function, filename = program(body)
-    try:
-        with fake_graph():
-            graph = rewrite(function)(node("x"), node("y"), node("z"))
-        for x, y, z in SAMPLES:
-            assert run(graph, {"x": x, "y": y, "z": z}) == function(x, y, z), "\n".join(body)
-    finally:
-        del linecache.cache[filename]
+@settings(max_examples=40)
+@given(st.integers(0, 2**32))
+def test_random_programs_equal_python(seed: int) -> None:
+    function, body = program(random.Random(seed))
+    with fake_graph():
+        graph = rewrite(function)(node("x"), node("y"), node("z"))
+    for x, y, z in SAMPLES:
+        assert run(graph, {"x": x, "y": y, "z": z}) == function(x, y, z), body
