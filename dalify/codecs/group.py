@@ -1,0 +1,97 @@
+"""What the picture decoders share.
+
+Shapes are told before decoding, so that pixels go straight to where they are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DalifyError, DecodeError, DTypeError
+from dalify.codecs.colour import channels_of, check_dtype
+from dalify.codecs.image import decode_image, image_shape
+from dalify.codecs.signature import Bytes
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.spec import Spec
+
+__all__ = ["decode_group", "decoded_shapes", "decoder_rule", "window_shapes"]
+
+
+def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
+    """Return what a decoder gives: HWC of ``dtype``; the shape is told by the data.
+
+    Raises:
+        DTypeError: the input is not made of encoded bytes, or images cannot have the type.
+    """
+    if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
+        raise DTypeError(
+            f"a decoder needs encoded files as they are: one-dimensional samples of type UINT8; got {encoded!r}.",
+            hint="Arrays that are images already need no decoder.",
+        )
+    check_dtype(dtype)
+    return Spec(dtype, 3, "HWC", None, encoded.device)
+
+
+def decoded_shapes(
+    samples: Sequence[Bytes], output_type: DALIImageType, adjust_orientation: bool
+) -> list[tuple[int, int, int]]:
+    """Return height, width, channels of each image.
+
+    A sample that is no image counts as one pixel here: the decoder, which knows which sample it has, finds the same
+    fault and tells.
+    """
+    shapes: list[tuple[int, int, int]] = []
+    for data in samples:
+        try:
+            shapes.append(image_shape(data, output_type, adjust_orientation))
+        except DecodeError:
+            shapes.append((1, 1, channels_of(output_type, 3)))
+    return shapes
+
+
+def window_shapes(windows: np.ndarray[Any, Any], shapes: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Return the shapes of windows ``[N, 4]`` (y, x, height, width) of images of the given shapes."""
+    return [(rows, columns, shape[2]) for (_, _, rows, columns), shape in zip(windows.tolist(), shapes, strict=True)]
+
+
+def decode_group(
+    out: np.ndarray[Any, Any],
+    encoded: np.ndarray[Any, Any],
+    output_type: DALIImageType,
+    dtype: DALIDataType,
+    adjust_orientation: bool,
+    use_fast_idct: bool,
+    windows: np.ndarray[Any, Any] | None = None,
+) -> None:
+    """Decode images of one shape.
+
+    Args:
+        out: ``[N, H, W, C]`` of ``dtype``, to be filled.
+        encoded: uint8 ``[N, bytes]``.
+        output_type: see decode_image.
+        dtype: see decode_image.
+        adjust_orientation: see decode_image.
+        use_fast_idct: see decode_image.
+        windows: ``[N, 4]`` y, x, height, width of the parts that are wanted; the whole images where None.
+
+    Raises:
+        DecodeError: with the number of the sample within the group.
+    """
+    for index in range(len(encoded)):
+        window = None if windows is None else tuple(windows[index].tolist())
+        try:
+            decode_image(
+                encoded[index],
+                output_type,
+                dtype,
+                adjust_orientation=adjust_orientation,
+                use_fast_idct=use_fast_idct,
+                window=window,
+                out=out[index],
+            )
+        except DalifyError as error:
+            error.sample = index
+            raise

@@ -1,0 +1,1 @@
+"""Operators that decode: pictures, sound, film, npy."""
