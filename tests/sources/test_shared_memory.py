@@ -1,0 +1,67 @@
+"""Slots of shared memory: regions, limits, leases."""
+
+import gc
+import os
+from collections import deque
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import WorkerError
+from dalify.sources.shared_memory import REGION_BYTES, Lease, Slot, aligned
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="slots need Linux or macOS")
+
+
+def test_only_written_pages_cost_memory():
+    slot = Slot(3)
+    assert slot.used_bytes == 0
+    for chunk in range(3):
+        slot.array(Slot.chunk_start(chunk), "|u1", (10_000,))[:] = chunk + 1
+    assert 30_000 <= slot.used_bytes <= 30_000 + 3 * 8192
+    for chunk in range(3):
+        assert (slot.array(Slot.chunk_start(chunk), "|u1", (10_000,)) == chunk + 1).all()
+    slot.close()
+    slot.close()
+
+
+def test_headers():
+    slot = Slot(0)
+    for content in (b"", b"short", b"x" * 5000):
+        slot.write_header(content)
+        assert slot.read_header() == content
+
+
+def test_results_must_fit_their_region():
+    slot = Slot(1)
+    start = Slot.chunk_start(0)
+    assert slot.array(start, "<f8", (2, 3)).shape == (2, 3)
+    with pytest.raises(WorkerError, match="may take 4 GiB at most"):
+        slot.array(start + 64, "<f8", (REGION_BYTES // 8,))
+
+
+def test_a_lease_ends_with_the_last_view():
+    slot, free = Slot(0), deque()
+    memory = Lease(free, 7, slot).memory()
+    view = memory[10:20].view(np.uint16)[1:]
+    del memory
+    gc.collect()
+    assert not free
+    view[:] = 1
+    del view
+    gc.collect()
+    assert list(free) == [7]
+
+
+def test_views_outlive_the_slot():
+    slot, free = Slot(0), deque()
+    view = Lease(free, 0, slot).memory()[:100]
+    view[:] = 9
+    slot.close()
+    del slot
+    gc.collect()
+    assert (view == 9).all()
+
+
+def test_alignment():
+    assert [aligned(size) for size in (0, 1, 64, 65)] == [0, 64, 64, 128]
