@@ -1,0 +1,56 @@
+"""Element-wise functions: what ``+``, ``<``, ``abs()`` and ``dalify.math`` become in a graph."""
+
+from __future__ import annotations
+
+from dalify.base.optional import torch
+from dalify.kernels.arithmetic import compute
+from dalify.kernels.arithmetic_torch import compute_torch
+from dalify.kernels.promotion import broadcast_shape, common_layout, result_dtype
+from dalify.registry import Spec, operator
+
+
+@operator
+def arithmetic(*operands: Spec, function: str) -> Spec:
+    """Apply a function to every element of the operands.
+
+    Users write ``a + b``, ``a < b``, ``-a`` or ``dalify.math.sqrt(a)``. Operands meet in a common type: floats win over
+    integers, the wider type over the narrower, UINT8 and INT8 meet in INT16; Python integers are INT32 and Python
+    floats FLOAT. Integers wrap on overflow. ``/`` gives FLOAT or FLOAT64; ``//`` truncates integers toward zero and leaves the
+    quotient of floats as it is; ``%`` has the sign of the dividend; an integer to a negative power is 0.
+
+    Unlike DALI: FLOAT16 may be used, and stays FLOAT16 against integers; negative integers compare with floats by their
+    value; ``rsqrt(0)`` is infinite; shifting by more than the width of the type gives 0 (or -1 for negative values).
+
+    Args:
+        operands: any types; the samples broadcast against each other, aligned at the end. Layouts must be equal, or one
+            the end of the other.
+        function: a name in `dalify.kernels.promotion.FUNCTIONS`.
+
+    Returns:
+        the broadcast shape and the longest layout.
+
+    Raises:
+        DTypeError: the function is not defined on such types, e.g. the sum of two BOOL.
+        LayoutError: layouts contradict each other.
+        ShapeError: shapes do not broadcast.
+        ArgumentValueError: an integer is divided by zero.
+
+    Example:
+        >>> normalised = (images - 127.5) / 127.5  # doctest: +SKIP
+    """
+    dtype = result_dtype(function, *(operand.dtype for operand in operands if operand.dtype is not None))
+    layout = common_layout([operand.layout or "" for operand in operands])
+    ndim = max(operand.ndim or 0 for operand in operands)
+    shapes = [operand.shape for operand in operands]
+    shape = broadcast_shape(*(item for item in shapes if item is not None)) if None not in shapes else None
+    return Spec(dtype, ndim, layout if len(layout) == ndim else "", shape, operands[0].device)
+
+
+@arithmetic.cpu
+def _(out, *operands, function):
+    compute(function, out, *operands)
+
+
+@arithmetic.gpu
+def _(out, *operands, function):
+    compute_torch(function, out, *(torch.as_tensor(operand, device=out.device) for operand in operands))

@@ -1,0 +1,154 @@
+"""Indexing of each sample: what ``node[1, ::2, index]`` becomes in a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError
+from dalify.base.optional import torch
+from dalify.registry import Spec, operator
+
+
+@operator(allocating=True)
+def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
+    """Take elements, slices and steps of each sample.
+
+    Users write ``x[0]``, ``x[..., 1:]``, ``x[::-1]``, ``x[start:stop]`` with graph values, ``x[newaxis]``.
+
+    Args:
+        x: any data.
+        indices: the graph values among the indices: one integer per sample.
+        items: one entry per item of the index, as `dalify.graph.subscript` makes them.
+
+    Returns:
+        The data selected. Integers remove their axis with its letter; an unnamed new axis drops the layout, a named one
+        adds its letter.
+
+    Raises:
+        IndexingError: an integer beyond the extent (slices are cut off), or more items than dimensions.
+        ArgumentValueError: a step of zero.
+
+    Example:
+        >>> red = images[:, :, 0]  # doctest: +SKIP
+    """
+    for index in indices:
+        if index.ndim:
+            raise ShapeError(f"an index must be a single integer per sample; it has {index.ndim} dimensions.")
+        if index.dtype is not None and not index.dtype.is_integer:
+            raise DTypeError(f"an index must be an integer; its type is {index.dtype.name}.")
+    assert x.ndim is not None, "dalify bug: indexing data of unknown dimensions"
+    layout, letters, names = x.layout or "", "", []
+    axis = ndim = 0
+    for item in _expanded(items, x.ndim):
+        if item[0] == "newaxis":
+            names.append(item[1])
+            letters += item[1] or ""
+            ndim += 1
+        else:
+            if item[0] == "slice":
+                letters += layout[axis : axis + 1]
+                ndim += 1
+                if item[3] == 0:
+                    raise ArgumentValueError("the step of a slice must not be zero.")
+            elif x.shape is not None and isinstance(item[1], int):
+                _check_index(item[1], x.shape[axis], axis)
+            axis += 1
+    if any(name is None for name in names):
+        if any(name is not None for name in names):
+            raise LayoutError("give a letter to all new axes, or to none.")
+        letters = ""
+    elif names and not layout and x.ndim:
+        raise LayoutError(f"newaxis({names[0]!r}) needs data with a layout; these have none.")
+    return Spec(x.dtype, ndim, letters, None, x.device)
+
+
+def _expanded(items: Any, ndim: int) -> list[tuple[Any, ...]]:
+    """Return one item for each axis, and the new axes between them."""
+    consumed = sum(1 for item in items if item[0] in ("at", "slice"))
+    if consumed > ndim:
+        raise IndexingError(f"too many indices ({consumed}) for {ndim}-D samples.")
+    rest = [("slice", None, None, None)] * (ndim - consumed)
+    ellipses = [place for place, item in enumerate(items) if item[0] == "ellipsis"]
+    if len(ellipses) > 1:
+        raise IndexingError("an index can have only one `...`.")
+    if not ellipses:
+        return [*items, *rest]
+    return [*items[: ellipses[0]], *rest, *items[ellipses[0] + 1 :]]
+
+
+def _check_index(index: int, extent: int, axis: int) -> None:
+    if not -extent <= index < extent:
+        raise IndexingError(f"index {index} is out of range for axis {axis} of extent {extent}.")
+
+
+def _python_index(items: Any, shape: tuple[int, ...], values: list[int]) -> tuple[Any, ...]:
+    """Return the index of one sample, with the values of the graph filled in and integers not negative."""
+
+    def number(value: Any) -> Any:
+        return values[value[1]] if isinstance(value, tuple) else value
+
+    result: list[Any] = []
+    axis = 0
+    for item in _expanded(items, len(shape)):
+        if item[0] == "newaxis":
+            result.append(None)
+            continue
+        if item[0] == "at":
+            at = number(item[1])
+            _check_index(at, shape[axis], axis)
+            result.append(at % shape[axis])
+        else:
+            start, stop, step = (number(part) for part in item[1:])
+            if step == 0:
+                raise ArgumentValueError("the step of a slice must not be zero.")
+            result.append(slice(start, stop, step))
+        axis += 1
+    return tuple(result)
+
+
+def _select(x: Any, indices: tuple[Any, ...], items: Any, take: Any) -> Any:
+    """Return all samples at once where their indices agree, else one by one."""
+    values = [index.tolist() for index in indices]
+    shape = tuple(x.shape[1:])
+    if all(len(set(column)) <= 1 for column in values):
+        return take(x, (slice(None), *_python_index(items, shape, [column[0] for column in values])))
+    results = []
+    for sample in range(len(x)):
+        try:
+            index = _python_index(items, shape, [column[sample] for column in values])
+        except (IndexingError, ArgumentValueError) as error:
+            error.sample = sample
+            raise
+        results.append(take(x[sample], index))
+    return results
+
+
+def _take(x: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
+    return np.asarray(x[index])
+
+
+def _take_torch(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
+    """Index a tensor; torch has no negative steps, so those axes are selected one by one first."""
+    axis = 0
+    result: list[Any] = []
+    for item in index:
+        if isinstance(item, slice) and item.step is not None and item.step < 0:
+            order = range(*item.indices(x.shape[axis]))
+            x = x.index_select(axis, torch.tensor(list(order), dtype=torch.int64, device=x.device))
+            result.append(slice(None))
+        else:
+            result.append(item)
+        axis += item is not None
+    return x[tuple(result)]
+
+
+@tensor_subscript.cpu
+def _(x, *indices, items):
+    return _select(x, indices, items, _take)
+
+
+@tensor_subscript.gpu
+def _(x, *indices, items):
+    return _select(x, indices, items, _take_torch)
