@@ -11,7 +11,7 @@ from typing import Any
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, SourceError
 from dalify.data.sample_info import BatchInfo, SampleInfo
-from dalify.sources.callback import Callback, SourceKind, Walk
+from dalify.sources.callback import Callback, Cycle, SourceKind, Walk
 
 __all__ = ["ExternalSource", "split_outputs"]
 
@@ -125,6 +125,12 @@ class ExternalSource:
         self._ended = False
         self.iteration = 0
         self.epoch += 1
+
+    def restart(self) -> None:
+        """Begin the next epoch at the first item, in the middle of this one. A walk that is not repeated goes on where it is."""
+        if self.callback.cycle is not Cycle.NO:
+            self._walk = None
+        self.reset()
 
     def close(self) -> None:
         """Let go of the walk over the source, so that a generator's ``finally`` runs now."""

@@ -268,6 +268,10 @@ class ParallelSource:
         if self._is_callable:
             self._drop_flights()
 
+    def restart(self) -> None:
+        """Begin the next epoch in the middle of this one; iterables go on where they are."""
+        self.reset()
+
     def _drop_flights(self) -> None:
         # What is in the making was asked for with numbers of the old epoch. Its slots come back with its results.
         self._generation += 1
