@@ -7,7 +7,9 @@ last array, tensor or DLPack capsule that views it is gone: never under a consum
 from __future__ import annotations
 
 import math
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +69,7 @@ class BufferPool:
         self._free_bytes = 0
         self._lock = threading.RLock()  # a block may end, by garbage collection, while this very thread holds the lock
         self.allocations = 0
+        _pools.add(self)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return an uninitialised array.
@@ -97,11 +100,27 @@ class BufferPool:
                 self._free.setdefault(memory.nbytes, []).append(memory)
                 self._free_bytes += memory.nbytes
 
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+
     def clear(self) -> None:
         """Give all unused memory back to the system."""
         with self._lock:
             self._free.clear()
             self._free_bytes = 0
+
+
+_pools: weakref.WeakSet[BufferPool] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    # A thread that held a lock when the process forked does not exist in the child and will never release it.
+    for pool in list(_pools):
+        pool._renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 def _round_up(size_bytes: int) -> int:

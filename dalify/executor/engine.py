@@ -45,6 +45,7 @@ class Iteration:
         values: by slot, what stages have published.
         positions: of the samples of each branch, for later stages.
         entries: what the samplers chose, by slot of the reader's first output.
+        rewind: states of the samplers before they chose, to take the choice back.
         error: the first error, by sample; None while all is well.
         ready: set when all stages are done.
     """
@@ -56,6 +57,7 @@ class Iteration:
         self.values: list[Batch | None] = [None] * slot_count
         self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
         self.entries: dict[int, Any] = {}
+        self.rewind: dict[int, dict[str, int]] = {}
         self.stage = 0
         self.pending = 0
         self.error: BaseException | None = None
@@ -117,6 +119,7 @@ class Engine:
     @property
     def scheduled(self) -> int:
         """Number of iterations that were scheduled and not collected."""
+        self._revive_after_fork()
         return len(self._scheduled)
 
     def schedule(self) -> None:
@@ -135,7 +138,11 @@ class Engine:
             for slot, batch in zip(feed.slots, batches, strict=True):
                 iteration.values[slot] = batch
         for slot, reader in self.readers.items():
+            iteration.rewind[slot] = reader.sampler.state()
             iteration.entries[slot] = reader.next_entries(size)
+        self._set_off(iteration)
+
+    def _set_off(self, iteration: Iteration) -> None:
         self._scheduled.append(iteration)
         iteration.order = self._started
         self._started += 1
@@ -148,11 +155,8 @@ class Engine:
             PipelineStateError: nothing is scheduled.
             Exception: the iteration's error; the next call returns the next iteration.
         """
-        if not self._scheduled:
+        if not self.scheduled:
             raise PipelineStateError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
-        self._revive_after_fork()
-        if not self._scheduled:
-            raise PipelineStateError("the batches under way were lost when the process forked; run again.")
         iteration = self._scheduled[0]
         iteration.ready.wait()
         self._scheduled.popleft()
@@ -164,10 +168,25 @@ class Engine:
         return tuple(Batch(None, [], "") if batch is None else batch for batch in outputs)
 
     def discard(self) -> None:
-        """Forget all iterations that are under way."""
-        for iteration in self._scheduled:
+        """Take back all iterations that are under way: readers will give the same samples again; what came from outside is lost."""
+        for iteration in reversed(self._scheduled):
             iteration.discarded = True
+            self.next_number = iteration.number
+            for slot, state in iteration.rewind.items():
+                self.readers[slot].sampler.restore(state)
         self._scheduled.clear()
+
+    def start_epoch(self, epoch: int) -> None:
+        """Drop what is under way; begin an epoch of all readers, and the next one of all external sources, at its first sample.
+
+        Args:
+            epoch: number of the readers' epoch, 0 for the first.
+        """
+        self.discard()
+        for reader in self.readers.values():
+            reader.sampler.start_epoch(epoch)
+        for feed in self.externals:
+            feed.restart()
 
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
@@ -178,15 +197,24 @@ class Engine:
             feed.close()
 
     def _revive_after_fork(self) -> None:
-        """Start anew in a child process: threads do not survive a fork."""
+        """Start anew in a child process: threads do not survive a fork. What was under way is computed again."""
         if self._process == os.getpid():
             return
         self._process = os.getpid()
         self._threads = ThreadPool(self._num_threads, self._name)
         self._lock = threading.Lock()
+        under_way = list(self._scheduled)
         self._scheduled.clear()
         self._turns = [self._started] * len(self._plan.stages)
         self._parked = [{} for _ in self._plan.stages]
+        for old in under_way:
+            # A new object, since a thread that is no more may hold the locks of the old one.
+            iteration = Iteration(old.number, old.size, self._plan.slot_count)
+            iteration.entries, iteration.rewind = old.entries, old.rewind
+            for feed in self.externals:
+                for slot in feed.slots:
+                    iteration.values[slot] = old.values[slot]
+            self._set_off(iteration)
 
     # -- in the worker threads -----------------------------------------------------------------------------------------------
 

@@ -166,6 +166,11 @@ class ExternalFeed:
         if self.source is not None:
             self.source.reset()
 
+    def restart(self) -> None:
+        """Begin the source's next epoch at its first item, wherever this one stands."""
+        if self.source is not None:
+            self.source.restart()
+
     def close(self) -> None:
         """End worker processes, generators."""
         if self.source is not None:

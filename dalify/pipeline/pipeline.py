@@ -324,9 +324,9 @@ class Pipeline:
         return 1
 
     def reset(self) -> None:
-        """Begin the next epoch of all external sources, wherever the last one stands; batches under way are dropped.
+        """Begin the next epoch of all external sources, wherever the last one stands; their batches under way are dropped.
 
-        DALI ignores a reset before the end of the data; here it takes effect.
+        DALI ignores a reset before the end of the data; here it takes effect. Readers have no end: they go on where they are.
         """
         with self._lock:
             engine = self._engine()
@@ -335,6 +335,49 @@ class Pipeline:
                 feed.reset()
             self._at_end = False
             self._shared = None
+
+    def start_epoch(self, epoch: int = 0) -> None:
+        """Begin an epoch at its first sample, wherever the last one stands; batches under way are dropped.
+
+        Args:
+            epoch: number of the readers' epoch: it decides on order and shard. External sources begin their next epoch.
+        """
+        with self._lock:
+            self._engine().start_epoch(epoch)
+            self._at_end = False
+            self._shared = None
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether a source is at its end: after the batches under way nothing comes until ``reset``."""
+        return self._at_end
+
+    @property
+    def has_run(self) -> bool:
+        """Whether a batch was asked for, by any of the ways to run."""
+        return self._api is not None
+
+    @property
+    def has_endless_data(self) -> bool:
+        """Whether no external source can end the data: only readers and generators of random numbers feed the pipeline."""
+        return not self._engine().externals
+
+    def prepare(self) -> None:
+        """Begin batches ahead, so that the first one is ready sooner; without data for that, nothing happens."""
+        with self._lock:
+            if not self._is_starved():
+                self._schedule_ahead()
+
+    def next_outputs(self) -> tuple[TensorList, ...]:
+        """Return the outputs of the next iteration, for an iterator; it may be mixed with the other ways to run.
+
+        Raises:
+            StopIteration: a source is at its end; until ``reset``.
+        """
+        with self._lock:
+            self._api = PipelineAPIType.ITERATOR if self._api is None else self._api
+            self._schedule_ahead()
+            return self._collect()
 
     def empty(self) -> bool:
         """Tell whether no batch is under way."""
