@@ -63,8 +63,8 @@ def image(
         ``[height, width, channels]``, layout HWC.
 
     Raises:
-        DecodeError: the data are no image, are damaged or truncated, or of a kind that is not supported; names the
-        file. DTypeError: a type that images cannot have.
+        DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
+        DTypeError: a type that images cannot have.
 
     Example:
         >>> encoded, labels = fn.readers.file(file_root="photos")

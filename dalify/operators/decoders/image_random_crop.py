@@ -62,8 +62,8 @@ def image_random_crop(
         ``[height, width, channels]``, layout HWC; the same pixels as ``decoders.image`` gives there.
 
     Raises:
-        DecodeError: the data are no image, are damaged or truncated, or of a kind that is not supported; names the
-        file. ArgumentValueError: a range that is empty or out of bounds.
+        DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
+        ArgumentValueError: a range that is empty or out of bounds.
 
     Example:
         >>> images = fn.decoders.image_random_crop(encoded, random_area=[0.1, 1.0])

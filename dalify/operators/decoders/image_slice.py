@@ -1,0 +1,182 @@
+"""Decode a part of images, given by its place and size or its two corners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
+from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule, window_shapes
+from dalify.data import Batch, stack_samples
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator(mixed=True)
+def image_slice(
+    encoded: Spec,
+    anchor: Spec | None = None,
+    shape_input: Spec | None = None,
+    /,
+    *,
+    start: PerSample[list[int]] | None = None,
+    rel_start: PerSample[list[float]] | None = None,
+    end: PerSample[list[int]] | None = None,
+    rel_end: PerSample[list[float]] | None = None,
+    shape: PerSample[list[int]] | None = None,
+    rel_shape: PerSample[list[float]] | None = None,
+    axes: PerSample[list[int]] | None = None,
+    axis_names: str = "WH",
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    output_type: DALIImageType = DALIImageType.RGB,
+    dtype: DALIDataType = DALIDataType.UINT8,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+    hybrid_huffman_threshold: int = 1000000,
+    hw_decoder_load: float = 0.65,
+    preallocate_width_hint: int = 0,
+    preallocate_height_hint: int = 0,
+    device_memory_padding: int = 16777216,
+    host_memory_padding: int = 8388608,
+    device_memory_padding_jpeg2k: int = 0,
+    host_memory_padding_jpeg2k: int = 0,
+    affine: bool = True,
+) -> Spec:
+    """Decode a part of images of any common format.
+
+    The part is given by two inputs, where it begins and its shape, or by arguments: one of ``start``, ``rel_start``,
+    and one of ``end``, ``rel_end``, ``shape``, ``rel_shape``. Coordinates are in the order of ``axis_names``: x first
+    by default. Both ends are rounded to whole pixels, half up. The rows of a JPEG below the part are not decoded.
+
+    Args:
+        encoded: files as they are, uint8 ``[bytes]``.
+        anchor: where the part begins: pixels if of an integer type, else parts of the extent (see
+            ``normalized_anchor``).
+        shape_input: its extents, likewise.
+        start: where the part begins, in pixels; 0 by default.
+        rel_start: the same as parts of the extent.
+        end: where it ends (exclusive), in pixels; at the end of the image by default.
+        rel_end: the same as parts of the extent.
+        shape: its extents in pixels.
+        rel_shape: the same as parts of the image's extents.
+        axes: which axes the coordinates belong to, 0 (height) and 1 (width), instead of ``axis_names``.
+        axis_names: letters of the axes.
+        normalized_anchor: whether an ``anchor`` of floats is in parts of the extent; pixels otherwise.
+        normalized_shape: whether a ``shape_input`` of floats is in parts of the extent; pixels otherwise.
+        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (as stored: 1 to 4 channels).
+        dtype: element type. The full range of the stored values becomes the full range of the type: FLOAT is 0 to 1.
+        adjust_orientation: turn the image upright as its EXIF note says.
+        use_fast_idct: of JPEG: a few percent faster, values differ by up to 9.
+        jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
+        hybrid_huffman_threshold: of DALI's hardware decoder; accepted, without effect.
+        hw_decoder_load: of DALI's hardware decoder; accepted, without effect.
+        preallocate_width_hint: of DALI's hardware decoder; accepted, without effect.
+        preallocate_height_hint: of DALI's hardware decoder; accepted, without effect.
+        device_memory_padding: of DALI's hardware decoder; accepted, without effect.
+        host_memory_padding: of DALI's hardware decoder; accepted, without effect.
+        device_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
+        host_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
+        affine: of DALI's hardware decoder; accepted, without effect.
+
+    Returns:
+        ``[height, width, channels]``, layout HWC; the same pixels as ``decoders.image`` gives there.
+
+    Raises:
+        DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
+        IndexingError: the part is not within the image.
+        ArgumentValueError: arguments that exclude each other, or an end before the beginning.
+        LayoutError: another axis than H and W.
+
+    Example:
+        >>> images = fn.decoders.image_slice(encoded, rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5])
+    """
+    if (anchor is None) != (shape_input is None):
+        raise ArgumentTypeError("the inputs anchor and shape belong together; one of them is missing.")
+    named = {"start": start, "rel_start": rel_start}
+    beginnings = [name for name, value in named.items() if value is not None]
+    named = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
+    endings = [name for name, value in named.items() if value is not None]
+    if anchor is not None and beginnings + endings:
+        raise ArgumentValueError(f"{', '.join(beginnings + endings)} cannot be used with the inputs anchor and shape.")
+    if anchor is None and not beginnings + endings:
+        raise ArgumentValueError("the part is not told.", hint="Give for instance rel_start=... and rel_shape=....")
+    for names in (beginnings, endings):
+        if len(names) > 1:
+            raise ArgumentValueError(f"{' and '.join(names)} exclude each other.")
+    if axes is None and not (axis_names and set(axis_names) <= set("HW") and len(set(axis_names)) == len(axis_names)):
+        raise LayoutError(f"axis_names must be of H and W; got {axis_names!r}.")
+    return decoder_rule(encoded, dtype)
+
+
+@image_slice.prepare
+def _(
+    encoded,
+    anchor,
+    shape_input,
+    *,
+    start,
+    rel_start,
+    end,
+    rel_end,
+    shape,
+    rel_shape,
+    axes,
+    axis_names,
+    normalized_anchor,
+    normalized_shape,
+    output_type,
+    adjust_orientation,
+    count,
+):
+    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation)
+    extents = np.array(shapes, np.int64)[:, :2]
+    if axes is None:
+        axes = np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
+    if (axes < -2).any() or (axes > 1).any():
+        raise LayoutError(f"axes of an image are 0 (height) and 1 (width); got {axes.tolist()[0]}.")
+    axes = axes % 2
+    if anchor is not None:
+        start, rel_start = _by_kind(anchor, normalized_anchor)
+        shape, rel_shape = _by_kind(shape_input, normalized_shape)
+    along = np.take_along_axis(extents, axes, axis=1).astype(np.float64)
+    first = _pixels(start, rel_start, along)
+    first = np.zeros_like(along) if first is None else first
+    last = _pixels(end, rel_end, along)
+    length = _pixels(shape, rel_shape, along)
+    if last is None:
+        last = along if length is None else first + length
+    begins, ends = np.floor(first + 0.5).astype(np.int64), np.floor(last + 0.5).astype(np.int64)
+    if (ends < begins).any():
+        where = np.argwhere(ends < begins)[0]
+        raise ArgumentValueError(f"the part ends at {ends[tuple(where)]}, before it begins at {begins[tuple(where)]}.")
+    starts, stops = np.zeros_like(extents), extents.copy()
+    np.put_along_axis(starts, axes, begins, axis=1)
+    np.put_along_axis(stops, axes, ends, axis=1)
+    windows = np.concatenate([starts, stops - starts], axis=1)
+    return {"windows": windows, "out_shapes": window_shapes(windows, shapes)}
+
+
+@image_slice.cpu
+def _(out, encoded, anchor, shape_input, *, output_type, dtype, adjust_orientation, use_fast_idct, windows):
+    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, windows)
+
+
+def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
+    """Return coordinates of an input as (pixels, None) or (None, parts of the extent)."""
+    values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
+    return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
+
+
+def _pixels(absolute: Any, relative: Any, along: Any) -> Any:
+    """Return coordinates ``[N, k]`` in pixels, fractions kept; None where neither is given."""
+    values = absolute if absolute is not None else relative
+    if values is None:
+        return None
+    if values.shape != along.shape:
+        raise ShapeError(f"there must be one coordinate for each of the {along.shape[1]} axes; got {values.shape[1:]}.")
+    # Parts of extents are multiplied in float32, as in DALI: 0.7 of 105 is then 73.5 and becomes 74, though 0.7 is a
+    # little less.
+    return values.astype(np.float64) if absolute is not None else np.float32(values) * np.float32(along)

@@ -1,0 +1,86 @@
+"""decoders.image through pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dalify import fn, pipeline_def, types
+from dalify.base.errors import DecodeError, DTypeError
+from tests.helpers.real_dali import run_dali
+
+
+def decoded(files: list[str], operator: Any = fn.decoders.image, **arguments: Any) -> list[np.ndarray]:
+    """Decode files as one batch in a pipeline; the result on the host."""
+
+    @pipeline_def(batch_size=len(files), num_threads=2, seed=1)
+    def graph() -> Any:
+        encoded, _ = fn.readers.file(files=files)
+        return operator(encoded, **arguments)
+
+    (images,) = graph().run()
+    return [np.asarray(image) for image in images.as_cpu()]
+
+
+def encoded_of(files: list[str]) -> list[np.ndarray]:
+    return [np.fromfile(path, np.uint8) for path in files]
+
+
+@pytest.fixture(scope="module")
+def files(photo_list: list[tuple[Path, int]]) -> list[str]:
+    return [str(path) for path, _ in photo_list]
+
+
+@pytest.mark.parametrize("output_type", ["RGB", "BGR", "GRAY", "YCbCr"])
+def test_batches_equal_dali(files: list[str], output_type: str) -> None:
+    ours = decoded(files, output_type=getattr(types, output_type))
+    theirs = run_dali("decoders.image", encoded_of(files), output_type=output_type)
+    for image, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(image, expected)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT", "UINT16", "INT16"])
+def test_element_types_equal_dali(files: list[str], dtype: str) -> None:
+    ours = decoded(files[:3], dtype=getattr(types, dtype))
+    theirs = run_dali("decoders.image", encoded_of(files[:3]), dtype=dtype)
+    for image, expected in zip(ours, theirs, strict=True):
+        assert image.dtype == expected.dtype
+        np.testing.assert_allclose(image, expected, rtol=2e-7)
+
+
+def test_mixed_lies_on_the_gpu(device: str, files: list[str]) -> None:
+    name = {"cpu": "cpu", "gpu": "mixed"}[device]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+    def graph() -> Any:
+        encoded, _ = fn.readers.file(files=files)
+        images = fn.decoders.image(encoded, device=name, hybrid_huffman_threshold=1, hw_decoder_load=0.5)
+        assert images.device == device
+        return images
+
+    (images,) = graph().run()
+    np.testing.assert_array_equal(np.asarray(images.as_cpu()[0]), np.asarray(Image.open(files[0])))
+
+
+def test_wrong_data_are_named_with_their_file(tmp_path: Path, files: list[str]) -> None:
+    path = tmp_path / "broken.jpg"
+    path.write_bytes(Path(files[0]).read_bytes()[:900])
+    other = tmp_path / "text.jpg"
+    other.write_text("hello")
+    for name, message in ((path, "truncated JPEG"), (other, "begin with b'hello'")):
+        with pytest.raises(DecodeError, match=message) as caught:
+            decoded([files[0], files[1], str(name)])
+        assert str(name) in str(caught.value)
+        assert "sample 2" in str(caught.value)
+        assert "test_image.py" in str(caught.value)
+
+
+def test_images_need_no_decoder(files: list[str]) -> None:
+    with pytest.raises(DTypeError, match="encoded files as they are"):
+        decoded(files[:1], lambda encoded: fn.decoders.image(fn.decoders.image(encoded)))
+    with pytest.raises(DTypeError, match="BOOL"):
+        decoded(files[:1], dtype=types.BOOL)
