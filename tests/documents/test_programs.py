@@ -215,7 +215,7 @@ def test_slides_take_first() -> None:
 
 
 def test_old_names_say_what_to_write_today() -> None:
-    with pytest.warns(DeprecationWarning, match=r"decoders\.image"):
+    with pytest.warns(DeprecationWarning, match=r"ops\.decoders\.Image"):
         programs_002.SimplePipeline(2, 1, 0).build()
-    with pytest.warns(DeprecationWarning, match=r"readers\.file"):
+    with pytest.warns(DeprecationWarning, match=r"ops\.readers\.File"):
         programs_004.SimplePipeline(2, 1, 0).build()
