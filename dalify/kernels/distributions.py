@@ -105,7 +105,7 @@ def column(parameter: Any, dtype: Any = np.float32) -> np.ndarray:
 
 def column_torch(parameter: Any, device: torch.device | str, dtype: Any = np.float32) -> torch.Tensor:
     """Return `column` as a tensor on `device`."""
-    return torch.as_tensor(column(parameter, dtype), device=device)
+    return torch.tensor(column(parameter, dtype), device=device)
 
 
 def standard_normal(draws: SampleDraws, count: int) -> np.ndarray:
@@ -158,8 +158,8 @@ def uniform_torch(
     first, end = column(low, dtype), column(high, dtype)
     kind = torch.float64 if dtype is np.float64 else torch.float32
     values = draws.uniform_torch(count, device, kind)
-    values = values * torch.as_tensor(end - first, device=device) + torch.as_tensor(first, device=device)
-    return torch.minimum(values, torch.as_tensor(np.nextafter(end, first), device=device))
+    values = values * torch.tensor(end - first, device=device) + torch.tensor(first, device=device)
+    return torch.minimum(values, torch.tensor(np.nextafter(end, first), device=device))
 
 
 def coin_flip(draws: SampleDraws, count: int, probability: Any) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dalify.base.optional import torch
 from dalify.kernels.arithmetic import compute
 from dalify.kernels.arithmetic_torch import compute_torch
 from dalify.kernels.promotion import broadcast_shape, common_layout, result_dtype
@@ -53,4 +52,4 @@ def _(out, *operands, function):
 
 @arithmetic.gpu
 def _(out, *operands, function):
-    compute_torch(function, out, *(torch.as_tensor(operand, device=out.device) for operand in operands))
+    compute_torch(function, out, *operands)

@@ -1,0 +1,93 @@
+"""Shapes of random numbers, the same for all operators that make them.
+
+Alone in a file because these operators share the rule: a scalar per sample, the shape asked for, or that of an input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.data.spec import Spec
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+
+__all__ = ["check_each", "precision", "random_spec", "requested_shape", "store", "store_torch", "values_per_sample"]
+
+
+def requested_shape(shape: Any, is_known: bool) -> tuple[int, ...] | None:
+    """Return a shape argument as a shape, or None where it is not known.
+
+    Raises:
+        ShapeError: a negative extent.
+    """
+    if not is_known:
+        return None
+    extents = tuple(int(extent) for extent in (shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)))
+    if any(extent < 0 for extent in extents):
+        raise ShapeError(f"shape {extents} has a negative extent.")
+    return extents
+
+
+def random_spec(shape_like: Spec | None, shape: Any, dtype: DALIDataType, *, is_known: bool) -> Spec:
+    """Return the spec of random numbers.
+
+    Args:
+        shape_like: of the input whose shape they take, or None.
+        shape: the argument ``shape``, or None.
+        dtype: of the numbers.
+        is_known: whether `shape` has a value already.
+
+    Raises:
+        ArgumentValueError: both an input and a shape are given.
+    """
+    if shape_like is not None:
+        if shape is not None or not is_known:
+            raise ArgumentValueError("give either an input whose shape to take, or shape, not both.")
+        return Spec(dtype, shape_like.ndim, "", shape_like.shape, shape_like.device)
+    if not is_known:
+        return Spec(dtype, None, "")
+    return Spec(dtype, None, "", () if shape is None else requested_shape(shape, is_known=True))
+
+
+def values_per_sample(out: Any) -> int:
+    """Return the number of elements of one sample of ``out[N, ...]``."""
+    return math.prod(out.shape[1:])
+
+
+def precision(dtype: Any) -> type[np.floating]:
+    """Return the float type in which numbers for a numpy or torch dtype are drawn: float32 where its 24 bits do."""
+    name = str(dtype).removeprefix("torch.")
+    return np.float64 if name in ("float64", "int32", "uint32", "int64", "uint64") else np.float32
+
+
+def store(out: np.ndarray, values: np.ndarray) -> None:
+    """Write numbers [N, count] into ``out[N, ...]``, rounded and saturated where it has integers."""
+    saturate_cast(out, values.reshape(out.shape))
+
+
+def store_torch(out: torch.Tensor, values: torch.Tensor) -> None:
+    """Write numbers [N, count] into a tensor ``out[N, ...]``."""
+    saturate_cast_torch(out, values.reshape(out.shape))
+
+
+def check_each(is_good: Any, message: str, values: Any) -> None:
+    """Raise an ArgumentValueError for the first sample that is not good.
+
+    Args:
+        is_good: booleans [N] or one.
+        message: with ``{}`` for the value.
+        values: by sample, for the message.
+    """
+    good = np.atleast_1d(is_good)
+    if not good.all():
+        sample = int(np.argmin(good))
+        rows = np.atleast_1d(np.asarray(values))
+        shown = rows[sample] if len(rows) == len(good) else rows
+        error = ArgumentValueError(message.format(shown.tolist()))
+        error.sample = sample
+        raise error

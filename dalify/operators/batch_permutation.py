@@ -1,0 +1,45 @@
+"""Draw an order of the samples of a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.data.dtypes import DALIDataType
+from dalify.registry import Spec, operator
+
+# A permutation has no fixed point with probability 1/e: 60 attempts fail once in 1e12 batches.
+_ATTEMPTS = 60
+
+
+@operator(random=True, batchwise=True)
+def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool = False) -> Spec:
+    """Draw a permutation of the numbers of the samples in the batch, for ``fn.permute_batch``.
+
+    Args:
+        allow_repetitions: draw each number independently of the others; some then occur more than once, some never.
+        no_fixed_points: no sample gets its own number. A batch of one sample gets 0 all the same.
+
+    Returns:
+        one INT32 number per sample, 0 to batch size - 1.
+
+    Example:
+        >>> others = fn.permute_batch(images, indices=fn.batch_permutation())  # doctest: +SKIP
+    """
+    return Spec(DALIDataType.INT32, layout="", shape=())
+
+
+@batch_permutation.cpu
+def _(*, allow_repetitions, no_fixed_points, draws, count):
+    own = np.arange(count)
+    if allow_repetitions:
+        words = draws.bits(1)[:, 0].astype(np.uint64)
+        others = count - 1 if no_fixed_points and count > 1 else count
+        chosen = ((words * np.uint64(others)) >> np.uint64(32)).astype(np.int32)
+        return chosen + (chosen >= own).astype(np.int32) if others < count else chosen
+    order = own
+    for attempt in range(_ATTEMPTS):
+        words = draws.bits(2, first_block=attempt)
+        order = np.lexsort((words[:, 1], words[:, 0]))
+        if not no_fixed_points or count == 1 or not (order == own).any():
+            return order.astype(np.int32)
+    return np.roll(own, 1).astype(np.int32)

@@ -1,0 +1,1 @@
+"""Disturbances of data by random noise: ``fn.noise``."""

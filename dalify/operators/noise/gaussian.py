@@ -1,0 +1,45 @@
+"""Add normally distributed noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.kernels.distributions import column, column_torch, standard_normal, standard_normal_torch
+from dalify.kernels.random_shapes import store, store_torch, values_per_sample
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator(random=True)
+def gaussian(x: Spec, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0) -> Spec:
+    """Add normally distributed noise to every element, independently of the others.
+
+    Args:
+        x: any data.
+        mean: of the noise, in units of the data.
+        stddev: standard deviation of the noise, in units of the data.
+
+    Returns:
+        same shape, type and layout; integers are rounded and saturated.
+
+    Example:
+        >>> noisy = fn.noise.gaussian(images, stddev=fn.random.uniform(range=(0, 20)))  # doctest: +SKIP
+    """
+    return x
+
+
+@gaussian.cpu
+def _(out, x, *, mean, stddev, draws):
+    noise = standard_normal(draws, values_per_sample(x))
+    noise *= column(stddev)
+    noise += column(mean)
+    data = x.reshape(noise.shape)
+    store(out, noise + data if x.dtype.itemsize > 2 else np.add(noise, data, out=noise, dtype=np.float32))
+
+
+@gaussian.gpu
+def _(out, x, *, mean, stddev, draws):
+    noise = standard_normal_torch(draws, values_per_sample(x), x.device)
+    noise = noise * column_torch(stddev, x.device) + column_torch(mean, x.device)
+    is_wide = x.element_size() > 2 and x.dtype != torch.float32
+    store_torch(out, noise + x.reshape(noise.shape).to(torch.float64 if is_wide else torch.float32))

@@ -1,0 +1,107 @@
+"""Replace some pixels by black or white."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import LayoutError
+from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast
+from dalify.kernels.distributions import column, column_torch
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator(random=True)
+def salt_and_pepper(
+    x: Spec,
+    /,
+    *,
+    pepper_val: PerSample[float] | None = None,
+    per_channel: bool = False,
+    prob: PerSample[float] = 0.05,
+    salt_val: PerSample[float] | None = None,
+    salt_vs_pepper: PerSample[float] = 0.5,
+) -> Spec:
+    """Replace some pixels by a low value ("pepper") or a high one ("salt").
+
+    Args:
+        x: data with channels (C) first or last; without a layout they are taken to be last.
+        pepper_val: low value; by default the smallest of the type, -1 for floats. Saturated to the type.
+        per_channel: decide for each channel by itself instead of for whole pixels.
+        prob: probability that a pixel is replaced.
+        salt_val: high value; by default the largest of the type, 1 for floats.
+        salt_vs_pepper: probability that a replaced pixel is salt.
+
+    Returns:
+        same shape, type and layout.
+
+    Raises:
+        LayoutError: the channels are neither the first nor the last axis.
+
+    Example:
+        >>> spotted = fn.noise.salt_and_pepper(images, prob=0.01)  # doctest: +SKIP
+    """
+    if not per_channel and x.layout and x.layout.find("C") not in (0, len(x.layout) - 1):
+        raise LayoutError(
+            f"channels must be the first or the last axis; the layout is {x.layout!r}.",
+            hint="Transpose the data, or use per_channel=True.",
+        )
+    return x
+
+
+def _pixels(spec: Spec, shape: tuple[int, ...], *, per_channel: bool) -> tuple[int, ...]:
+    """Return the shape [...] of decisions for one sample, which broadcasts against the sample."""
+    if per_channel or not shape:
+        return shape
+    if spec.layout and spec.layout[0] == "C" and spec.layout[-1] != "C":
+        return (1, *shape[1:])
+    return (*shape[:-1], 1)
+
+
+def _values(given: Any, default: float, dtype: np.dtype[Any], count: int) -> np.ndarray:
+    """Return one value of the data's type per sample."""
+    values = np.empty(count, dtype)
+    saturate_cast(values, np.full(count, default) if given is None else np.asarray(given, np.float32))
+    return values
+
+
+def _extremes(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind == "f":
+        return -1.0, 1.0
+    if dtype.kind == "b":
+        return 0.0, 1.0
+    limits = np.iinfo(dtype)
+    return float(limits.min), float(limits.max)
+
+
+@salt_and_pepper.cpu
+def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, draws):
+    pixels = _pixels(spec, x.shape[1:], per_channel=per_channel)
+    u = draws.uniform(int(np.prod(pixels)), np.float32)
+    low, high = _extremes(x.dtype)
+    samples = (len(x), *[1] * len(pixels))
+    decisions = (len(x), *pixels)
+    is_hit = (u < column(prob)).reshape(decisions)
+    is_salt = (u < column(prob) * column(salt_vs_pepper)).reshape(decisions)
+    pepper = _values(pepper_val, low, x.dtype, len(x)).reshape(samples)
+    salt = _values(salt_val, high, x.dtype, len(x)).reshape(samples)
+    np.copyto(out, x)
+    np.copyto(out, np.where(is_salt, salt, pepper), where=is_hit)
+
+
+@salt_and_pepper.gpu
+def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, draws):
+    pixels = _pixels(spec, tuple(x.shape[1:]), per_channel=per_channel)
+    u = draws.uniform_torch(int(np.prod(pixels)), x.device, torch.float32)
+    dtype = spec.dtype.numpy
+    low, high = _extremes(dtype)
+    samples = (len(x), *[1] * len(pixels))
+    decisions = (len(x), *pixels)
+    prob, share = column_torch(prob, x.device), column_torch(salt_vs_pepper, x.device)
+    is_hit = (u < prob).reshape(decisions)
+    is_salt = (u < prob * share).reshape(decisions)
+    pepper = torch.as_tensor(_values(pepper_val, low, dtype, len(x)), device=x.device).reshape(samples)
+    salt = torch.as_tensor(_values(salt_val, high, dtype, len(x)), device=x.device).reshape(samples)
+    out.copy_(torch.where(is_hit, torch.where(is_salt, salt, pepper), x))

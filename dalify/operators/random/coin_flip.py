@@ -1,0 +1,44 @@
+"""Draw zeros and ones."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels import distributions
+from dalify.kernels.random_shapes import random_spec, store, store_torch, values_per_sample
+from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+
+
+@operator(random=True)
+def coin_flip(
+    shape_like: Spec | None = None,
+    /,
+    *,
+    dtype: DALIDataType | None = None,
+    probability: PerSample[float] = 0.5,
+    shape: Shaping[list[int]] | None = None,
+) -> Spec:
+    """Draw 1 with a probability, otherwise 0.
+
+    Args:
+        shape_like: data whose shape the numbers take.
+        dtype: of the numbers, INT32 by default.
+        probability: of 1.
+        shape: of the numbers of one sample; a single number without it.
+
+    Returns:
+        numbers, without layout.
+
+    Example:
+        >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
+    """
+    return random_spec(shape_like, shape, DALIDataType.INT32 if dtype is None else dtype, is_known=shape is not VARIES)
+
+
+@coin_flip.cpu
+def _(out, _like, *, probability, draws):
+    store(out, distributions.coin_flip(draws, values_per_sample(out), probability))
+
+
+@coin_flip.gpu
+def _(out, _like, *, probability, draws):
+    store_torch(out, distributions.coin_flip_torch(draws, values_per_sample(out), probability, out.device))

@@ -1,0 +1,87 @@
+"""Draw uniformly distributed numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels import distributions
+from dalify.kernels.random_shapes import (
+    check_each,
+    precision,
+    random_spec,
+    store,
+    store_torch,
+    values_per_sample,
+)
+from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+
+
+@operator(random=True)
+def uniform(
+    shape_like: Spec | None = None,
+    /,
+    *,
+    dtype: DALIDataType | None = None,
+    range: PerSample[list[float] | tuple[float, ...]] = (-1.0, 1.0),
+    shape: Shaping[list[int]] | None = None,
+    values: PerSample[list[float]] | None = None,
+) -> Spec:
+    """Draw numbers from a range, or from a list of values, each equally likely.
+
+    Integer types: a number of the range is drawn, then rounded, so that both ends of the range can occur, with half the
+    probability of the others. Numbers that the type does not have are saturated (DALI lets them wrap).
+
+    Args:
+        shape_like: data whose shape the numbers take.
+        dtype: of the numbers, FLOAT by default.
+        range: first number, and end of the range, which is greater and does not occur.
+        shape: of the numbers of one sample; a single number without it.
+        values: numbers to choose from; `range` is not used then.
+
+    Returns:
+        numbers, without layout.
+
+    Raises:
+        ArgumentValueError: a range that is empty or has not two numbers; an empty list of values.
+
+    Example:
+        >>> angle = fn.random.uniform(range=(-15, 15))  # doctest: +SKIP
+    """
+    if values is None and range is not VARIES and len(range) != 2:
+        raise ArgumentValueError(f"range must have two numbers, first and end; got {len(range)}.")
+    if values is not None and values is not VARIES and not len(values):
+        raise ArgumentValueError("values must have at least one number.")
+    return random_spec(shape_like, shape, DALIDataType.FLOAT if dtype is None else dtype, is_known=shape is not VARIES)
+
+
+def _limits(range: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if range.shape[-1] != 2:
+        raise ArgumentValueError(f"range must have two numbers, first and end; got {range.shape[-1]}.")
+    low, high = range[..., 0], range[..., 1]
+    check_each(low < high, "range {} is empty: its end must be greater than its first number.", range)
+    return low, high
+
+
+@uniform.cpu
+def _(out, _like, *, range, values, draws):
+    count = values_per_sample(out)
+    if values is None:
+        low, high = _limits(range)
+        store(out, distributions.uniform(draws, count, low, high, precision(out.dtype)))
+    else:
+        index = distributions.choice(draws, count, values.shape[-1])
+        store(out, np.take_along_axis(values, index, axis=1))
+
+
+@uniform.gpu
+def _(out, _like, *, range, values, draws):
+    count = values_per_sample(out)
+    if values is None:
+        low, high = _limits(range)
+        store_torch(out, distributions.uniform_torch(draws, count, low, high, out.device, precision(out.dtype)))
+    else:
+        index = distributions.choice_torch(draws, count, values.shape[-1], out.device)
+        store_torch(out, torch.tensor(values, device=out.device).gather(1, index))
