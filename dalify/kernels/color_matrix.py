@@ -6,6 +6,7 @@ differ in the matrix. The matrices are made here too, so that CPU and GPU kernel
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,26 +40,44 @@ def twist_matrix(
     ``out = brightness * (contrast * v + half_range * (1 - contrast))``.
 
     Args:
-        hue: [N], degrees.
-        saturation: [N], factor of the chroma.
-        value: [N], factor of all three channels.
-        brightness: [N], factor of the result.
-        contrast: [N], factor of the distance to `half_range`.
+        hue: float32 [N], degrees.
+        saturation: float32 [N], factor of the chroma.
+        value: float32 [N], factor of all three channels.
+        brightness: float32 [N], factor of the result.
+        contrast: float32 [N], factor of the distance to `half_range`.
         half_range: the grey that contrast leaves alone: 128 for integer images, 0.5 for float ones.
 
     Returns:
         Matrices float32 [N, 3, 3] and constants float32 [N, 3].
     """
-    angle = np.deg2rad(np.asarray(hue, np.float64))
-    factor = np.asarray(brightness, np.float64) * contrast * value
-    chroma = np.zeros((angle.size, 3, 3))
-    chroma[:, 0, 0] = factor
-    chroma[:, 1, 1] = chroma[:, 2, 2] = np.cos(angle) * saturation * factor
-    chroma[:, 1, 2] = np.sin(angle) * saturation * factor
-    chroma[:, 2, 1] = -chroma[:, 1, 2]
-    offset = np.asarray(brightness, np.float64) * (half_range - half_range * np.asarray(contrast, np.float64))
-    matrix = _YIQ_TO_RGB @ chroma @ _RGB_TO_YIQ
-    return matrix.astype(np.float32), np.repeat(offset[:, None], 3, axis=1).astype(np.float32)
+    matrix, offset = np.empty((hue.size, 3, 3), np.float32), np.empty((hue.size, 3), np.float32)
+    _twist(matrix, offset, hue, saturation, value, brightness, contrast, float(half_range))
+    return matrix, offset
+
+
+# Compiled, though it is little work: a dozen calls into numpy would take as long as the image itself.
+@njit(nogil=True, cache=True)
+def _twist(
+    matrix: np.ndarray,
+    offset: np.ndarray,
+    hue: np.ndarray,
+    saturation: np.ndarray,
+    value: np.ndarray,
+    brightness: np.ndarray,
+    contrast: np.ndarray,
+    half_range: float,
+) -> None:
+    for n in range(hue.size):
+        angle = math.radians(np.float64(hue[n]))
+        factor = np.float64(brightness[n]) * contrast[n] * value[n]
+        cosine = math.cos(angle) * saturation[n] * factor
+        sine = math.sin(angle) * saturation[n] * factor
+        for k in range(3):
+            to_y, to_i, to_q = _YIQ_TO_RGB[k, 0] * factor, _YIQ_TO_RGB[k, 1], _YIQ_TO_RGB[k, 2]
+            from_i, from_q = to_i * cosine - to_q * sine, to_i * sine + to_q * cosine
+            for c in range(3):
+                matrix[n, k, c] = to_y * _RGB_TO_YIQ[0, c] + from_i * _RGB_TO_YIQ[1, c] + from_q * _RGB_TO_YIQ[2, c]
+            offset[n, k] = brightness[n] * (half_range - half_range * np.float64(contrast[n]))
 
 
 @njit(nogil=True, cache=True)

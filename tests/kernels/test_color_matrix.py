@@ -14,7 +14,7 @@ NEUTRAL = {"hue": 0.0, "saturation": 1.0, "value": 1.0, "brightness": 1.0, "cont
 
 def twist(x: np.ndarray, half_range: float = 128, **changes: float) -> np.ndarray:
     matrix, offset = color_matrix.twist_matrix(
-        *(np.array([value]) for value in (NEUTRAL | changes).values()), half_range=half_range
+        *(np.array([value], np.float32) for value in (NEUTRAL | changes).values()), half_range=half_range
     )
     out = np.empty_like(x[None])
     color_matrix.apply_matrix(out, x[None], matrix, offset)

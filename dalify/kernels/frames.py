@@ -1,0 +1,86 @@
+"""Sequences of frames for operators that work on single images: flatten the frames, give each its parameters.
+
+Alone because every image operator takes sequences (``FHWC``) and accepts, for each per-sample argument, either one
+value per sample or one per frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import LayoutError, ShapeError
+from dalify.data.spec import Spec
+
+__all__ = ["flat_frames", "frame_count", "per_frame", "visual_layout"]
+
+
+def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
+    """Return the layout of an input; for data without a layout, the first allowed one with as many dimensions.
+
+    Raises:
+        LayoutError: the layout is none of the allowed ones, or no allowed one has as many dimensions.
+    """
+    given = spec.layout or ""
+    if given in allowed:
+        return given
+    options = ", ".join(allowed)
+    if given:
+        raise LayoutError(
+            f"the input has the layout {given!r}; this operator takes {options}.",
+            hint="Transpose first, for instance fn.transpose(x, perm=[1, 2, 0]), or name the axes with fn.reshape.",
+        )
+    for layout in allowed:
+        if len(layout) == spec.ndim:
+            return layout
+    raise LayoutError(
+        f"the input has {spec.ndim} dimensions and no layout; this operator takes {options}.",
+        hint="Name the dimensions, for instance external_source(..., layout='HWC').",
+    )
+
+
+def frame_count(layout: str, shape: Sequence[int]) -> int:
+    """Return the number of frames of a sample; 1 for what is no sequence."""
+    return int(shape[0]) if layout.startswith("F") else 1
+
+
+def flat_frames(x: Any, layout: str) -> Any:
+    """Return a group [N, F, ...] as [N * F, ...]; a group of single images unchanged. Arrays or tensors."""
+    if not layout.startswith("F"):
+        return x
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+
+
+def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> np.ndarray:
+    """Return an argument with one entry for each frame of each sample.
+
+    Args:
+        values: [N, k] (or a list of N equally long vectors), k entries per sample or per frame.
+        frames: number of frames per sample.
+        name: the argument's name, for the error.
+        width: elements of one entry; None for a scalar.
+
+    Returns:
+        [N * frames] for scalars, else [N * frames, width].
+
+    Raises:
+        ShapeError: neither one entry per sample nor one per frame.
+    """
+    rows = np.stack(values) if isinstance(values, list) else values
+    size = width or 1
+    count = rows.shape[0]
+    given = math.prod(rows.shape[1:])
+    if given == size:
+        result = rows.reshape(count, size)
+        if frames != 1:
+            result = np.repeat(result, frames, axis=0)
+    elif given == size * frames:
+        result = rows.reshape(count * frames, size)
+    else:
+        what = "value" if width is None else f"list of {width} values"
+        more = f", or one for each of the {frames} frames" if frames > 1 else ""
+        raise ShapeError(f"{name} takes one {what} per sample{more}; got {given} values.")
+    return result[:, 0] if width is None else result

@@ -1,0 +1,106 @@
+"""From the arguments of the brightness and contrast operators to one factor and one summand per image.
+
+Alone because brightness, contrast and brightness_contrast are one operation with different arguments left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError
+from dalify.data.dtypes import DALIDataType
+from dalify.data.spec import Spec
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.pointwise import scale_shift, scale_shift_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["levels_cpu", "levels_gpu", "levels_rule"]
+
+_LAYOUTS = ("FHWC", "DHWC", "HWC")
+
+
+def levels_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
+    """Return the spec of the result: only the element type may change.
+
+    Raises:
+        LayoutError: the layout is none of HWC, FHWC and DHWC.
+        DTypeError: elements are booleans.
+    """
+    visual_layout(x, _LAYOUTS)
+    if DALIDataType.BOOL in (x.dtype, dtype):
+        raise DTypeError("brightness and contrast need numbers, not booleans.")
+    return x.replace(dtype=x.dtype if dtype is None else dtype)
+
+
+def _highest(dtype: DALIDataType | None) -> float:
+    """Return what counts as full brightness: 1 for floats, the largest value for integers."""
+    assert dtype is not None, "dalify bug: a kernel without element types"
+    return 1.0 if dtype.is_float else float(np.iinfo(dtype.numpy).max)
+
+
+def _line(
+    spec: Spec, out_spec: Spec, layout: str, brightness: Any, brightness_shift: Any, contrast: Any, contrast_center: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    frames = frame_count(layout, spec.shape)
+    one = np.ones(1, np.float32)
+    bright = one if brightness is None else per_frame(brightness, frames, "brightness")
+    shift = one * 0 if brightness_shift is None else per_frame(brightness_shift, frames, "brightness_shift")
+    around = one if contrast is None else per_frame(contrast, frames, "contrast")
+    if contrast_center is not None:
+        center = per_frame(contrast_center, frames, "contrast_center")
+    else:  # half of the positive range: 0.5, 128, 16384 …
+        highest = _highest(spec.dtype)
+        center = np.float32(0.5 if highest == 1.0 else (highest + 1) / 2)
+    factor = bright * around
+    summand = shift * np.float32(_highest(out_spec.dtype)) + bright * (center - around * center)
+    return factor, summand
+
+
+def levels_cpu(
+    out: np.ndarray,
+    x: np.ndarray,
+    spec: Spec,
+    out_spec: Spec,
+    *,
+    brightness: Any = None,
+    brightness_shift: Any = None,
+    contrast: Any = None,
+    contrast_center: Any = None,
+) -> None:
+    """Write ``shift * range + brightness * (center + contrast * (x - center))``.
+
+    Args:
+        out: [N, ...].
+        x: [N, ...].
+        spec: of one sample of `x`.
+        out_spec: of one sample of `out`; its type decides the range that `brightness_shift` is a part of.
+        brightness: [N, k] with k = 1 or the number of frames; None for 1.
+        brightness_shift: likewise; None for 0.
+        contrast: likewise; None for 1.
+        contrast_center: likewise, in units of `x`; None for the middle of the positive range.
+    """
+    layout = visual_layout(spec, _LAYOUTS)
+    factor, summand = _line(spec, out_spec, layout, brightness, brightness_shift, contrast, contrast_center)
+    scale_shift(flat_frames(out, layout), flat_frames(x, layout), factor, summand)
+
+
+def levels_gpu(
+    out: Tensor,
+    x: Tensor,
+    spec: Spec,
+    out_spec: Spec,
+    *,
+    brightness: Any = None,
+    brightness_shift: Any = None,
+    contrast: Any = None,
+    contrast_center: Any = None,
+) -> None:
+    """Do what `levels_cpu` does, on torch tensors."""
+    layout = visual_layout(spec, _LAYOUTS)
+    factor, summand = _line(spec, out_spec, layout, brightness, brightness_shift, contrast, contrast_center)
+    scale_shift_torch(flat_frames(out, layout), flat_frames(x, layout), factor, summand)

@@ -1,0 +1,92 @@
+"""Rotations as matrices, and the canvas that holds a rotated image or volume.
+
+Alone because fn.rotate, fn.transforms.rotation and the rotation of boxes share them. Points are (x, y) or (x, y, z).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["about_centers", "canvas_size", "rotation_matrix"]
+
+_RADIANS = np.float32(math.pi / 180)
+_SLACK = 0.01  # pixels by which a rotated image may exceed its canvas: rounding errors must not add a pixel
+
+
+def _radians(angle: float) -> float:
+    # In float32 as in DALI: at 45 degrees the last bit decides which axis counts as the dominant one.
+    return float(np.float32(angle) * _RADIANS)
+
+
+def rotation_matrix(angle: float, axis: Sequence[float] | None = None) -> np.ndarray:
+    """Return the matrix of a rotation, float64 [2, 2] or, with an axis, [3, 3].
+
+    Args:
+        angle: degrees; positive from x to y, which is clockwise as seen where y points down.
+        axis: the axis (x, y, z) to rotate about, of any length but 0 (Rodrigues' formula).
+
+    Returns:
+        The matrix; NaN throughout for an axis of length 0.
+    """
+    cosine, sine = math.cos(_radians(angle)), math.sin(_radians(angle))
+    if axis is None:
+        return np.array([[cosine, -sine], [sine, cosine]])
+    length = math.sqrt(sum(float(part) ** 2 for part in axis))
+    if length == 0:
+        return np.full((3, 3), np.nan)
+    x, y, z = (float(part) / length for part in axis)
+    rest = 1 - cosine
+    return np.array(
+        [
+            [x * x * rest + cosine, x * y * rest - z * sine, x * z * rest + y * sine],
+            [y * x * rest + z * sine, y * y * rest + cosine, y * z * rest - x * sine],
+            [z * x * rest - y * sine, z * y * rest + x * sine, z * z * rest + cosine],
+        ]
+    )
+
+
+def canvas_size(size: Sequence[int], matrices: Sequence[np.ndarray]) -> tuple[int, ...]:
+    """Return the smallest canvas that holds what is rotated, each axis as even or odd as its dominant source axis.
+
+    Keeping the parity keeps the centre on a pixel, or between two, as it was: turns by 90 degrees stay exact.
+
+    Args:
+        size: extents of the image or volume, outermost first (H, W or D, H, W).
+        matrices: of the rotations of all frames; the canvas holds each of them, and the majority decides on the parity.
+
+    Returns:
+        Extents, outermost first.
+    """
+    source = [int(extent) for extent in reversed(size)]
+    shares = [np.abs(matrix) for matrix in matrices]
+    result: list[int] = []
+    for row in range(len(source)):
+        extent = max(math.ceil(float(share[row] @ source) - _SLACK) for share in shares)
+        odd = sum(source[_dominant(share, row)] % 2 for share in shares)
+        result.append(extent + (extent - int(2 * odd > len(shares))) % 2)
+    return tuple(reversed(result))
+
+
+def _dominant(share: np.ndarray, row: int) -> int:
+    """Return the source axis with the largest share in an output axis; a tie in an image goes to the other axis."""
+    if len(share) == 3:
+        return int(np.argmax(share[row]))
+    return row if share[row, row] > share[row, 1 - row] else 1 - row
+
+
+def about_centers(matrix: np.ndarray, size: Sequence[int], out_size: Sequence[int]) -> np.ndarray:
+    """Return the affine map that applies `matrix` about the centre of the canvas and lands on that of the source.
+
+    Args:
+        matrix: [k, k], from canvas to source directions.
+        size: extents of the source, outermost first.
+        out_size: extents of the canvas, outermost first.
+
+    Returns:
+        float64 [k, k + 1].
+    """
+    center, out_center = np.array(size[::-1]) / 2, np.array(out_size[::-1]) / 2
+    return np.concatenate([matrix, (center - matrix @ out_center)[:, None]], axis=1)

@@ -1,0 +1,77 @@
+"""From the arguments of the colour operators to colour matrices, and over the frames of a sequence.
+
+Alone because hue, saturation, hsv and color_twist are one operation, each with other arguments left neutral.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError, ShapeError
+from dalify.data.dtypes import DALIDataType
+from dalify.data.spec import Spec
+from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch, twist_matrix
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["twist_cpu", "twist_gpu", "twist_rule"]
+
+_LAYOUTS = ("HWC", "FHWC", "DHWC")
+_NEUTRAL = {"hue": 0.0, "saturation": 1.0, "value": 1.0, "brightness": 1.0, "contrast": 1.0}
+
+
+def twist_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
+    """Return the spec of the result: only the element type may change.
+
+    Raises:
+        LayoutError: the layout is none of HWC, FHWC and DHWC.
+        ShapeError: there are not three channels.
+        DTypeError: elements are booleans.
+    """
+    visual_layout(x, _LAYOUTS)
+    if x.shape is not None and x.shape[-1] != 3:
+        raise ShapeError(
+            f"colour operators need 3 channels; the image has {x.shape[-1]}.",
+            hint="Decode with output_type=types.RGB, or use fn.brightness_contrast, which takes any channels.",
+        )
+    if DALIDataType.BOOL in (x.dtype, dtype):
+        raise DTypeError("colour operators take and give numbers, not booleans.")
+    return x.replace(dtype=x.dtype if dtype is None else dtype)
+
+
+def _matrices(spec: Spec, arguments: Mapping[str, Any], layout: str) -> tuple[np.ndarray, np.ndarray]:
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    frames = frame_count(layout, spec.shape)
+    rows = {name: per_frame(values, frames, name) for name, values in arguments.items()}
+    count = len(next(iter(rows.values())))
+    columns = [
+        rows[name] if name in rows else np.full(count, neutral, np.float32) for name, neutral in _NEUTRAL.items()
+    ]
+    is_float = spec.dtype is not None and spec.dtype.is_float
+    return twist_matrix(*columns, half_range=0.5 if is_float else 128.0)
+
+
+def twist_cpu(out: np.ndarray, x: np.ndarray, spec: Spec, **arguments: Any) -> None:
+    """Fill `out` with the images of other colours.
+
+    Args:
+        out: [N, ..., 3].
+        x: [N, ..., 3].
+        spec: of one sample of `x`.
+        arguments: any of hue (degrees), saturation, value, brightness, contrast: [N, k], k = 1 or the number of frames.
+    """
+    layout = visual_layout(spec, _LAYOUTS)
+    matrix, offset = _matrices(spec, arguments, layout)
+    apply_matrix(flat_frames(out, layout), flat_frames(x, layout), matrix, offset)
+
+
+def twist_gpu(out: Tensor, x: Tensor, spec: Spec, **arguments: Any) -> None:
+    """Do what `twist_cpu` does, on torch tensors."""
+    layout = visual_layout(spec, _LAYOUTS)
+    matrix, offset = _matrices(spec, arguments, layout)
+    apply_matrix_torch(flat_frames(out, layout), flat_frames(x, layout), matrix, offset)

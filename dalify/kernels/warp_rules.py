@@ -1,0 +1,74 @@
+"""What the warping operators have in common: layouts, sizes, interpolation, matrices as arguments.
+
+Alone because rotate, warp_affine and warp_perspective take these arguments in the same form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.data.dtypes import DALIInterpType
+from dalify.data.spec import Spec
+
+__all__ = ["LAYOUTS", "check_interpolation", "inverted", "spatial_size", "with_size"]
+
+LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
+
+
+def check_interpolation(interp_type: DALIInterpType) -> None:
+    """Raise ArgumentValueError for anything but nearest and linear."""
+    options = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR)
+    if interp_type not in options:
+        raise ArgumentValueError(option_error_text("interp_type", interp_type, options))
+
+
+def spatial_size(shape: Sequence[int], layout: str) -> tuple[int, ...]:
+    """Return the extents of one frame without channels."""
+    return tuple(int(extent) for extent in shape[layout.startswith("F") : -1])
+
+
+def with_size(x: Spec, layout: str, size: Any) -> Spec:
+    """Return the spec with a canvas of another size.
+
+    Args:
+        x: spec of the input.
+        layout: its layout, with letters for all axes.
+        size: extents, outermost first, rounded half away from zero; empty or None keeps the size; VARIES, given while
+            the shape is not known, is not looked at.
+
+    Raises:
+        ArgumentValueError: another number of extents than the image has, or a negative one.
+    """
+    axes = len(layout) - 1 - layout.startswith("F")
+    if isinstance(size, tuple) and size:
+        if len(size) != axes:
+            raise ArgumentValueError(f"size needs {axes} extents for {layout}; got {len(size)}.")
+        if min(size) < 0:
+            raise ArgumentValueError(f"size must not be negative; got {list(size)}.")
+    if x.shape is None or not isinstance(size, tuple) or not size:
+        return x
+    return x.replace(shape=(*x.shape[: layout.startswith("F")], *(math.floor(s + 0.5) for s in size), x.shape[-1]))
+
+
+def inverted(matrices: np.ndarray) -> np.ndarray:
+    """Invert affine [N, k, k + 1] or square maps.
+
+    Raises:
+        ArgumentValueError: a matrix that has no inverse.
+    """
+    matrices = matrices.astype(np.float64)
+    try:
+        if matrices.shape[1] == matrices.shape[2]:
+            return np.linalg.inv(matrices)
+        linear = np.linalg.inv(matrices[:, :, :-1])
+        return np.concatenate([linear, -linear @ matrices[:, :, -1:]], axis=2)
+    except np.linalg.LinAlgError:
+        raise ArgumentValueError(
+            "matrix has no inverse, which inverse_map=False needs.",
+            hint="Give a matrix with a determinant other than 0, or a map from output to input with inverse_map=True.",
+        ) from None

@@ -1,0 +1,51 @@
+"""Change the brightness of images."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.levels import levels_cpu, levels_gpu, levels_rule
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def brightness(
+    x: Spec,
+    /,
+    *,
+    brightness: PerSample[float | list[float]] = 1.0,
+    brightness_shift: PerSample[float | list[float]] = 0.0,
+    dtype: DALIDataType | None = None,
+) -> Spec:
+    """Change the brightness of images.
+
+    ``out = brightness_shift * range + brightness * x`` (DALI's documentation of fn.brightness).
+
+    Args:
+        x: images HWC, sequences FHWC or volumes DHWC, any number of channels, any numeric type.
+        brightness: factor; one value per sample or per frame.
+        brightness_shift: summand as a part of the result's range: of 1 for floats, of the largest value for
+            integers; one value per sample or per frame.
+        dtype: type of the result, the input's by default; integers are rounded half away from zero and
+            saturated.
+
+    Returns:
+        Same shape and layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: an argument with a wrong number of values.
+
+    Example:
+        >>> images = fn.brightness(images, brightness=1.2)  # doctest: +SKIP
+    """
+    return levels_rule(x, dtype)
+
+
+@brightness.cpu
+def _(out, x, *, brightness, brightness_shift, spec, out_spec):
+    levels_cpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)
+
+
+@brightness.gpu
+def _(out, x, *, brightness, brightness_shift, spec, out_spec):
+    levels_gpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)

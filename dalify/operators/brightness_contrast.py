@@ -1,0 +1,76 @@
+"""Change the brightness and contrast of images."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.levels import levels_cpu, levels_gpu, levels_rule
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def brightness_contrast(
+    x: Spec,
+    /,
+    *,
+    brightness: PerSample[float | list[float]] = 1.0,
+    brightness_shift: PerSample[float | list[float]] = 0.0,
+    contrast: PerSample[float | list[float]] = 1.0,
+    contrast_center: PerSample[float | list[float]] | None = None,
+    dtype: DALIDataType | None = None,
+) -> Spec:
+    """Change the brightness and contrast of images.
+
+    ``out = brightness_shift * range + brightness * (center + contrast * (x - center))``
+    (DALI's documentation of fn.brightness_contrast).
+
+    Args:
+        x: images HWC, sequences FHWC or volumes DHWC, any number of channels, any numeric type.
+        brightness: factor; one value per sample or per frame.
+        brightness_shift: summand as a part of the result's range: of 1 for floats, of the largest value for
+            integers; one value per sample or per frame.
+        contrast: factor of the distance to `contrast_center`, 0 gives uniform grey; one value per sample or per
+            frame.
+        contrast_center: the value that contrast leaves alone, in units of the input; by default half of the
+            input type's positive range: 0.5 for floats, 128 for uint8; one value per sample or per frame.
+        dtype: type of the result, the input's by default; integers are rounded half away from zero and
+            saturated.
+
+    Returns:
+        Same shape and layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: an argument with a wrong number of values.
+
+    Example:
+        >>> images = fn.brightness_contrast(images, brightness=1.2, contrast=0.8)  # doctest: +SKIP
+    """
+    return levels_rule(x, dtype)
+
+
+@brightness_contrast.cpu
+def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
+    levels_cpu(
+        out,
+        x,
+        spec,
+        out_spec,
+        brightness=brightness,
+        brightness_shift=brightness_shift,
+        contrast=contrast,
+        contrast_center=contrast_center,
+    )
+
+
+@brightness_contrast.gpu
+def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
+    levels_gpu(
+        out,
+        x,
+        spec,
+        out_spec,
+        brightness=brightness,
+        brightness_shift=brightness_shift,
+        contrast=contrast,
+        contrast_center=contrast_center,
+    )

@@ -1,0 +1,109 @@
+"""Convert images between RGB, BGR, grey and YCbCr."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch
+from dalify.kernels.frames import visual_layout
+from dalify.registry import Spec, operator
+
+_LAYOUTS = ("FDHWC", "FHWC", "DHWC", "HWC")
+_CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1, DALIImageType.YCbCr: 3}
+
+# ITU-R BT.601 with studio range: luma 16 … 235, chroma 16 … 240. Grey is the full-range luma 0 … 255.
+_LUMA = np.array([0.299, 0.587, 0.114])
+_TO_BLUE = (np.array([0.0, 0.0, 1.0]) - _LUMA) * 112 / 255 / (1 - 0.114)
+_TO_RED = (np.array([1.0, 0.0, 0.0]) - _LUMA) * 112 / 255 / (1 - 0.299)
+_RGB_TO_YCBCR = np.stack([_LUMA * 219 / 255, _TO_BLUE, _TO_RED])
+_YCBCR_TO_RGB = np.linalg.inv(_RGB_TO_YCBCR)
+_FOOT = np.array([16.0, 128.0, 128.0])
+_IDENTITY = (np.eye(3), np.zeros(3))
+_SWAP = (np.eye(3)[::-1], np.zeros(3))
+
+_Step = tuple[np.ndarray, np.ndarray]
+# Each space from and to RGB; a conversion is one of the first kind followed by one of the second.
+_TO_RGB: dict[DALIImageType, _Step] = {
+    DALIImageType.RGB: _IDENTITY,
+    DALIImageType.BGR: _SWAP,
+    DALIImageType.GRAY: (np.ones((3, 1)), np.zeros(3)),
+    DALIImageType.YCbCr: (_YCBCR_TO_RGB, -_YCBCR_TO_RGB @ _FOOT),
+}
+_FROM_RGB: dict[DALIImageType, _Step] = {
+    DALIImageType.RGB: _IDENTITY,
+    DALIImageType.BGR: _SWAP,
+    DALIImageType.GRAY: (_LUMA[None], np.zeros(1)),
+    DALIImageType.YCbCr: (_RGB_TO_YCBCR, _FOOT),
+}
+
+
+def _conversion(source: DALIImageType, target: DALIImageType) -> _Step:
+    """Return matrix and constants of the whole conversion; nothing is clipped on the way."""
+    first, first_offset = _TO_RGB[source]
+    second, second_offset = _FROM_RGB[target]
+    return (second @ first).astype(np.float32), (second @ first_offset + second_offset).astype(np.float32)
+
+
+_CONVERSIONS = {(source, target): _conversion(source, target) for source in _CHANNELS for target in _CHANNELS}
+
+
+@operator
+def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type: DALIImageType) -> Spec:
+    """Convert images between RGB, BGR, grey and YCbCr.
+
+    YCbCr is that of ITU-R BT.601 in studio range (luma 16 to 235, chroma 16 to 240); grey is the luma stretched to 0 to
+    255. Converting a space to itself copies.
+
+    Args:
+        x: uint8 images HWC, sequences FHWC or volumes DHWC, FDHWC; 3 channels, or 1 for grey.
+        image_type: colour space of the input: RGB, BGR, GRAY or YCbCr.
+        output_type: colour space of the result.
+
+    Returns:
+        uint8, same layout, 3 channels, or 1 for grey.
+
+    Raises:
+        LayoutError: another layout.
+        DTypeError: elements are not uint8.
+        ShapeError: the number of channels does not fit `image_type`.
+        ArgumentValueError: ANY_DATA is no colour space.
+
+    Example:
+        >>> grey = fn.color_space_conversion(
+        ...     images, image_type=types.RGB, output_type=types.GRAY
+        ... )  # doctest: +SKIP
+    """
+    visual_layout(x, _LAYOUTS)
+    if image_type not in _CHANNELS or output_type not in _CHANNELS:
+        raise ArgumentValueError(
+            "image_type and output_type must be RGB, BGR, GRAY or YCbCr; ANY_DATA is none of these."
+        )
+    if x.dtype != DALIDataType.UINT8:
+        raise DTypeError(f"colours are converted in uint8; the input has elements of type {x.dtype!s}.")
+    if x.shape is None:
+        return x
+    if x.shape[-1] != _CHANNELS[image_type]:
+        raise ShapeError(
+            f"image_type {image_type.name} means {_CHANNELS[image_type]} channels; the image has {x.shape[-1]}."
+        )
+    return x.replace(shape=(*x.shape[:-1], _CHANNELS[output_type]))
+
+
+@color_space_conversion.cpu
+def _(out, x, *, image_type, output_type):
+    if image_type == output_type:
+        np.copyto(out, x)
+        return
+    matrix, offset = _CONVERSIONS[image_type, output_type]
+    if image_type == DALIImageType.GRAY and output_type != DALIImageType.YCbCr:
+        out[...] = x
+    else:
+        apply_matrix(out, x, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))
+
+
+@color_space_conversion.gpu
+def _(out, x, *, image_type, output_type):
+    matrix, offset = _CONVERSIONS[image_type, output_type]
+    apply_matrix_torch(out, x, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))

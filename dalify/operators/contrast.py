@@ -1,0 +1,52 @@
+"""Change the contrast of images."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.levels import levels_cpu, levels_gpu, levels_rule
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def contrast(
+    x: Spec,
+    /,
+    *,
+    contrast: PerSample[float | list[float]] = 1.0,
+    contrast_center: PerSample[float | list[float]] | None = None,
+    dtype: DALIDataType | None = None,
+) -> Spec:
+    """Change the contrast of images.
+
+    ``out = center + contrast * (x - center)`` (DALI's documentation of fn.contrast).
+
+    Args:
+        x: images HWC, sequences FHWC or volumes DHWC, any number of channels, any numeric type.
+        contrast: factor of the distance to `contrast_center`, 0 gives uniform grey; one value per sample or per
+            frame.
+        contrast_center: the value that contrast leaves alone, in units of the input; by default half of the
+            input type's positive range: 0.5 for floats, 128 for uint8; one value per sample or per frame.
+        dtype: type of the result, the input's by default; integers are rounded half away from zero and
+            saturated.
+
+    Returns:
+        Same shape and layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: an argument with a wrong number of values.
+
+    Example:
+        >>> images = fn.contrast(images, contrast=0.8)  # doctest: +SKIP
+    """
+    return levels_rule(x, dtype)
+
+
+@contrast.cpu
+def _(out, x, *, contrast, contrast_center, spec, out_spec):
+    levels_cpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
+
+
+@contrast.gpu
+def _(out, x, *, contrast, contrast_center, spec, out_spec):
+    levels_gpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)

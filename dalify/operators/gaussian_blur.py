@@ -1,0 +1,125 @@
+"""Blur images with a Gaussian."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.convolve import (
+    convolve_axes,
+    convolve_axes_torch,
+    gaussian_kernel,
+    gaussian_sigma,
+    gaussian_window,
+)
+from dalify.kernels.frames import flat_frames
+from dalify.registry import PerSample, Spec, operator
+
+
+def _data_axes(layout: str, ndim: int) -> tuple[int, int]:
+    """Return the first filtered axis of a sample and their number: all but leading F and C and a trailing C.
+
+    Raises:
+        LayoutError: C stands between the others, or fewer than 1 or more than 3 axes are left.
+    """
+    letters = layout or ("HWC" if ndim == 3 else "DHWC" if ndim == 4 else "HW"[:ndim])
+    first = len(letters) - len(letters.lstrip("FC"))
+    inner = letters[first:].removesuffix("C")
+    if "C" in inner or "F" in inner or not 1 <= len(inner) <= 3:
+        raise LayoutError(
+            f"a blur needs 1 to 3 neighbouring data axes, with C first or last; the layout is {letters!r}.",
+            hint="Transpose first, for instance to HWC.",
+        )
+    return first, len(inner)
+
+
+@operator
+def gaussian_blur(
+    x: Spec,
+    /,
+    *,
+    dtype: DALIDataType | None = None,
+    sigma: PerSample[float | list[float]] = 0.0,
+    window_size: PerSample[int | list[int]] = 0,
+) -> Spec:
+    """Blur images, sequences or volumes with a Gaussian; edges are mirrored without repeating the edge pixel.
+
+    Without `window_size` it is ``2 * ceil(3 * sigma) + 1``; without `sigma` it is ``(radius - 1) * 0.3 + 0.8`` with
+    ``radius = (window_size - 1) / 2`` (DALI's documentation of fn.gaussian_blur). Sums are in float32 and rounded once.
+
+    Args:
+        x: 1 to 3 data axes, C first or last, F in front; for instance HWC, CHW, FHWC, DHWC, HW. Any numeric type.
+        dtype: the input's type (default) or FLOAT.
+        sigma: standard deviation in pixels, 0 for "by window_size"; one value or one per data axis, outermost first;
+            per frame as well.
+        window_size: odd number of pixels, 0 for "by sigma"; one value or one per data axis; per frame as well.
+
+    Returns:
+        Same shape and layout.
+
+    Raises:
+        LayoutError: C stands between the data axes.
+        DTypeError: `dtype` is neither the input's type nor FLOAT.
+        ArgumentValueError: both are 0, sigma is negative, or the window is even.
+        ShapeError: neither one value nor one per axis.
+
+    Example:
+        >>> images = fn.gaussian_blur(images, sigma=1.5)  # doctest: +SKIP
+    """
+    _data_axes(x.layout or "", x.ndim or 0)
+    if dtype not in (None, x.dtype, DALIDataType.FLOAT):
+        raise DTypeError(f"dtype must be the input's type ({x.dtype!s}), FLOAT, or left out; got {dtype!s}.")
+    return x.replace(dtype=x.dtype if dtype is None else dtype)
+
+
+def _rows(values: np.ndarray | list[np.ndarray], frames: int, axes: int, name: str) -> np.ndarray:
+    """Return the argument as [N * frames, axes]."""
+    array = np.stack(values) if isinstance(values, list) else values
+    count, given = array.shape
+    if given in (1, axes):
+        return np.repeat(np.broadcast_to(array, (count, axes)), frames, axis=0)
+    if given in (frames, frames * axes):
+        rows = array.reshape(count * frames, -1)
+        return np.broadcast_to(rows, (count * frames, axes))
+    raise ShapeError(f"{name} takes one value or one for each of the {axes} data axes; got {given}.")
+
+
+@lru_cache(maxsize=256)
+def _kernel(sigma: float, window_size: int) -> np.ndarray:
+    if sigma < 0:
+        raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
+    if sigma == 0 and window_size == 0:
+        raise ArgumentValueError(
+            "sigma and window_size must not both be 0.", hint="For example gaussian_blur(x, sigma=1.0)."
+        )
+    if window_size and (window_size < 0 or window_size % 2 == 0):
+        raise ArgumentValueError(f"window_size must be an odd positive number of pixels; got {window_size}.")
+    return gaussian_kernel(sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma))
+
+
+def _kernels(spec: Spec, sigma: np.ndarray, window_size: np.ndarray) -> tuple[list[list[np.ndarray]], int, str]:
+    layout = spec.layout or ""
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    first, axes = _data_axes(layout, len(spec.shape))
+    frames = spec.shape[0] if layout.startswith("F") else 1
+    sigmas, windows = _rows(sigma, frames, axes, "sigma"), _rows(window_size, frames, axes, "window_size")
+    kernels = [
+        [_kernel(s, w) for s, w in zip(one, other, strict=True)]
+        for one, other in zip(sigmas.tolist(), windows.tolist(), strict=True)
+    ]
+    return kernels, first + 1 - layout.startswith("F"), layout
+
+
+@gaussian_blur.cpu
+def _(out, x, *, sigma, window_size, spec):
+    kernels, first_axis, layout = _kernels(spec, sigma, window_size)
+    convolve_axes(flat_frames(out, layout), flat_frames(x, layout), kernels, first_axis)
+
+
+@gaussian_blur.gpu
+def _(out, x, *, sigma, window_size, spec):
+    kernels, first_axis, layout = _kernels(spec, sigma, window_size)
+    convolve_axes_torch(flat_frames(out, layout), flat_frames(x, layout), kernels, first_axis)

@@ -1,0 +1,136 @@
+"""Rotate images about their centre, and volumes about an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data.spec import Spec
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.rotation import about_centers, canvas_size, rotation_matrix
+from dalify.kernels.warp import warp_2d, warp_3d
+from dalify.kernels.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
+from dalify.kernels.warp_torch import warp_torch
+from dalify.registry import PerSample, Shaping, operator
+
+
+@operator
+def rotate(
+    x: Spec,
+    /,
+    *,
+    angle: PerSample[float | list[float]],
+    axis: PerSample[list[float]] | None = None,
+    dtype: DALIDataType | None = None,
+    fill_value: float | None = None,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    keep_size: bool = False,
+    size: Shaping[list[float]] | None = None,
+) -> Spec:
+    """Rotate images about their centre, counter-clockwise as seen, and volumes about an axis.
+
+    The canvas is the smallest that holds the whole, ``ceil(|cos| * w + |sin| * h)`` wide, one more where that keeps the
+    parity of the dominant source axis. A sequence gets one canvas that holds all its frames.
+
+    Args:
+        x: images HWC, sequences FHWC, volumes DHWC or FDHWC of any numeric type.
+        angle: degrees; for volumes a positive turn about `axis`; one value per sample or per frame.
+        axis: for volumes, and only for them: axis (x, y, z) of any length but 0; one per sample or per frame.
+        dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
+        fill_value: value outside the source; by default the border pixel is repeated.
+        interp_type: INTERP_LINEAR or INTERP_NN.
+        keep_size: keep the canvas of the source.
+        size: canvas, outermost axis first, without channels; fractions are rounded.
+
+    Returns:
+        Same layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: volumes without `axis`, images with one, a `size` of another length, another `interp_type`.
+
+    Example:
+        >>> images = fn.rotate(
+        ...     images, angle=fn.random.uniform(range=[-10, 10]), fill_value=0
+        ... )  # doctest: +SKIP
+    """
+    layout = _checked_layout(x, axis)
+    check_interpolation(interp_type)
+    result = x.replace(dtype=x.dtype if dtype is None else dtype)
+    return with_size(result, layout, size)
+
+
+def _checked_layout(x: Spec, axis: Any) -> str:
+    layout = visual_layout(x, LAYOUTS)
+    if "D" in layout and axis is None:
+        raise ArgumentValueError("volumes need `axis`, the direction (x, y, z) to rotate about.", hint="axis=[0, 0, 1]")
+    if "D" not in layout and axis is not None:
+        raise ArgumentValueError("`axis` is for volumes; images rotate about their centre.", hint="Leave `axis` out.")
+    return layout
+
+
+def _matrices(angle: Any, axis: Any, frames: int) -> list[np.ndarray]:
+    angles = per_frame(angle, frames, "angle").tolist()
+    if axis is None:
+        return [rotation_matrix(a) for a in angles]
+    axes = per_frame(axis, frames, "axis", 3).tolist()
+    matrices = [rotation_matrix(a, direction) for a, direction in zip(angles, axes, strict=True)]
+    if any(np.isnan(matrix).any() for matrix in matrices):
+        raise ArgumentValueError("`axis` must have a length; got [0, 0, 0].")
+    return matrices
+
+
+def _shape_of(shape: tuple[int, ...], layout: str, matrices: list[np.ndarray]) -> tuple[int, ...]:
+    canvas = canvas_size(spatial_size(shape, layout), matrices)
+    return (*shape[: layout.startswith("F")], *canvas, shape[-1])
+
+
+@rotate.prepare
+def _(x, *, angle, axis, keep_size, size, spec):
+    if keep_size or size is not None:
+        return {}
+    layout = _checked_layout(spec, axis)
+    shapes = []
+    for i, shape in enumerate(x.shapes()):
+        matrices = _matrices(angle[i : i + 1], None if axis is None else axis[i : i + 1], frame_count(layout, shape))
+        shapes.append(_shape_of(tuple(shape), layout, matrices))
+    return {"out_shapes": shapes}
+
+
+def _maps(angle: Any, axis: Any, spec: Spec, out_spec: Spec, layout: str) -> np.ndarray:
+    shape, out_shape = spec.shape, out_spec.shape
+    assert shape is not None, "dalify bug: a kernel without the shape of its input"
+    assert out_shape is not None, "dalify bug: a kernel without the shape of its output"
+    matrices = _matrices(angle, axis, frame_count(layout, shape))
+    size, out_size = spatial_size(shape, layout), spatial_size(out_shape, layout)
+    # Images turn against the mathematical sense of y-down coordinates, so their matrix serves as its own inverse map.
+    directions = [matrix.T if axis is not None else matrix for matrix in matrices]
+    return np.stack([about_centers(matrix, size, out_size) for matrix in directions])
+
+
+@rotate.cpu
+def _(out, x, *, angle, axis, fill_value, interp_type, spec, out_spec):
+    layout = visual_layout(spec, LAYOUTS)
+    warp = warp_3d if "D" in layout else warp_2d
+    warp(
+        flat_frames(out, layout),
+        flat_frames(x, layout),
+        _maps(angle, axis, spec, out_spec, layout),
+        nearest=interp_type == DALIInterpType.INTERP_NN,
+        fill=fill_value,
+    )
+
+
+@rotate.gpu
+def _(out, x, *, angle, axis, fill_value, interp_type, spec, out_spec):
+    layout = visual_layout(spec, LAYOUTS)
+    warp_torch(
+        flat_frames(out, layout),
+        flat_frames(x, layout),
+        _maps(angle, axis, spec, out_spec, layout),
+        nearest=interp_type == DALIInterpType.INTERP_NN,
+        fill=fill_value,
+    )

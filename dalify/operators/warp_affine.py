@@ -1,0 +1,98 @@
+"""Warp images and volumes by an affine matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data.spec import Spec
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.warp import warp_2d, warp_3d
+from dalify.kernels.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
+from dalify.kernels.warp_torch import warp_torch
+from dalify.registry import PerSample, Shaping, operator
+
+
+@operator
+def warp_affine(
+    data: Spec,
+    mtx: Spec | None = None,
+    /,
+    *,
+    dtype: DALIDataType | None = None,
+    fill_value: float | None = None,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    inverse_map: bool = True,
+    matrix: PerSample[list[float]] | None = None,
+    size: Shaping[list[float]] | None = None,
+) -> Spec:
+    """Warp images and volumes by an affine matrix.
+
+    With ``inverse_map=True`` the matrix maps output points to source points:
+    ``out(x, y) = data(m11 * x + m12 * y + m13, m21 * x + m22 * y + m23)``. Points count from the corner of the first
+    pixel, whose centre is at (0.5, 0.5).
+
+    Args:
+        data: images HWC, sequences FHWC, volumes DHWC or FDHWC of any numeric type.
+        mtx: the matrix as an input, [2, 3] or [3, 4] per sample, or [F, 2, 3] for frames; instead of `matrix`.
+        dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
+        fill_value: value outside the source; by default the border pixel is repeated.
+        interp_type: INTERP_LINEAR or INTERP_NN.
+        inverse_map: the matrix maps output to source; False: source to output, it is inverted.
+        matrix: 6 numbers row by row (12 for volumes); one matrix per sample or per frame.
+        size: extents of the result, outermost first, without channels; by default those of the input.
+
+    Returns:
+        Same layout, elements of `dtype`.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: no matrix or two, one without inverse for ``inverse_map=False``, another `interp_type`.
+        ShapeError: a matrix of another size.
+
+    Example:
+        >>> images = fn.warp_affine(images, fn.transforms.rotation(angle=20), fill_value=0)  # doctest: +SKIP
+    """
+    layout = visual_layout(data, LAYOUTS)
+    check_interpolation(interp_type)
+    if (mtx is None) == (matrix is None or matrix == ()):
+        raise ArgumentValueError("give the matrix either as second input or as `matrix`, and exactly once.")
+    return with_size(data.replace(dtype=data.dtype if dtype is None else dtype), layout, size)
+
+
+def _maps(mtx: Any, matrix: Any, inverse_map: bool, spec: Spec, layout: str) -> np.ndarray:
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    axes = 3 if "D" in layout else 2
+    values = matrix if mtx is None else np.asarray(mtx, np.float32).reshape(len(mtx), -1)
+    rows = per_frame(values, frame_count(layout, spec.shape), "matrix", axes * (axes + 1))
+    maps = rows.reshape(-1, axes, axes + 1)
+    return maps if inverse_map else inverted(maps)
+
+
+@warp_affine.cpu
+def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
+    layout = visual_layout(spec, LAYOUTS)
+    warp = warp_3d if "D" in layout else warp_2d
+    warp(
+        flat_frames(out, layout),
+        flat_frames(data, layout),
+        _maps(mtx, matrix, inverse_map, spec, layout),
+        nearest=interp_type == DALIInterpType.INTERP_NN,
+        fill=fill_value,
+    )
+
+
+@warp_affine.gpu
+def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
+    layout = visual_layout(spec, LAYOUTS)
+    given = None if mtx is None else mtx.cpu().numpy()
+    warp_torch(
+        flat_frames(out, layout),
+        flat_frames(data, layout),
+        _maps(given, matrix, inverse_map, spec, layout),
+        nearest=interp_type == DALIInterpType.INTERP_NN,
+        fill=fill_value,
+    )
