@@ -16,7 +16,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, DivergentBranchesError
 from dalify.base.source_line import SourceLine
-from dalify.graph import DataNode, constant, merge
+from dalify.graph import DataNode, Expression, constant, merge
 
 __all__ = ["ABSENT", "NO_RESULT", "RESULT_NAME", "Merger", "Unusable", "copied", "never_assigned", "read"]
 
@@ -67,9 +67,10 @@ def _refuse(self: Unusable, *_: object) -> NoReturn:
 
 
 _OPERATIONS = """
-    add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul rmatmul rtruediv
-    rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift
-    irshift iand ior ixor lt le gt ge eq ne neg pos invert abs bool len iter contains getitem setitem delitem call int float
+    add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor
+    radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor
+    iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor
+    lt le gt ge eq ne neg pos invert abs bool len iter contains getitem setitem delitem call int float
     index complex hash enter exit array
 """
 for _operation in _OPERATIONS.split():
@@ -127,7 +128,7 @@ def _rebuilt(like: Any, items: list[Any]) -> Any:
 
 def _is_leaf(value: object) -> bool:
     is_number = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and not isinstance(value, Enum)
-    return isinstance(value, DataNode) or is_number
+    return isinstance(value, Expression) or is_number
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -240,7 +241,7 @@ class Merger:
         if one is None or other is None:
             advice = "A sample cannot be None: give both branches data, for instance zeros of the same type."
         raise DivergentBranchesError(
-            f"{what} has another structure in each branch of this `{self.construct}`, so they cannot be merged.",
+            f"the branches of this `{self.construct}` give {what} different structures, which cannot be merged.",
             line=self.line,
             hint=places + advice,
         )

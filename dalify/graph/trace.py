@@ -151,10 +151,6 @@ def _count_text(operator: Operator, count: int) -> str:
 
 
 def _input(operator: Operator, value: Any) -> Edge:
-    if isinstance(value, DataNode):
-        return value.edge
-    if isinstance(value, Expression):
-        return value.node().edge
     if is_promotable(value):
         return constant(value).edge
     raise ArgumentTypeError(
@@ -227,7 +223,7 @@ def apply(name: str, *inputs: Any, **arguments: Any) -> DataNode:
 
 def is_promotable(value: object) -> bool:
     """Tell whether a value becomes a constant of the graph when it meets nodes."""
-    if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
+    if isinstance(value, (bool, int, float, np.generic, np.ndarray, Expression)):
         return True
     if isinstance(value, (list, tuple)):
         return bool(value) and all(is_promotable(item) for item in value)
@@ -247,6 +243,8 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
     Raises:
         GraphError: an integer that does not fit 32 bits and has no dtype.
     """
+    if isinstance(value, Expression):  # a typed constant, or a graph value already
+        return transfer(value.node(), device) if device == "gpu" else value.node()
     if dtype is not None:
         array = np.asarray(value).astype(dtype.numpy)
     elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
