@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from dalify.kernels.convert import saturate_cast
+from dalify.kernels.frozen import read_only
 from dalify.kernels.lanes import split_sixteen_mirrored_pixels, split_sixteen_pixels
 
 __all__ = ["crop_mirror_normalize"]
@@ -52,13 +53,13 @@ def crop_mirror_normalize(
     kernel = _planar if is_planar else _interleaved
     kernel(
         target,
-        np.ascontiguousarray(source),
-        np.ascontiguousarray(anchor, np.int64),
-        np.ascontiguousarray(mirror, np.bool_),
-        np.ascontiguousarray(np.broadcast_to(mean, (samples, channels)), np.float32),
-        np.ascontiguousarray(np.broadcast_to(multiplier, (samples, channels)), np.float32),
+        read_only(source),
+        np.array(anchor, np.int64),
+        np.array(mirror, np.bool_),
+        np.array(np.broadcast_to(mean, (samples, channels)), np.float32, order="C"),
+        np.array(np.broadcast_to(multiplier, (samples, channels)), np.float32, order="C"),
         np.float32(shift),
-        np.ascontiguousarray(fill, np.float32),
+        np.array(fill, np.float32),
     )
     if target is not out:
         saturate_cast(out, target)

@@ -14,6 +14,7 @@ from numba.extending import overload
 
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.convert import saturate_cast
+from dalify.kernels.frozen import read_only
 from dalify.kernels.lanes import weighted_sum_of_four
 from dalify.kernels.resample_filters import axis_taps, choose_filter, filter_radius, tap_count
 
@@ -51,17 +52,15 @@ def resample(
         mag_filter: the same for axes that do not.
         antialias: widen filters with the scale of a reduction.
     """
-    begin = np.ascontiguousarray(start, np.float32)
-    stop = np.ascontiguousarray(end, np.float32)
+    begin = np.array(start, np.float32)
+    stop = np.array(end, np.float32)
     samples = len(x)
     minify = np.broadcast_to(np.asarray(min_filter, np.int32), (samples,)).copy()
     magnify = np.broadcast_to(np.asarray(mag_filter, np.int32), (samples,)).copy()
     if out.dtype == x.dtype and (minify == _NEAREST).all() and (magnify == _NEAREST).all():
         _gather_nearest(out, x, begin, stop)
         return
-    source = np.ascontiguousarray(x)
-    if source.dtype not in (np.uint8, np.float32):
-        source = source.astype(np.float32)
+    source = read_only(x if x.dtype in (np.uint8, np.float32) else x.astype(np.float32))
     if x.ndim == 5:
         _resample_volumes(out, source, begin, stop, minify, magnify, antialias)
     else:
@@ -125,7 +124,7 @@ def _resample_volumes(
                 mag_filter[n],
                 antialias,
             )
-        _resample_images(out[n], slices, windows[0], windows[1], filters[0], filters[1], antialias)
+        _resample_images(out[n], read_only(slices), windows[0], windows[1], filters[0], filters[1], antialias)
 
 
 def _gather_nearest(out: np.ndarray, x: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
@@ -148,7 +147,9 @@ def _gather_nearest(out: np.ndarray, x: np.ndarray, start: np.ndarray, end: np.n
             )
             indices.append(first)
         if axes == 2 and x[n].flags.c_contiguous and out[n].flags.c_contiguous:
-            _copy_pixels(_as_bytes(out[n]), _as_bytes(x[n]), out.shape[-1] * out.itemsize, indices[0], indices[1])
+            _copy_pixels(
+                _as_bytes(out[n]), read_only(_as_bytes(x[n])), out.shape[-1] * out.itemsize, indices[0], indices[1]
+            )
         else:
             out[n] = x[n][np.ix_(*indices)]
 

@@ -1,0 +1,201 @@
+"""From the arguments of a resize to its size and source window, for fn.resize and fn.resize_crop_mirror.
+
+Alone in a file because the output rules need the size and the kernels the window, and both must agree to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dalify.base.errors import ArgumentValueError, LayoutError, option_error_text
+from dalify.data.spec import Spec
+
+__all__ = ["MODES", "ResizeGeometry", "check_resize_arguments", "resize_geometry", "spatial_axes", "visual_spec"]
+
+MODES = ("default", "stretch", "not_larger", "not_smaller")
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeGeometry:
+    """Result of `resize_geometry`.
+
+    Attributes:
+        size: pixels of the result along each spatial axis.
+        start: where the source window begins on each axis, in pixel edges.
+        end: where it ends; before `start` on mirrored axes.
+    """
+
+    size: tuple[int, ...]
+    start: tuple[float, ...]
+    end: tuple[float, ...]
+
+
+def visual_spec(x: Spec, layouts: Sequence[str]) -> Spec:
+    """Return a spec with its layout filled in: data without one have the first that fits their number of dimensions.
+
+    Raises:
+        LayoutError: the layout is none of `layouts`.
+    """
+    if x.layout:
+        if x.layout in layouts:
+            return x
+        problem = f"the data have the layout {x.layout!r}"
+    else:
+        fitting = next((layout for layout in layouts if len(layout) == x.ndim), None)
+        if fitting is not None:
+            return x.replace(layout=fitting)
+        problem = f"the data have {x.ndim} dimensions and no layout"
+    raise LayoutError(
+        f"{problem}; this operator takes {', '.join(layouts)}.",
+        hint="Name the axes: fn.reshape(x, layout='HWC'); or add one: fn.expand_dims(x, axes=2, new_axis_names='C').",
+    )
+
+
+def spatial_axes(layout: str) -> tuple[int, int]:
+    """Return where the spatial axes (D, H, W) of a layout begin and end; they stand together."""
+    first = next(index for index, letter in enumerate(layout) if letter in "DHW")
+    return first, first + sum(letter in "DHW" for letter in layout)
+
+
+def _is_given(value: Any) -> bool:
+    # What is neither None nor a number varies from sample to sample.
+    return value is not None and not (isinstance(value, (int, float)) and value == 0)
+
+
+def check_resize_arguments(
+    *,
+    mode: str,
+    size: Any,
+    resize_shorter: Any,
+    resize_longer: Any,
+    resize_x: Any,
+    resize_y: Any,
+    resize_z: Any,
+    roi_start: Any,
+    roi_end: Any,
+) -> None:
+    """Refuse contradicting arguments, as far as they are known when a graph is built.
+
+    Raises:
+        ArgumentValueError: not exactly one way to give the size, half a region of interest, or an unknown mode.
+    """
+    if mode not in MODES:
+        raise ArgumentValueError(option_error_text("mode", mode, MODES))
+    separate = any(map(_is_given, (resize_x, resize_y, resize_z)))
+    ways = separate + (size is not None) + _is_given(resize_shorter) + _is_given(resize_longer)
+    if ways != 1:
+        raise ArgumentValueError(
+            "give the size in exactly one way: size, resize_shorter, resize_longer, or resize_x and resize_y.",
+            hint="For example resize(x, size=[224, 224]) or resize(x, resize_shorter=256).",
+        )
+    if mode != "default" and (_is_given(resize_shorter) or _is_given(resize_longer)):
+        raise ArgumentValueError("mode must not be given with resize_shorter or resize_longer, which imply it.")
+    if (roi_start is None) != (roi_end is None):
+        raise ArgumentValueError("roi_start and roi_end must be given together.")
+
+
+def resize_geometry(
+    extents: Sequence[int],
+    *,
+    mode: str,
+    max_size: Sequence[float] | None,
+    roi_relative: bool,
+    subpixel_scale: bool,
+    size: Any,
+    resize_shorter: Any,
+    resize_longer: Any,
+    resize_x: Any,
+    resize_y: Any,
+    resize_z: Any,
+    roi_start: Any,
+    roi_end: Any,
+) -> ResizeGeometry:
+    """Return size and source window for one sample.
+
+    Args:
+        extents: source pixels along each spatial axis, outermost first.
+        mode: what happens to the aspect ratio, one of `MODES`.
+        max_size: largest extents of the result, one for all axes or one each.
+        roi_relative: the region of interest is in parts of the extents.
+        subpixel_scale: where the size was rounded, the window grows or shrinks about its centre to keep the scale.
+        size: extents, one for all axes or one each; 0: by the others; negative: mirrored.
+        resize_shorter: extent of the shortest axis.
+        resize_longer: extent of the longest axis.
+        resize_x: extent of W, and the same for `resize_y`, H, and `resize_z`, D.
+        resize_y: see `resize_x`.
+        resize_z: see `resize_x`.
+        roi_start: where the region of interest begins, one number for each axis, or None for all of the source.
+        roi_end: where it ends; before the start: mirrored.
+
+    Raises:
+        ArgumentValueError: a list of a wrong length, an empty region, or a size that is not a number.
+    """
+    axes = len(extents)
+    if resize_shorter:
+        wanted, mode = (float(resize_shorter),) * axes, "not_smaller"
+    elif resize_longer:
+        wanted, mode = (float(resize_longer),) * axes, "not_larger"
+    elif size is not None:
+        wanted = _for_each_axis("size", size, axes)
+    else:
+        wanted = tuple(float(value or 0) for value in (resize_z, resize_y, resize_x)[3 - axes :])
+    largest = None if max_size is None else _for_each_axis("max_size", max_size, axes)
+    start, end = (0.0,) * axes, tuple(float(extent) for extent in extents)
+    if roi_start is not None:
+        factors = end if roi_relative else (1.0,) * axes
+        start = tuple(v * f for v, f in zip(_for_each_axis("roi_start", roi_start, axes), factors, strict=True))
+        end = tuple(v * f for v, f in zip(_for_each_axis("roi_end", roi_end, axes), factors, strict=True))
+    return _geometry(wanted, mode, largest, start, end, subpixel_scale)
+
+
+def _for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
+    numbers = tuple(float(value) for value in values)
+    if len(numbers) not in (1, axes) or not all(map(math.isfinite, numbers)):
+        raise ArgumentValueError(
+            f"{name} must be one number or {axes}, one for each spatial axis; got {list(numbers)}."
+        )
+    return numbers * axes if len(numbers) == 1 else numbers
+
+
+@lru_cache(maxsize=1024)
+def _geometry(
+    wanted: tuple[float, ...],
+    mode: str,
+    largest: tuple[float, ...] | None,
+    start: tuple[float, ...],
+    end: tuple[float, ...],
+    subpixel_scale: bool,
+) -> ResizeGeometry:
+    extents = [abs(stop - begin) for begin, stop in zip(start, end, strict=True)]
+    if not all(extents):
+        raise ArgumentValueError(f"the region of interest is empty: roi_start {list(start)}, roi_end {list(end)}.")
+    adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
+    size, begins, ends = [], [], []
+    for exact, value, begin, stop in zip(adjusted, wanted, start, end, strict=True):
+        rounded = max(1, math.floor(exact + 0.5))
+        if value < 0:
+            begin, stop = stop, begin
+        if subpixel_scale and rounded != exact and exact > 0:
+            middle, factor = (begin + stop) / 2, rounded / exact
+            begin, stop = middle + (begin - middle) * factor, middle + (stop - middle) * factor
+        size.append(rounded)
+        begins.append(begin)
+        ends.append(stop)
+    return ResizeGeometry(tuple(size), tuple(begins), tuple(ends))
+
+
+def _sizes(wanted: list[float], extents: list[float], mode: str, largest: tuple[float, ...] | None) -> list[float]:
+    """Return the size before it is rounded."""
+    scales = [value / extent for value, extent in zip(wanted, extents, strict=True) if value]
+    if mode in ("not_larger", "not_smaller"):
+        scale = (min if mode == "not_larger" else max)(scales, default=1.0)
+        if largest is not None:
+            scale = min(scale, *(limit / extent for limit, extent in zip(largest, extents, strict=True)))
+        return [extent * scale for extent in extents]
+    missing = 1.0 if mode == "stretch" or not scales else math.prod(scales) ** (1 / len(scales))
+    sizes = [value or extent * missing for value, extent in zip(wanted, extents, strict=True)]
+    return sizes if largest is None else [min(value, limit) for value, limit in zip(sizes, largest, strict=True)]

@@ -1,0 +1,57 @@
+"""Mirror samples along their spatial axes."""
+
+from __future__ import annotations
+
+from dalify.base.errors import LayoutError
+from dalify.kernels.gather import flip_axes, flip_axes_torch
+from dalify.kernels.resize_geometry import visual_spec
+from dalify.registry import PerSample, Spec, operator
+
+_LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC", "CHW", "FCHW", "CDHW", "FCDHW", "CFHW", "HW", "DHW")
+
+
+@operator
+def flip(
+    x: Spec,
+    /,
+    *,
+    depthwise: PerSample[int] = 0,
+    horizontal: PerSample[int] = 1,
+    vertical: PerSample[int] = 0,
+) -> Spec:
+    """Mirror each sample along the chosen axes. Without arguments: left to right.
+
+    Args:
+        x: images, volumes or sequences of any dtype; the layout names the axes (HWC where there is none).
+        depthwise: non-zero reverses D.
+        horizontal: non-zero reverses W.
+        vertical: non-zero reverses H.
+
+    Returns:
+        Same shape, dtype and layout.
+
+    Raises:
+        LayoutError: the layout is none of images, volumes or sequences, or `depthwise` is given and there is no D.
+
+    Example:
+        >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
+    """
+    x = visual_spec(x, _LAYOUTS)
+    if depthwise != 0 and "D" not in (x.layout or "") and isinstance(depthwise, int):
+        raise LayoutError(f"depthwise needs a D axis; the layout is {x.layout!r}.")
+    return x
+
+
+def _flags(layout, horizontal, vertical, depthwise):
+    wanted = {"W": horizontal, "H": vertical, "D": depthwise}
+    return {axis: wanted[letter] for axis, letter in enumerate(layout) if letter in wanted}
+
+
+@flip.cpu
+def _(out, x, *, horizontal, vertical, depthwise, out_spec):
+    flip_axes(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
+
+
+@flip.gpu
+def _(out, x, *, horizontal, vertical, depthwise, out_spec):
+    flip_axes_torch(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))

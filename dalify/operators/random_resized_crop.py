@@ -1,0 +1,95 @@
+"""Cut out a random part of an image and resize it: the standard augmentation for training classifiers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
+from dalify.kernels.resample_axes import resample_axes
+from dalify.kernels.resize_geometry import spatial_axes, visual_spec
+from dalify.registry import PerSample, Spec, operator
+
+_LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "CFHW")
+
+
+@operator(random=True)
+def random_resized_crop(
+    x: Spec,
+    /,
+    *,
+    antialias: bool = True,
+    dtype: DALIDataType | None = None,
+    interp_type: PerSample[DALIInterpType] | None = None,
+    mag_filter: PerSample[DALIInterpType] | None = None,
+    min_filter: PerSample[DALIInterpType] | None = None,
+    num_attempts: int = 10,
+    random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    random_aspect_ratio: list[float] = [0.75, 1.333333],  # noqa: B006
+    size: list[int],
+) -> Spec:
+    """Choose a random window of random area and aspect ratio, and resize it.
+
+    The window is the same for all frames of a sequence. Its filter reads pixels around the window, as in DALI.
+
+    Args:
+        x: images HWC or CHW, or sequences of them; any numeric dtype.
+        antialias: widen the filter of reductions.
+        dtype: dtype of `x` (default) or FLOAT.
+        interp_type: filter for both directions; INTERP_LINEAR where not given.
+        mag_filter: filter for axes that do not shrink; `interp_type` where not given.
+        min_filter: filter for axes that shrink; `interp_type` where not given.
+        num_attempts: windows that are tried before the largest that is allowed is taken.
+        random_area: least and largest part of the image's area.
+        random_aspect_ratio: least and largest width / height; its logarithm is uniform.
+        size: height and width of the result in pixels; one number for both.
+
+    Returns:
+        Same layout, extents `size`.
+
+    Raises:
+        ArgumentValueError: a range or size that cannot be meant.
+        LayoutError: the data are no images or sequences.
+
+    Example:
+        >>> images = fn.random_resized_crop(images, size=224)  # doctest: +SKIP
+    """
+    x = visual_spec(x, _LAYOUTS)
+    check_random_crop(random_area, random_aspect_ratio, num_attempts)
+    if len(size) not in (1, 2) or min(size) < 1:
+        raise ArgumentValueError(f"size must be one or two positive numbers, height and width; got {list(size)}.")
+    if dtype not in (None, x.dtype, DALIDataType.FLOAT):
+        raise DTypeError(f"random_resized_crop returns the input's element type or FLOAT; dtype is {dtype!s}.")
+    result = x.replace(dtype=dtype or x.dtype)
+    if x.shape is None:
+        return result
+    first, last = spatial_axes(x.layout or "")
+    return result.replace(shape=(*x.shape[:first], size[0], size[-1], *x.shape[last:]))
+
+
+@random_resized_crop.cpu
+@random_resized_crop.gpu
+def _(
+    out,
+    x,
+    *,
+    spec,
+    out_spec,
+    draws,
+    count,
+    num_attempts,
+    random_area,
+    random_aspect_ratio,
+    antialias,
+    interp_type,
+    min_filter,
+    mag_filter,
+):
+    first, last = spatial_axes(out_spec.layout)
+    extents = np.broadcast_to(np.asarray(spec.shape[first:last]), (count, 2))
+    uniforms = draws.uniform(draws_per_sample(num_attempts))
+    windows = random_crop_windows(extents, uniforms, random_area, random_aspect_ratio)
+    start = windows[:, :2]
+    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
+    resample_axes(out, x, out_spec.layout, start, start + windows[:, 2:], antialias=antialias, **filters)
