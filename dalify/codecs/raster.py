@@ -22,6 +22,8 @@ __all__ = ["RasterHeader", "decode_raster", "read_raster_header"]
 # Loaded for the first 16-bit image only: most programs never meet one, and it takes a tenth of a second.
 cv2: Any = LazyModule("cv2", "decoding an image of more than 8 bits per sample", "opencv-python-headless")
 
+# What Pillow's plugins raise for damaged data.
+_PILLOW_ERRORS = (OSError, SyntaxError, ValueError, RuntimeError, struct.error, EOFError, IndexError, KeyError)
 _ORIENTATION_TAG = 0x0112
 _BITS_PER_SAMPLE_TAG = 258
 _CHANNELS_OF_MODE = {"1": 1, "L": 1, "LA": 2, "La": 2, "RGBA": 4, "RGBa": 4, "I": 1, "F": 1}
@@ -82,16 +84,24 @@ def decode_raster(data: Bytes, kind: str) -> tuple[np.ndarray[Any, Any], RasterH
     with image:
         header = _header_of(image, data, kind)
         if header.bits > 8:
-            pixels = _decode_deep(data, kind, header)
-            return (unorient(pixels, header.orientation) if kind == "TIFF" else pixels), header
+            return _as_stored(_decode_deep(data, kind, header), data, kind, header), header
         try:
             mode = {1: "L", 2: "LA", 4: "RGBA"}.get(header.channels, "RGB")
             pixels = np.asarray(image if image.mode == mode else image.convert(mode))
-        except (OSError, SyntaxError, ValueError, struct.error, EOFError) as error:
+        except _PILLOW_ERRORS as error:
             raise DecodeError(_damage_text(kind, data, header, error)) from None
-    pixels = pixels[..., None] if pixels.ndim == 2 else pixels
-    # Of TIFF, both libraries give the upright image whether asked or not.
-    return (unorient(pixels, header.orientation) if kind == "TIFF" else pixels), header
+    return _as_stored(pixels[..., None] if pixels.ndim == 2 else pixels, data, kind, header), header
+
+
+def _as_stored(pixels: np.ndarray[Any, Any], data: Bytes, kind: str, header: RasterHeader) -> np.ndarray[Any, Any]:
+    if kind == "TIFF":  # of which both libraries give the upright image whether asked or not
+        pixels = unorient(pixels, header.orientation)
+    if pixels.shape != (header.height, header.width, header.channels):
+        raise DecodeError(
+            f"damaged {kind} ({data.size} bytes): the header says {header.width}x{header.height} pixels with "
+            f"{header.channels} channels, the contents are {pixels.shape[1]}x{pixels.shape[0]} with {pixels.shape[2]}."
+        )
+    return pixels
 
 
 def _opened(data: Bytes, kind: str) -> Image.Image | None:
@@ -108,7 +118,7 @@ def _opened(data: Bytes, kind: str) -> Image.Image | None:
         raise DecodeError(
             f"damaged {kind}: the data ({data.size} bytes) begin like {kind}, but the header cannot be read."
         ) from None
-    except (OSError, SyntaxError, ValueError, struct.error, EOFError) as error:
+    except _PILLOW_ERRORS as error:
         raise DecodeError(f"damaged {kind}: the header of the {data.size} bytes cannot be read: {error}.") from None
 
 
