@@ -127,7 +127,10 @@ class ExternalSource:
         self.epoch += 1
 
     def restart(self) -> None:
-        """Begin the next epoch at the first item, in the middle of this one. A walk that is not repeated goes on where it is."""
+        """Begin the next epoch at the first item, in the middle of this one.
+
+        With ``cycle=None`` an iterable goes on where it is: nothing says that it can be walked twice.
+        """
         if self.callback.cycle is not Cycle.NO:
             self._walk = None
         self.reset()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
-from dalify.sources.callback import Callback, SourceKind
+from dalify.sources.callback import Callback, Cycle, SourceKind
 from dalify.sources.shared_memory import Lease, Slot, array_in
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import (
@@ -269,11 +269,14 @@ class ParallelSource:
             self._drop_flights()
 
     def restart(self) -> None:
-        """Begin the next epoch in the middle of this one; iterables go on where they are."""
+        """Begin the next epoch at the first item, in the middle of this one; see ``ExternalSource.restart``."""
+        if self.callback.cycle is not Cycle.NO:
+            self._drop_flights()  # a worker that sees a new generation begins its walk anew
+            self._taken = 0
         self.reset()
 
     def _drop_flights(self) -> None:
-        # What is in the making was asked for with numbers of the old epoch. Its slots come back with its results.
+        # What is in the making is not wanted any more. Its slots come back with its results.
         self._generation += 1
         self._pool.skip_before(self._number, self._generation)
         self._free.extendleft(flight.slot for flight in self._flights if not flight.missing)

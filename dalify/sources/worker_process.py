@@ -163,6 +163,7 @@ class _Source:
         self._settings = settings
         self._callback: Callback | None = None
         self._walk: Walk | None = None
+        self._generation = 0
 
     def _begin(self) -> Callback:
         # On the first task, so that errors in unpickling or iterating reach the user like those of the source.
@@ -183,6 +184,9 @@ class _Source:
         try:
             if self._callback is None:
                 self._callback = self._begin()
+            elif self._walk is not None and task.generation > self._generation:
+                self._walk = Walk(self._callback)
+            self._generation = task.generation
             self._ask(self._callback, task, items)
             data = items[0] if settings.batch else items
             columns = split_outputs(data, settings.num_outputs, settings.batch, self._callback)

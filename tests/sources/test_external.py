@@ -172,6 +172,16 @@ def test_a_reset_in_the_middle_leaves_iterables_where_they_are():
     assert (source.epoch, source.iteration) == (1, 1)
 
 
+def test_a_restart_in_the_middle_begins_walks_that_can_be_repeated_anew():
+    for cycle, first in (("raise", 0), ("quiet", 0), (None, 2)):
+        source = make([0, 1, 2, 3], cycle=cycle)
+        source.next_batch()
+        source.next_batch()
+        source.restart()
+        assert source.next_batch() == [first]
+        assert (source.epoch, source.iteration) == (1, 1)
+
+
 def test_outputs():
     assert make(lambda: ("a", "b"), 2).next_batch() == ["a", "b"]
     assert make(lambda: ["a"], 1).next_batch() == ["a"]

@@ -294,6 +294,23 @@ def test_a_reset_in_the_middle_drops_what_was_made_for_the_old_epoch(make_pool):
         parallel.reset()
 
 
+@pytest.mark.parametrize("name", ["uniform", "whole", "generator", "generator raise", "generator quiet", "list"])
+@pytest.mark.parametrize("batches", [0, 1, 2])
+def test_a_restart_in_the_middle_is_that_of_the_source_in_process(make_pool, name, batches):
+    parallel = ParallelSource(make_pool(), **CASES[name], batch_size=BATCH_SIZE, prefetch_queue_depth=3)
+    in_process = ExternalSource(**CASES[name], batch_size=BATCH_SIZE)
+    for _ in range(3):
+        for source in (parallel, in_process):
+            source.restart()
+        try:
+            for _ in range(batches):
+                assert plain(in_process.next_batch()) == plain(parallel.next_batch())
+        except StopIteration:
+            with pytest.raises(StopIteration):
+                parallel.next_batch()
+        assert (parallel.epoch, parallel.iteration) == (in_process.epoch, in_process.iteration)
+
+
 class Unusual(Exception):  # noqa: N818 -- a name of the user's
     def __init__(self, one, two):
         super().__init__("unusual")
