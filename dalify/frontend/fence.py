@@ -50,7 +50,7 @@ _BUILTINS: dict[Any, str] = {
 _JUMPS = {
     "break": (
         "leave the loop",
-        "Let the loop take a fixed number of turns, and put its body under an `if` on the opposite condition.",
+        "Let the loop run to its end, and put its body under `if not done:`, with a variable for which samples are.",
     ),
     "continue": (
         "go on to the next turn",
@@ -179,8 +179,8 @@ def _check_change(target: Any, what: str) -> None:
     if stores is None or not isinstance(target, _MUTABLE) or not _existed_before(target, stores):
         return
     raise UnsupportedSyntaxError(
-        f"{what} changes an object from outside the branch ({stores.branch.line}); both branches are traced, so the "
-        "change would be there for every sample.",
+        f"{what} under a condition on a graph value ({stores.branch.line}) changes an object from outside the branch: "
+        "both branches are traced, so the change would be there for every sample.",
         line=SourceLine.capture(),
         hint="Assign a value to a variable in each branch, and change the object after the `if`.",
     )

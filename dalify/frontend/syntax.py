@@ -35,7 +35,7 @@ def statements(text: str, place: Any, **parts: Any) -> list[Any]:
     tree = gast.parse(text)
     for node in gast.walk(tree):
         if hasattr(node, "lineno"):
-            gast.copy_location(node, place)
+            located(node, place)
     return _Filler(parts).visit(tree).body
 
 
@@ -47,7 +47,11 @@ def statement(text: str, place: Any, **parts: Any) -> Any:
 
 def located(node: Any, place: Any) -> Any:
     """Give a node the line and columns of another."""
-    return gast.copy_location(node, place)
+    gast.copy_location(node, place)
+    if isinstance(node, gast.Attribute):
+        # Python reports the call of a method on the last line of `object.method`, which is to be the first line here.
+        node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
+    return node
 
 
 def name(text: str, place: Any) -> Any:

@@ -43,12 +43,12 @@ class FakeEdge:
         self.branch = current_branch()
 
     def run(self, sample: Mapping[str, Any], known: dict[FakeEdge, Any]) -> Any:
-        branch = self.branch
-        while branch is not None:
-            taken = bool(branch.condition.run(sample, known))
-            assert taken is branch.taken, "a node ran for a sample outside its branch"
-            branch = branch.parent
         if self not in known:
+            branch = self.branch
+            while branch is not None:
+                taken = bool(branch.condition.run(sample, known))
+                assert taken is branch.taken, "a node ran for a sample outside its branch"
+                branch = branch.parent
             known[self] = self._compute(sample, known)
         return known[self]
 

@@ -8,9 +8,10 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from dalify.base.errors import UnsupportedSyntaxError
 from dalify.frontend import rewrite
 from tests.frontend.fake_graph import fake_graph, node, run
 
@@ -105,7 +106,10 @@ def program(choices: random.Random) -> tuple[Any, str]:
 @given(st.integers(0, 2**32))
 def test_random_programs_equal_python(seed: int) -> None:
     function, body = program(random.Random(seed))
-    with fake_graph():
-        graph = rewrite(function)(node("x"), node("y"), node("z"))
+    try:
+        with fake_graph():
+            graph = rewrite(function)(node("x"), node("y"), node("z"))
+    except UnsupportedSyntaxError:  # one program in several hundreds has more paths than the rewriter writes out
+        reject()
     for x, y, z in SAMPLES:
         assert run(graph, {"x": x, "y": y, "z": z}) == function(x, y, z), body
