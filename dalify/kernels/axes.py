@@ -5,13 +5,14 @@ Alone in a file because every operator with ``axes=`` and ``axis_names=`` reads 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["check_layout", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
+__all__ = ["check_centre", "check_layout", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
 
 
 def normal_axis(axis: int, ndim: int, *, extra: int = 0, name: str = "axis") -> int:
@@ -83,6 +84,18 @@ def reduced_spec(spec: Spec, axes: Sequence[int], dtype: DALIDataType, *, keep_d
     if shape is not None:
         shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return spec.replace(dtype=dtype, shape=shape)
+
+
+def check_centre(centre: Spec, result: Spec) -> None:
+    """Raise a ShapeError where a centre of deviations has neither one element nor as many as there are results."""
+    if centre.shape is None or result.shape is None:
+        return
+    count = math.prod(centre.shape)
+    if count not in (1, math.prod(result.shape)):
+        raise ShapeError(
+            f"the mean of shape {centre.shape} does not fit results of shape {result.shape}.",
+            hint="Reduce both along the same axes, or give one number.",
+        )
 
 
 def check_layout(layout: str, ndim: int | None) -> None:

@@ -14,8 +14,8 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
 
     Users write ``a + b``, ``a < b``, ``-a`` or ``dalify.math.sqrt(a)``. Operands meet in a common type: floats win over
     integers, the wider type over the narrower, UINT8 and INT8 meet in INT16; Python integers are INT32 and Python
-    floats FLOAT. Integers wrap on overflow. ``/`` gives FLOAT or FLOAT64; ``//`` truncates integers toward zero and leaves the
-    quotient of floats as it is; ``%`` has the sign of the dividend; an integer to a negative power is 0.
+    floats FLOAT. Integers wrap on overflow. ``/`` gives FLOAT or FLOAT64; ``//`` truncates integers toward zero and
+    leaves the quotient of floats as it is; ``%`` has the sign of the dividend; an integer to a negative power is 0.
 
     Unlike DALI: FLOAT16 may be used, and stays FLOAT16 against integers; negative integers compare with floats by their
     value; ``rsqrt(0)`` is infinite; shifting by more than the width of the type gives 0 (or -1 for negative values).

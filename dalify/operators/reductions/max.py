@@ -1,0 +1,50 @@
+"""Find the largest values along axes."""
+
+from __future__ import annotations
+
+from dalify.kernels.axes import chosen_axes, reduced_spec
+from dalify.kernels.reduce import maximum, reduced_dtype
+from dalify.kernels.reduce_torch import maximum_torch
+from dalify.registry import Spec, operator
+
+
+@operator
+def max(
+    x: Spec,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    keep_dims: bool = False,
+) -> Spec:
+    """Find the largest values along axes.
+
+    Args:
+        x: data of any type.
+        axes: axes to reduce, all by default; negative ones count from the back.
+        axis_names: the axes by their letters in the layout, instead of `axes`.
+        keep_dims: reduced axes stay, with extent 1 and their letter.
+
+    Returns:
+        the largest values, of the type of `x`. NaN is left aside; without elements, the smallest value of the type.
+
+    Raises:
+        IndexingError: there is no such axis.
+        LayoutError: the layout has no such letter.
+
+    Example:
+        >>> brightest = fn.reductions.max(images)  # doctest: +SKIP
+    """
+    chosen = chosen_axes(x, axes, axis_names)
+    assert x.dtype is not None, "dalify bug: a reduction of unknown type"
+    return reduced_spec(x, chosen, reduced_dtype("max", x.dtype), keep_dims=keep_dims)
+
+
+@max.cpu
+def _(out, x, *, axes, axis_names, spec):
+    maximum(out, x, chosen_axes(spec, axes, axis_names))
+
+
+@max.gpu
+def _(out, x, *, axes, axis_names, spec):
+    maximum_torch(out, x, chosen_axes(spec, axes, axis_names))

@@ -1,0 +1,53 @@
+"""Average squares along axes."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels import reduce
+from dalify.kernels.axes import chosen_axes, reduced_spec
+from dalify.kernels.reduce_torch import mean_square_torch
+from dalify.registry import Spec, operator
+
+
+@operator
+def mean_square(
+    x: Spec,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    dtype: DALIDataType | None = None,
+    keep_dims: bool = False,
+) -> Spec:
+    """Average squares along axes.
+
+    Args:
+        x: data of any type.
+        axes: axes to reduce, all by default; negative ones count from the back.
+        axis_names: the axes by their letters in the layout, instead of `axes`.
+        dtype: type of the means; integers are truncated and saturated.
+        keep_dims: reduced axes stay, with extent 1 and their letter.
+
+    Returns:
+        means of squares: FLOAT, or FLOAT64 of FLOAT64; see `dtype`.
+
+    Raises:
+        IndexingError: there is no such axis.
+        LayoutError: the layout has no such letter.
+
+    Example:
+        >>> power = fn.reductions.mean_square(audio)  # doctest: +SKIP
+    """
+    chosen = chosen_axes(x, axes, axis_names)
+    assert x.dtype is not None, "dalify bug: a reduction of unknown type"
+    return reduced_spec(x, chosen, reduce.reduced_dtype("mean_square", x.dtype, dtype), keep_dims=keep_dims)
+
+
+@mean_square.cpu
+def _(out, x, *, axes, axis_names, spec):
+    reduce.mean_square(out, x, chosen_axes(spec, axes, axis_names))
+
+
+@mean_square.gpu
+def _(out, x, *, axes, axis_names, spec):
+    mean_square_torch(out, x, chosen_axes(spec, axes, axis_names))

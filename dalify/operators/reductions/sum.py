@@ -1,0 +1,53 @@
+"""Add up along axes."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.axes import chosen_axes, reduced_spec
+from dalify.kernels.reduce import reduced_dtype, total
+from dalify.kernels.reduce_torch import total_torch
+from dalify.registry import Spec, operator
+
+
+@operator
+def sum(
+    x: Spec,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    dtype: DALIDataType | None = None,
+    keep_dims: bool = False,
+) -> Spec:
+    """Add up along axes.
+
+    Args:
+        x: data of any type.
+        axes: axes to reduce, all by default; negative ones count from the back.
+        axis_names: the axes by their letters in the layout, instead of `axes`.
+        dtype: type of the sums; integers wrap in a type that is too narrow.
+        keep_dims: reduced axes stay, with extent 1 and their letter.
+
+    Returns:
+        sums: UINT64 or INT64 of integers (BOOL counts as unsigned), otherwise FLOAT or FLOAT64; see `dtype`.
+
+    Raises:
+        IndexingError: there is no such axis.
+        LayoutError: the layout has no such letter.
+
+    Example:
+        >>> counts = fn.reductions.sum(masks, axis_names="HW")  # doctest: +SKIP
+    """
+    chosen = chosen_axes(x, axes, axis_names)
+    assert x.dtype is not None, "dalify bug: a reduction of unknown type"
+    return reduced_spec(x, chosen, reduced_dtype("sum", x.dtype, dtype), keep_dims=keep_dims)
+
+
+@sum.cpu
+def _(out, x, *, axes, axis_names, spec):
+    total(out, x, chosen_axes(spec, axes, axis_names))
+
+
+@sum.gpu
+def _(out, x, *, axes, axis_names, spec):
+    total_torch(out, x, chosen_axes(spec, axes, axis_names))
