@@ -21,7 +21,7 @@ from dalify.graph import DataNode
 __all__ = [
     "check_condition",
     "check_in_place",
-    "check_item_owner",
+    "check_item",
     "check_mutation",
     "needs_watch",
     "refuse",
@@ -160,23 +160,43 @@ def check_mutation(function: Any) -> None:
     if active() is None or not isinstance(function, types.BuiltinMethodType) or function.__name__ not in _MUTATING:
         return
     container = function.__self__
-    _check_change(container, f"{type(container).__name__}.{function.__name__}()")
+    if isinstance(container, _MUTABLE):
+        _check_change(container, f"{type(container).__name__}.{function.__name__}()")
 
 
 def check_in_place(value: Any) -> None:
     """Raise if ``value += ..`` in a branch changes an object that exists outside of it."""
-    _check_change(value, f"an operator such as `+=` on this {type(value).__name__}")
+    if isinstance(value, _MUTABLE) or _is_array(value):
+        _check_change(value, f"an operator such as `+=` on this {type(value).__name__}")
 
 
-def check_item_owner(owner: Any) -> None:
-    """Raise if ``owner[..] = ..`` in a branch cannot be taken back: elements of an array that exists outside of it."""
-    if isinstance(owner, (np.ndarray, bytearray)):
-        _check_change(owner, f"assigning to elements of this {type(owner).__name__}")
+def check_item(owner: Any, key: Any, *, is_deletion: bool) -> bool:
+    """Raise if assigning or deleting an item in a branch cannot be taken back, in an object from outside of it.
+
+    Returns:
+        whether the item can be taken back; if not, the branch made the object, and nobody else will miss it.
+    """
+    is_sequence = isinstance(owner, (list, deque))
+    try:
+        hash(key)
+        is_slot = not isinstance(key, slice) and not (is_sequence and is_deletion)
+    except TypeError:
+        is_slot = False
+    if is_slot and not _is_array(owner):
+        return True
+    verb = "deleting" if is_deletion else "assigning to"
+    _check_change(owner, f"{verb} elements of this {type(owner).__name__}")
+    return False
+
+
+def _is_array(value: Any) -> bool:
+    """Tell whether elements share memory with what reading them gave."""
+    return isinstance(value, (np.ndarray, bytearray)) or hasattr(type(value), "__dlpack__")
 
 
 def _check_change(target: Any, what: str) -> None:
     stores = active()
-    if stores is None or not isinstance(target, _MUTABLE) or not _existed_before(target, stores):
+    if stores is None or not _existed_before(target, stores):
         return
     raise UnsupportedSyntaxError(
         f"{what} under a condition on a graph value ({stores.branch.line}) changes an object from outside the branch: "

@@ -20,14 +20,14 @@ from dalify.base.source_line import SourceLine
 from dalify.frontend.conditional import Conditional, Guard, trace_both
 from dalify.frontend.fence import (
     check_in_place,
-    check_item_owner,
+    check_item,
     check_mutation,
     needs_watch,
     refuse,
     refuse_builtin,
     refuse_jump,
 )
-from dalify.frontend.stores import Items, active, note
+from dalify.frontend.stores import active, note
 from dalify.frontend.values import NO_RESULT, Unusable, read
 from dalify.graph import DataNode, logical_not
 
@@ -194,8 +194,7 @@ class Overloads:
         """Return the object one of whose items is about to be assigned or deleted; in a branch, one that takes note."""
         if active() is None or isinstance(owner, (DataNode, Unusable)):
             return owner
-        check_item_owner(owner)
-        return _AugmentedItems(owner) if is_augmented else Items(owner)
+        return _Items(owner, is_augmented)
 
     def in_place(self, value: Any) -> None:
         """Check the object that ``+=`` is about to change."""
@@ -219,13 +218,30 @@ class Overloads:
         return self._convert(function)
 
 
-class _AugmentedItems(Items):
-    __slots__ = ()
+class _Items:
+    """Stands for an object while one of its items is assigned or deleted in a branch."""
+
+    __slots__ = ("_is_augmented", "_owner")
+
+    def __init__(self, owner: Any, is_augmented: bool) -> None:
+        self._owner = owner
+        self._is_augmented = is_augmented
 
     def __getitem__(self, key: Any) -> Any:
-        value = super().__getitem__(key)
-        check_in_place(value)
+        value = self._owner[key]
+        if self._is_augmented:
+            check_in_place(value)
         return value
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if check_item(self._owner, key, is_deletion=False):
+            note(self._owner, key, is_item=True)
+        self._owner[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        if check_item(self._owner, key, is_deletion=True):
+            note(self._owner, key, is_item=True)
+        del self._owner[key]
 
 
 def _watched(function: Any, *arguments: Any, **keywords: Any) -> Any:

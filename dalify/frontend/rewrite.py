@@ -11,6 +11,8 @@ import ast
 import copy
 import functools
 import inspect
+import os
+import re
 import sys
 import sysconfig
 import types
@@ -30,12 +32,11 @@ __all__ = ["do_not_convert", "is_rewritable", "rewrite"]
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 _MARK = "__dalify_do_not_convert__"
-_PACKAGE_FOLDER = str(Path(__file__).resolve().parent.parent) + "/"
-_FOREIGN_FOLDERS = tuple(
-    str(Path(path)) + "/"
-    for name in ("stdlib", "platstdlib", "purelib", "platlib")
-    if (path := sysconfig.get_paths().get(name))
+_PACKAGE_FOLDER = str(Path(__file__).resolve().parent.parent) + os.sep
+_LIBRARY_FOLDERS = tuple(
+    sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
+_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _FUTURE_FLAGS = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
@@ -128,8 +129,8 @@ def _with_function(function: Any, inner: FunctionType) -> Any:
 def _is_foreign(function: FunctionType) -> bool:
     filename = function.__code__.co_filename
     if filename.startswith(_PACKAGE_FOLDER):
-        return not filename.startswith(_PACKAGE_FOLDER + "auto_aug/")
-    return filename.startswith((*_FOREIGN_FOLDERS, "<frozen"))
+        return not filename.startswith(_PACKAGE_FOLDER + "auto_aug" + os.sep)
+    return filename.startswith((*_LIBRARY_FOLDERS, "<frozen")) or _INSTALLED.search(filename) is not None
 
 
 def _is_of(function: FunctionType, package: str) -> bool:

@@ -15,7 +15,7 @@ from dalify.base.source_line import SourceLine
 from dalify.frontend.values import ABSENT, Merger, Unusable, copied
 from dalify.graph import Branch, entered
 
-__all__ = ["BranchStores", "Items", "active", "merge_stores", "note", "traced"]
+__all__ = ["BranchStores", "active", "merge_stores", "note", "traced"]
 
 
 class _Store:
@@ -137,23 +137,3 @@ def merge_stores(merger: Merger, if_true: BranchStores, if_false: BranchStores) 
             raise value.reason()
         note(store.owner, store.key, is_item=store.is_item)
         store.put(value)
-
-
-class Items:
-    """Stands for an object while one of its items is assigned or deleted in a branch."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: Any) -> None:
-        self._owner = owner
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._owner[key]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        note(self._owner, key, is_item=True)
-        self._owner[key] = value
-
-    def __delitem__(self, key: Any) -> None:
-        note(self._owner, key, is_item=True)
-        del self._owner[key]

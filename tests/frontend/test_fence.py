@@ -125,6 +125,20 @@ def array_element(x):
     return array
 
 
+def list_slice(x):
+    values = [1, 2, 3]
+    if x > 1:
+        values[:2] = [x]
+    return values
+
+
+def list_deletion(x):
+    values = [1, 2, 3]
+    if x > 1:
+        del values[0]
+    return values
+
+
 def raising(x):
     if x > 1:
         raise ValueError("too large")
@@ -349,6 +363,18 @@ UnsupportedSyntaxError: an operator such as `+=` on this list under a condition 
 UnsupportedSyntaxError: assigning to elements of this ndarray under a condition on a graph value (train.py:2 in array_element()) changes an object from outside the branch: both branches are traced, so the change would be there for every sample.
   train.py:3 in array_element()
       array[0] = 1
+  Assign a value to a variable in each branch, and change the object after the `if`.
+""",
+    list_slice: """
+UnsupportedSyntaxError: assigning to elements of this list under a condition on a graph value (train.py:2 in list_slice()) changes an object from outside the branch: both branches are traced, so the change would be there for every sample.
+  train.py:3 in list_slice()
+      values[:2] = [x]
+  Assign a value to a variable in each branch, and change the object after the `if`.
+""",
+    list_deletion: """
+UnsupportedSyntaxError: deleting elements of this list under a condition on a graph value (train.py:2 in list_deletion()) changes an object from outside the branch: both branches are traced, so the change would be there for every sample.
+  train.py:3 in list_deletion()
+      del values[0]
   Assign a value to a variable in each branch, and change the object after the `if`.
 """,
     raising: """

@@ -342,9 +342,13 @@ def test_objects_that_a_branch_makes_for_itself() -> None:
         if x > 1:
             items = {}
             items["k"] = x
-            values = []
+            values = [0, 0, 0]
+            del values[2]
+            values[0:2] = []
+            array = np.zeros(2, int)
+            array[0] += 3
             for i in range(2):
-                values.append(x + i)
+                values.append(x + i + int(array[0]) - 3)
         else:
             items = {"k": 0}
             values = [1, 2]
