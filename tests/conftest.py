@@ -60,3 +60,9 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         if not torch.accelerator.is_available():
             monkeypatch.setenv("DALIFY_DEVICE", "cpu")
     return request.param
+
+
+@pytest.fixture
+def emulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run ``device="gpu"`` on torch's CPU device."""
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")

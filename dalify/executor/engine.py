@@ -28,6 +28,7 @@ from dalify.executor.frame import Collector, Frame
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.threads import ThreadPool
 from dalify.graph import Branch
+from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine", "Iteration"]
 
@@ -81,7 +82,9 @@ class Engine:
         externals: the external sources.
         readers: samplers by slot of the reader's first output.
         torch_device: where device stages run; None where there are none.
+        pool: memory for what leaves the stages.
         name: for the threads' names.
+        workers: processes of parallel sources; ended with the engine.
     """
 
     def __init__(
@@ -94,8 +97,10 @@ class Engine:
         torch_device: str | None,
         pool: BufferPool,
         name: str,
+        workers: WorkerPool | None = None,
     ) -> None:
-        self._plan = plan
+        self.plan = plan
+        self._workers = workers
         self._num_threads = num_threads
         self._batch_size = batch_size
         self.externals = externals
@@ -132,7 +137,7 @@ class Engine:
         self._revive_after_fork()
         fed: list[tuple[ExternalFeed, list[Batch]]] = [(feed, feed.next_batch()) for feed in self.externals]
         size = common_size([(feed.node, batches[0]) for feed, batches in fed], self._batch_size)
-        iteration = Iteration(self.next_number, size, self._plan.slot_count)
+        iteration = Iteration(self.next_number, size, self.plan.slot_count)
         self.next_number += 1
         for feed, batches in fed:
             for slot, batch in zip(feed.slots, batches, strict=True):
@@ -164,7 +169,7 @@ class Engine:
             raise iteration.error
         if iteration.event is not None:
             torch.cuda.current_stream(self._torch_device).wait_event(iteration.event)
-        outputs = tuple(iteration.values[slot] for slot in self._plan.outputs)
+        outputs = tuple(iteration.values[slot] for slot in self.plan.outputs)
         return tuple(Batch(None, [], "") if batch is None else batch for batch in outputs)
 
     def discard(self) -> None:
@@ -193,6 +198,8 @@ class Engine:
         self.discard()
         if self._process == os.getpid():
             self._threads.close(wait=wait)
+        if self._workers is not None:
+            self._workers.close()
         for feed in self.externals:
             feed.close()
 
@@ -205,11 +212,11 @@ class Engine:
         self._lock = threading.Lock()
         under_way = list(self._scheduled)
         self._scheduled.clear()
-        self._turns = [self._started] * len(self._plan.stages)
-        self._parked = [{} for _ in self._plan.stages]
+        self._turns = [self._started] * len(self.plan.stages)
+        self._parked = [{} for _ in self.plan.stages]
         for old in under_way:
             # A new object, since a thread that is no more may hold the locks of the old one.
-            iteration = Iteration(old.number, old.size, self._plan.slot_count)
+            iteration = Iteration(old.number, old.size, self.plan.slot_count)
             iteration.entries, iteration.rewind = old.entries, old.rewind
             for feed in self.externals:
                 for slot in feed.slots:
@@ -221,10 +228,10 @@ class Engine:
     def _enter(self, iteration: Iteration) -> None:
         """Begin the iteration's current stage, or park it until its turn."""
         while True:
-            if iteration.stage == len(self._plan.stages):
+            if iteration.stage == len(self.plan.stages):
                 iteration.ready.set()
                 return
-            stage = self._plan.stages[iteration.stage]
+            stage = self.plan.stages[iteration.stage]
             if stage.is_serial:
                 with self._lock:
                     if self._turns[iteration.stage] != iteration.order:
@@ -239,7 +246,7 @@ class Engine:
         """End the current stage and give the turn to the next iteration."""
         index = iteration.stage
         iteration.stage += 1
-        if self._plan.stages[index].is_serial:
+        if self.plan.stages[index].is_serial:
             with self._lock:
                 self._turns[index] += 1
                 following = self._parked[index].pop(self._turns[index], None)
@@ -262,7 +269,7 @@ class Engine:
         self._threads.submit(iteration.number, iteration.stage, tasks)
 
     def _pool_of(self, slot: int) -> BufferPool:
-        return self._pinned_pool if slot in self._plan.pinned else self._pool
+        return self._pinned_pool if slot in self.plan.pinned else self._pool
 
     def _chunks(self, size: int, stage: Stage) -> list[tuple[int, int]]:
         seconds = stage.seconds_per_sample
@@ -300,7 +307,7 @@ class Engine:
             self._finish(iteration, stage)
 
     def _run_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
-        values: list[Batch | None] = [None] * self._plan.slot_count
+        values: list[Batch | None] = [None] * self.plan.slot_count
         whole = iteration.positions
         for slot, branch in stage.reads.items():
             batch = iteration.values[slot]

@@ -76,7 +76,8 @@ class ExternalFeed:
                     ndim=_declared(arguments, "ndim", index, num_outputs),
                     layout=_declared(arguments, "layout", index, num_outputs) or "",
                     batch_size=batch_size,
-                    copy=not arguments.get("no_copy", False),
+                    # Workers give views of memory that is theirs to lend; it must not be copied again.
+                    copy=not (arguments.get("no_copy") or arguments.get("parallel")),
                     allocate=lambda shape, dtype: pool.empty(tuple(shape), np.dtype(dtype)),
                 )
                 for index in range(len(slots))

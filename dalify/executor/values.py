@@ -38,7 +38,8 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
     """Bring a graph value into the form in which a kernel gets the argument.
 
     Returns:
-        ``[N]`` or ``[N, k]``; for lists of different length, a list of N vectors.
+        ``[N]`` or ``[N, k]``; for lists of different length, a list of N vectors. A list with one entry per frame (the layout
+        begins with F) is ``[N, F, k]``.
 
     Raises:
         ArgumentTypeError: converting the elements would lose their meaning (fractions for an integer).
@@ -58,6 +59,8 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
         count = len(dense)
         flat = dense.reshape(count, -1) if dense.ndim != 2 else dense
         if parameter.is_list:
+            if batch.layout.startswith("F"):
+                flat = dense.reshape(count, dense.shape[1], -1)
             return np.ascontiguousarray(flat, wanted)
         if flat.shape[1] != 1:
             raise _too_many(parameter, dense.shape[1:])

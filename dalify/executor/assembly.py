@@ -1,0 +1,158 @@
+"""From an optimised graph to an engine: device, seeds, readers' indices, sources and their worker processes."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from dalify.base.errors import DalifyError, ReaderError
+from dalify.data import BufferPool
+from dalify.executor.device_steps import find_device
+from dalify.executor.engine import Engine
+from dalify.executor.feeds import ExternalFeed, ReaderFeed
+from dalify.executor.plan import make_plan
+from dalify.executor.steps import located
+from dalify.graph import Graph, Node, rule_arguments
+from dalify.registry import READER_PARAMETERS
+from dalify.sources.parallel import ParallelSource
+from dalify.sources.sampler import Sampler, SamplerOptions
+from dalify.sources.worker_pool import WorkerPool
+
+__all__ = ["Resources", "assemble", "node_seeds"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What an engine may use.
+
+    Attributes:
+        batch_size: most samples in a batch.
+        num_threads: worker threads.
+        device_id: number of the accelerator; None for the current one.
+        num_workers: worker processes of parallel sources.
+        start_method: how they are started.
+        callback_pickler: how callbacks travel to workers that are not forked.
+        name: for the threads' names.
+    """
+
+    batch_size: int
+    num_threads: int
+    device_id: int | None
+    num_workers: int
+    start_method: str
+    callback_pickler: Any
+    name: str
+
+
+def assemble(graph: Graph, seeds: Mapping[int, tuple[int, int]], resources: Resources) -> Engine:
+    """Make the engine that runs a graph.
+
+    Args:
+        graph: after all passes.
+        seeds: by the number of a random node or reader, its seed and stream.
+        resources: threads, processes, device.
+
+    Raises:
+        DalifyError: a reader finds nothing, a source cannot be used, there is no device; with operator and the user's line.
+    """
+    nodes = graph.nodes()
+    device_nodes = [node for node in nodes if node.output_device == "gpu"]
+    torch_device = find_device(resources.device_id, device_nodes[0]) if device_nodes else None
+    indices = {node: _index(node) for node in nodes if node.operator.is_reader}
+    samplers = {node: _sampler(node, len(index), seeds[node.number][0]) for node, index in indices.items()}
+    random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}
+    plan = make_plan(graph, random_nodes, indices)
+    pool = BufferPool()
+    workers = None
+    if any(node.arguments.get("parallel") for node, _ in plan.externals):
+        workers = WorkerPool(resources.num_workers, resources.start_method, resources.callback_pickler)
+    externals = [
+        ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
+        for node, slots in plan.externals
+    ]
+    if workers is not None:
+        workers.start()  # before any thread of ours exists: a fork copies the locks that threads hold
+    readers = {slot: ReaderFeed(step.node, samplers[step.node]) for slot, step in plan.readers.items()}
+    return Engine(
+        plan, resources.num_threads, resources.batch_size, externals, readers, torch_device, pool, resources.name, workers
+    )
+
+
+def _parallel_source(workers: WorkerPool | None, node: Node, batch_size: int) -> ParallelSource:
+    assert workers is not None, "dalify bug: a parallel source without workers"
+    arguments = node.arguments
+    return ParallelSource(
+        workers,
+        arguments["source"],
+        arguments.get("num_outputs"),
+        cycle=arguments.get("cycle"),
+        batch=arguments.get("batch", True),
+        batch_info=arguments.get("batch_info", False),
+        batch_size=batch_size,
+        prefetch_queue_depth=arguments.get("prefetch_queue_depth", 1),
+    )
+
+
+def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
+    """Return seed and stream number of every random node and reader.
+
+    A stream goes by the operator's name and its occurrence (or by the name that the user gave), so that another operator
+    that is added to the graph changes nobody's random numbers. A seed given to an operator is its own alone: two operators with the
+    same seed draw the same numbers.
+    """
+    found: dict[Node, tuple[int, int]] = {}
+    occurrences: Counter[str] = Counter()
+    nodes = [node for node in graph.nodes() if node.operator.is_random or node.operator.is_reader]
+    for node in sorted(nodes, key=lambda item: item.number):
+        operator_name = node.operator.name
+        label = node.name or f"{operator_name}#{occurrences[operator_name]}"
+        occurrences[operator_name] += 1
+        if node.seed is not None:
+            found[node] = (node.seed, 0)
+        elif node.operator.is_reader:
+            found[node] = (seed ^ zlib.crc32(label.encode()), 0)
+        else:
+            found[node] = (seed, zlib.crc32(label.encode()))
+    return found
+
+
+def _index(node: Node) -> Any:
+    operator = node.operator
+    assert operator.index_function is not None, f"dalify bug: {operator.name} has no index"
+    arguments = {name: value for name, value in rule_arguments(node).items() if name not in READER_PARAMETERS}
+    try:
+        index = operator.index_function(**arguments)
+    except Exception as error:
+        raise located(error, node, None, None) from error.__cause__
+    if not len(index):
+        raise ReaderError("there is nothing to read.", line=node.line, operator=operator.public_name)
+    return index
+
+
+def _sampler(node: Node, size: int, seed: int) -> Sampler:
+    arguments = rule_arguments(node)
+    names = (
+        "shard_id",
+        "num_shards",
+        "random_shuffle",
+        "initial_fill",
+        "shuffle_after_epoch",
+        "stick_to_shard",
+        "pad_last_batch",
+    )
+    try:
+        return Sampler(
+            SamplerOptions(
+                size,
+                **{name: arguments[name] for name in names},
+                seed=seed,
+                shuffle_after_epoch_seed=arguments["shuffle_after_epoch_seed"] or 0,
+            )
+        )
+    except DalifyError as error:
+        error.locate(line=node.line, operator=node.operator.public_name)
+        raise
