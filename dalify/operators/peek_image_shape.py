@@ -45,8 +45,8 @@ def peek_image_shape(
         ArgumentValueError: another dtype.
 
     Example:
-        >>> shapes = fn.peek_image_shape(encoded)
-        >>> height = shapes[0]
+        >>> shapes = fn.peek_image_shape(encoded)  # doctest: +SKIP
+        >>> height = shapes[0]  # doctest: +SKIP
     """
     decoder_rule(encoded, DALIDataType.UINT8)
     if dtype not in _DTYPES:

@@ -67,8 +67,8 @@ def image(
         DTypeError: a type that images cannot have.
 
     Example:
-        >>> encoded, labels = fn.readers.file(file_root="photos")
-        >>> images = fn.decoders.image(encoded, device="mixed", output_type=types.RGB)
+        >>> encoded, labels = fn.readers.file(file_root="photos")  # doctest: +SKIP
+        >>> images = fn.decoders.image(encoded, device="mixed", output_type=types.RGB)  # doctest: +SKIP
     """
     return decoder_rule(encoded, dtype)
 

@@ -79,7 +79,7 @@ def image_crop(
         ArgumentValueError: a position outside 0 to 1, or another rounding.
 
     Example:
-        >>> images = fn.decoders.image_crop(encoded, crop=[224, 224])
+        >>> images = fn.decoders.image_crop(encoded, crop=[224, 224])  # doctest: +SKIP
     """
     if rounding not in _ROUNDINGS:
         raise ArgumentValueError(option_error_text("rounding", rounding, _ROUNDINGS))

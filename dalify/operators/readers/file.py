@@ -59,8 +59,8 @@ def file(
         ArgumentValueError: arguments that exclude each other.
 
     Example:
-        >>> encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True, name="train")
-        >>> images = fn.decoders.image(encoded)
+        >>> encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True, name="train")  # doctest: +SKIP
+        >>> images = fn.decoders.image(encoded)  # doctest: +SKIP
     """
     return Spec(DALIDataType.UINT8, 1, ""), Spec(DALIDataType.INT32, 1, "")
 
