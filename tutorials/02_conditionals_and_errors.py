@@ -126,7 +126,7 @@ def condition_on_an_image():
     return images
 
 
-show_error(lambda: condition_on_an_image().build())
+show_error(lambda: condition_on_an_image().run())
 
 # %% [markdown]
 """**The branches do not agree.** Both have to give the same type, so that the batch can be put together again. In DALI

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePath
 from statistics import fmean
+from typing import Any
 
 from dalify.graph.branch import Branch, is_within
 from dalify.graph.graph import Graph
@@ -102,12 +103,20 @@ def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
 
 
 def _node_lines(node: Node) -> list[str]:
-    constants = ", ".join(f"{name}={value}" for name, value in node.arguments.items() if not isinstance(value, Edge))
+    # What an operator of ours was given was not written by the user.
+    given = {} if node.operator.name.startswith("_") else node.arguments
+    constants = ", ".join(f"{name}={_constant(value)}" for name, value in given.items() if not isinstance(value, Edge))
     if len(constants) > _LONGEST_CONSTANTS:
         constants = constants[: _LONGEST_CONSTANTS - 1] + "…"
     place = f"{PurePath(node.line.filename).name}:{node.line.line}" if node.line else ""
     title = node.operator.name.removeprefix("_") + (f' "{node.name}"' if node.name else "")
     return [line for line in (title, constants, place) if line]
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(_constant(element) for element in value)}]"
+    return f"{value:g}" if isinstance(value, float) else getattr(value, "name", None) or str(value)
 
 
 def _named_edges(node: Node) -> Iterator[tuple[str, Edge]]:
