@@ -38,8 +38,8 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
     """Bring a graph value into the form in which a kernel gets the argument.
 
     Returns:
-        ``[N]`` or ``[N, k]``; for lists of different length, a list of N vectors. A list with one entry per frame (the layout
-        begins with F) is ``[N, F, k]``.
+        ``[N]`` or ``[N, k]``; for lists of different length, a list of N vectors. A list with one entry per frame (the
+        layout begins with F) is ``[N, F, k]``.
 
     Raises:
         ArgumentTypeError: converting the elements would lose their meaning (fractions for an integer).

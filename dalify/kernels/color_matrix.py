@@ -163,7 +163,7 @@ def apply_matrix_torch(out: Tensor, x: Tensor, matrix: np.ndarray, offset: np.nd
 
     def parameter(values: Any) -> Tensor:
         array = np.ascontiguousarray(values, np.float32)
-        return torch.as_tensor(array, device=x.device).reshape(-1, *[1] * (x.ndim - 2), array.shape[-1])
+        return torch.tensor(array, device=x.device).reshape(-1, *[1] * (x.ndim - 2), array.shape[-1])
 
     source = x.float()
     result = parameter(offset).expand(*x.shape[:-1], matrix.shape[1])

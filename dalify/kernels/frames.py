@@ -58,7 +58,7 @@ def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> 
     """Return an argument with one entry for each frame of each sample.
 
     Args:
-        values: [N, k] (or a list of N equally long vectors), k entries per sample or per frame.
+        values: [N, k] or [N, F, k], or a list of N equally long vectors.
         frames: number of frames per sample.
         name: the argument's name, for the error.
         width: elements of one entry; None for a scalar.

@@ -65,8 +65,8 @@ def scale_shift(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.
 def scale_shift_torch(out: Tensor, x: Tensor, factor: np.ndarray, summand: np.ndarray) -> None:
     """Do what `scale_shift` does, on torch tensors (`factor` and `summand` stay numpy)."""
     shape = (-1, *[1] * (x.ndim - 1))
-    a = torch.as_tensor(np.ascontiguousarray(factor, np.float32), device=x.device).reshape(shape)
-    b = torch.as_tensor(np.ascontiguousarray(summand, np.float32), device=x.device).reshape(shape)
+    a = torch.tensor(np.asarray(factor, np.float32), device=x.device).reshape(shape)
+    b = torch.tensor(np.asarray(summand, np.float32), device=x.device).reshape(shape)
     saturate_cast_torch(out, x.float() * a + b)
 
 

@@ -78,13 +78,12 @@ def gaussian_blur(
 def _rows(values: np.ndarray | list[np.ndarray], frames: int, axes: int, name: str) -> np.ndarray:
     """Return the argument as [N * frames, axes]."""
     array = np.stack(values) if isinstance(values, list) else values
-    count, given = array.shape
-    if given in (1, axes):
-        return np.repeat(np.broadcast_to(array, (count, axes)), frames, axis=0)
-    if given in (frames, frames * axes):
-        rows = array.reshape(count * frames, -1)
-        return np.broadcast_to(rows, (count * frames, axes))
-    raise ShapeError(f"{name} takes one value or one for each of the {axes} data axes; got {given}.")
+    given = array.shape[-1]
+    if given not in (1, axes) or (array.ndim == 3 and array.shape[1] != frames):
+        what = f"{array.shape[1]} frames of {given}" if array.ndim == 3 else str(given)
+        raise ShapeError(f"{name} takes one value or one for each of the {axes} data axes; got {what}.")
+    rows = array.reshape(-1, given) if array.ndim == 3 else np.repeat(array, frames, axis=0)
+    return np.broadcast_to(rows, (len(rows), axes))
 
 
 @lru_cache(maxsize=256)

@@ -27,7 +27,7 @@ def run_dalify(
     count = len(inputs[0]) if inputs else len(each[0].values) if each else 1
 
     def source(values: Sequence[np.ndarray], layout: str | None) -> Any:
-        data = [np.ascontiguousarray(value) for value in values]
+        data = [np.array(value, order="C") for value in values]
         return dalify.fn.external_source(source=lambda: data, layout=layout or None)
 
     @dalify.pipeline_def(batch_size=count, num_threads=1, device_id=None if device == "cpu" else 0)

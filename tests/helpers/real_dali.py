@@ -16,7 +16,7 @@ class Each:
     """An argument with one value per sample."""
 
     def __init__(self, values: Sequence[Any], layout: str | None = None) -> None:
-        self.values = [np.ascontiguousarray(value) for value in values]
+        self.values = [np.array(value, order="C") for value in values]
         self.layout = layout
 
 
@@ -40,7 +40,7 @@ def run_dali(name: str, *inputs: Sequence[np.ndarray], layouts: Sequence[str] | 
     count = len(inputs[0]) if inputs else len(each[0].values) if each else 1
 
     def source(values: Sequence[np.ndarray], layout: str | None) -> Any:
-        data = [np.ascontiguousarray(value) for value in values]
+        data = [np.array(value, order="C") for value in values]
         return fn.external_source(source=lambda: data, layout=layout or None)
 
     @dali.pipeline_def(batch_size=count, num_threads=1, device_id=None, prefetch_queue_depth=1)

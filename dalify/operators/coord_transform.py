@@ -1,0 +1,131 @@
+"""Apply a matrix and a translation to points or vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch
+from dalify.kernels.frames import flat_frames
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def coord_transform(
+    x: Spec,
+    /,
+    *,
+    M: PerSample[float | list[float]] | None = None,  # noqa: N803 -- DALI's name
+    MT: PerSample[float | list[float]] | None = None,  # noqa: N803
+    T: PerSample[float | list[float]] | None = None,  # noqa: N803
+    dtype: DALIDataType = DALIDataType.FLOAT,
+) -> Spec:
+    """Apply a matrix and a translation to points or vectors: ``out = M * x + T``.
+
+    Args:
+        x: vectors of n numbers, last; at least two axes; sequences where the layout begins with F.
+        M: m rows of n numbers, row by row; a single number stands for that multiple of the identity; by default the
+            identity. One matrix per sample, or per frame where the argument's layout begins with F.
+        MT: M and T side by side, m rows of n + 1 numbers; instead of both.
+        T: m numbers, or one for all.
+        dtype: type of the result; integers are rounded half away from zero and saturated.
+
+    Returns:
+        The same axes, the last of m numbers; same layout.
+
+    Raises:
+        ArgumentValueError: `MT` together with `M` or `T`.
+        ShapeError: fewer than two axes, or arguments of sizes that do not fit the vectors.
+        DTypeError: elements are booleans.
+
+    Example:
+        >>> points = fn.coord_transform(points, MT=fn.transforms.rotation(angle=30))  # doctest: +SKIP
+    """
+    if MT is not None and (M is not None or T is not None):
+        raise ArgumentValueError("give either `MT`, or `M` and `T`.")
+    if DALIDataType.BOOL in (x.dtype, dtype):
+        raise DTypeError("coordinates are numbers, not booleans.")
+    if (x.ndim or 0) < 2:
+        raise ShapeError(
+            "the input needs at least two axes, the last one for the numbers of a vector.", hint="x[newaxis]"
+        )
+    result = x.replace(dtype=dtype)
+    if x.shape is None:
+        return result
+    rows = _rows(M, MT, x.shape[-1])
+    return result.replace(shape=(*x.shape[:-1], rows))
+
+
+def _rows(m: Any, mt: Any, columns: int) -> int:
+    """Return the rows of the matrix; as many as columns where the arguments are not known yet or are single numbers."""
+    given, width = (mt, columns + 1) if mt is not None else (m, columns)
+    if not isinstance(given, (tuple, np.ndarray)):
+        return columns
+    size = given.shape[-1] if isinstance(given, np.ndarray) else len(given)
+    if size == 1:
+        return columns
+    if size % width:
+        raise ShapeError(f"{size} numbers do not make a matrix with {width} columns, for vectors of {columns} numbers.")
+    return size // width
+
+
+@coord_transform.prepare
+def _(x, *, M, MT):  # noqa: N803
+    given = MT if M is None else M
+    shapes = x.shapes()
+    rows = [
+        _rows(None if M is None else M[i], None if MT is None else MT[i], shape[-1]) for i, shape in enumerate(shapes)
+    ]
+    if given is None or all(row == shape[-1] for row, shape in zip(rows, shapes, strict=True)):
+        return {}
+    return {"out_shapes": [(*shape[:-1], row) for row, shape in zip(rows, shapes, strict=True)]}
+
+
+def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
+    """Return an argument as [N * frames, k]."""
+    array = np.stack(values) if isinstance(values, list) else np.asarray(values)
+    if array.ndim == 3:
+        if array.shape[1] != frames:
+            raise ShapeError(f"{name} is given for {array.shape[1]} frames; the input has {frames}.")
+        return array.reshape(count * frames, -1)
+    return np.repeat(array, frames, axis=0) if frames > 1 else array
+
+
+def _map(x: Any, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
+    frames = spec.shape[0] if (spec.layout or "").startswith("F") else 1
+    columns, rows, count = spec.shape[-1], out_spec.shape[-1], len(x)
+    translation = np.zeros((count * frames, rows), np.float32)
+    whole = m if mt is None else mt
+    if whole is None:
+        matrix = np.repeat(np.eye(columns, dtype=np.float32)[None], count * frames, axis=0)
+    else:
+        given = _columns(whole, count, frames, "M" if mt is None else "MT")
+        if given.shape[1] == 1:
+            matrix = given[:, :, None] * np.eye(columns, dtype=np.float32)
+        else:
+            matrix = given.reshape(count * frames, rows, -1)
+    if mt is not None and matrix.shape[2] > columns:
+        matrix, translation = matrix[:, :, :-1], matrix[:, :, -1]
+    if t is not None:
+        shift = _columns(t, count, frames, "T")
+        if shift.shape[1] not in (1, rows):
+            raise ShapeError(f"T needs {rows} numbers, or one; got {shift.shape[1]}.")
+        translation = np.broadcast_to(shift, (count * frames, rows))
+    return matrix, translation
+
+
+@coord_transform.cpu
+def _(out, x, *, M, MT, T, spec, out_spec):  # noqa: N803
+    layout = spec.layout or ""
+    apply_matrix(flat_frames(out, layout), flat_frames(x, layout), *_map(x, spec, out_spec, M, MT, T))
+
+
+@coord_transform.gpu
+def _(out, x, *, M, MT, T, spec, out_spec):  # noqa: N803
+    layout = spec.layout or ""
+    apply_matrix_torch(flat_frames(out, layout), flat_frames(x, layout), *_map(x, spec, out_spec, M, MT, T))

@@ -1,0 +1,1 @@
+"""Affine transforms as matrices, for fn.warp_affine and fn.coord_transform."""

@@ -1,0 +1,49 @@
+"""Join affine transforms to one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.kernels.affine import compose, matrix_spec
+from dalify.registry import Spec, operator
+
+
+@operator
+def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool = False) -> Spec:
+    """Join affine transforms: the result does what all of them do one after the other.
+
+    Args:
+        input_0: transforms [k, k + 1], or sequences [F, k, k + 1].
+        input_1: likewise.
+        inputs: more of them.
+        reverse_order: False: the first is applied first; True: the last one.
+
+    Returns:
+        float32 [k, k + 1] on the CPU, layout "**"; with a sequence among them [F, k, k + 1], layout "F**".
+
+    Raises:
+        ShapeError: transforms of different dimensions or numbers of frames.
+
+    Example:
+        >>> both = fn.transforms.combine(
+        ...     fn.transforms.scale(scale=[2, 2]), fn.transforms.rotation(angle=30)
+        ... )  # doctest: +SKIP
+    """
+    specs = [matrix_spec(x, None) for x in (input_0, input_1, *inputs)]
+    shapes = {spec.shape[-2:] for spec in specs if spec.shape is not None}
+    frames = {spec.shape[0] for spec in specs if spec.shape is not None and spec.ndim == 3}
+    if len(shapes) > 1 or len(frames) > 1:
+        raise ShapeError(f"transforms of different shapes cannot be joined: {', '.join(str(s.shape) for s in specs)}.")
+    return next((spec for spec in specs if spec.ndim == 3), specs[0])
+
+
+@combine.cpu
+def _(out, *inputs, reverse_order):
+    result = None
+    for x in inputs if not reverse_order else inputs[::-1]:
+        maps = x.astype(np.float64)
+        if maps.ndim < out.ndim:
+            maps = maps[:, None]
+        result = maps if result is None else compose(maps, result)
+    out[...] = result

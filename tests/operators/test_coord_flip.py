@@ -1,0 +1,40 @@
+"""fn.coord_flip beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+POINTS = np.random.default_rng(0).random((5, 2)).astype(np.float32)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"layout": "yx"}, {"flip_y": 1, "center_y": 3.0, "flip_x": 0}])
+def test_points(device, arguments):
+    assert_equals_dali("coord_flip", [POINTS], device=device, tolerance=1e-6, **arguments)
+
+
+def test_per_sample(device):
+    assert_equals_dali(
+        "coord_flip", [POINTS, POINTS[:1]], device=device, tolerance=1e-6, flip_y=Each(np.int32([0, 1])),
+        center_y=Each(np.float32([0, 1])),
+    )  # fmt: skip
+
+
+def test_three_dimensions(device):
+    points = np.random.default_rng(0).random((4, 3)).astype(np.float32)
+    assert_equals_dali("coord_flip", [points], device=device, tolerance=1e-6, flip_z=1, center_z=3.0)
+
+
+def test_mistakes():
+    with pytest.raises(DTypeError, match="points must be float32"):
+        run_dalify("coord_flip", [POINTS.astype(np.int32)])
+    with pytest.raises(ShapeError, match="1 to 3 coordinates; got 4"):
+        run_dalify("coord_flip", [np.zeros((1, 4), np.float32)])
+    with pytest.raises(ArgumentValueError, match="names 3 coordinates; the points have 2"):
+        run_dalify("coord_flip", [POINTS], layout="xyz")
+    with pytest.raises(ArgumentValueError, match="letters x, y and z"):
+        run_dalify("coord_flip", [POINTS], layout="xw")

@@ -1,0 +1,62 @@
+"""fn.coord_transform beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+POINTS = np.random.default_rng(0).random((5, 2)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"M": [1, 2, 3, 4]},
+        {"M": [1, 2, 3, 4, 5, 6]},
+        {"M": [1, 2]},
+        {"M": 2.0, "T": 1.0},
+        {"T": [1, 2]},
+        {"MT": [1, 2, 3, 4, 5, 6]},
+        {"MT": 3.0},
+        {"M": [1, 2, 3, 4, 5, 6], "T": [1, 2, 3]},
+    ],
+)
+def test_constants(device, arguments):
+    assert_equals_dali("coord_transform", [POINTS, POINTS[:1]], device=device, tolerance=1e-5, **arguments)
+
+
+def test_per_sample(device):
+    matrices = Each(np.float32([[[1, 2], [3, 4], [5, 6]], [[1, 2], [3, 4], [9, 6]]]))
+    assert_equals_dali(
+        "coord_transform", [POINTS, POINTS[:1]], device=device, tolerance=1e-5, M=matrices,
+        T=Each(np.float32([[1, 2, 3], [4, 5, 6]])),
+    )  # fmt: skip
+
+
+def test_per_frame(device):
+    frames = np.random.default_rng(1).random((3, 5, 2)).astype(np.float32)
+    matrices = Each([np.float32([[[1, 2, 3], [4, 5, 6]], [[0, 1, 0], [1, 0, 0]], [[2, 0, 0], [0, 2, 1]]])], "Fab")
+    assert_equals_dali("coord_transform", [frames], layouts="F**", device=device, tolerance=1e-5, MT=matrices)
+
+
+def test_colours(device):
+    image = np.random.default_rng(0).integers(0, 256, (6, 7, 3), dtype=np.uint8)
+    matrix = [0.5, 0.25, 0, 2, 1, 0.1, 0, 0, 1]
+    assert_equals_dali("coord_transform", [image], layouts="HWC", device=device, tolerance=1e-4, M=matrix)
+    assert_equals_dali("coord_transform", [image], layouts="HWC", device=device, M=matrix, dtype="UINT8")
+
+
+def test_mistakes():
+    with pytest.raises(ArgumentValueError, match="give either `MT`"):
+        run_dalify("coord_transform", [POINTS], MT=[1, 2, 3, 4, 5, 6], T=1.0)
+    with pytest.raises(ShapeError, match="3 numbers do not make a matrix with 2 columns"):
+        run_dalify("coord_transform", [POINTS], M=[1, 2, 3])
+    with pytest.raises(ShapeError, match="T needs 2 numbers, or one; got 3"):
+        run_dalify("coord_transform", [POINTS], T=[1, 2, 3])
+    with pytest.raises(ShapeError, match="at least two axes"):
+        run_dalify("coord_transform", [POINTS[0]])

@@ -1,0 +1,44 @@
+"""fn.transforms.translation beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ShapeError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+INPUT = np.array([[2, 0, 1], [0, 3, 1]], np.float32)
+OTHER = np.array([[0, 1, 5], [1, 0, 7]], np.float32)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"offset": [1, 2]},
+        {"offset": [1, 2, 3]},
+        {"offset": [5]},
+    ],
+)
+def test_constants(arguments):
+    assert_equals_dali("transforms.translation", tolerance=1e-5, **arguments)
+
+
+@pytest.mark.parametrize("reverse_order", [False, True])
+def test_after_another(reverse_order):
+    arguments = {"offset": [1, 2]} | {"reverse_order": reverse_order}
+    assert_equals_dali("transforms.translation", [INPUT, OTHER], tolerance=1e-5, **arguments)
+    frames = [np.stack([INPUT, OTHER, INPUT])]
+    assert_equals_dali("transforms.translation", frames, layouts="F**", tolerance=1e-5, **arguments)
+
+
+def test_per_sample():
+    assert_equals_dali("transforms.translation", tolerance=1e-5, offset=Each(np.float32([[1, 2], [3, 4]])))
+
+
+def test_mistakes():
+    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments 3-D points"):
+        run_dalify("transforms.translation", [INPUT], offset=[1, 2, 3])
+    with pytest.raises(ShapeError, match="k rows and k"):
+        run_dalify("transforms.translation", [np.eye(2, dtype=np.float32)], offset=[1, 2])
