@@ -89,7 +89,7 @@ class _Transformer(gast.NodeTransformer):
         for node in body:
             if self.outer_names and not isinstance(node, gast.If):
                 names = sorted(self.outer_names & bound_names([node]).keys())
-                done += [alone(overload(node, "keep", self.mangled(outer))) for outer in names]
+                done += [_alone(overload(node, "keep", self.mangled(outer))) for outer in names]
             result = self.visit(node)
             done += result if isinstance(result, list) else [result]
         return done
@@ -209,13 +209,13 @@ class _Transformer(gast.NodeTransformer):
         self.generic_visit(node)
         if not self.around:
             return node
-        return [alone(overload(node, "not_in", self.conditionals(node), "raise")), node]
+        return [_alone(overload(node, "not_in", self.conditionals(node), "raise")), node]
 
     def visit_AugAssign(self, node: Any) -> Any:
         target = node.target
         if isinstance(target, gast.Name):
             node.value = self.visit(node.value)
-            return [alone(overload(target, "in_place", name(target.id, target))), node]
+            return [_alone(overload(target, "in_place", name(target.id, target))), node]
         self.generic_visit(node)
         target.value.args.append(literal(True, target))
         return node
@@ -301,6 +301,6 @@ class _Transformer(gast.NodeTransformer):
     visit_YieldFrom = visit_Yield  # noqa: N815 -- as above
 
 
-def alone(value: Any) -> Any:
+def _alone(value: Any) -> Any:
     """Return an expression as a statement."""
     return located(gast.Expr(value), value)

@@ -231,7 +231,7 @@ class Merger:
     def _refuse_divergent(self, name: str, one: Any, other: Any, lines: _Lines) -> NoReturn:
         what = name if name.startswith(RESULT_NAME) else f"`{name}`"
         places = "".join(
-            f"where the condition is {side}: {shape(value)}" + (f"  ({line})\n  " if line else "\n  ")
+            f"where the condition is {side}: {_shape(value)}" + (f"  ({line})\n  " if line else "\n  ")
             for side, value, line in (("true", one, lines[0]), ("false", other, lines[1]))
         )
         advice = (
@@ -253,19 +253,19 @@ def _quoted(text: str, line: SourceLine | None) -> str:
     return f"{text} {line}" + (f":  {line.text}\n  " if line.text else "\n  ")
 
 
-def shape(value: Any) -> str:
+def _shape(value: Any) -> str:
     """Return the structure of nested values, without the values: ``{'a': node, 'b': [number, None]}``."""
     if isinstance(value, DataNode):
         return "node"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {shape(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_shape(item)}" for key, item in value.items()) + "}"
     if _is_named_tuple(value):
         fields = zip(getattr(value, "_fields", ()), value, strict=True)
-        return f"{type(value).__name__}(" + ", ".join(f"{field}={shape(item)}" for field, item in fields) + ")"
+        return f"{type(value).__name__}(" + ", ".join(f"{field}={_shape(item)}" for field, item in fields) + ")"
     if isinstance(value, list):
-        return "[" + ", ".join(map(shape, value)) + "]"
+        return "[" + ", ".join(map(_shape, value)) + "]"
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(shape, value)) + ("," if len(value) == 1 else "") + ")"
+        return "(" + ", ".join(map(_shape, value)) + ("," if len(value) == 1 else "") + ")"
     if value is None or isinstance(value, str):
         return repr(value)
     if isinstance(value, np.ndarray):

@@ -277,7 +277,7 @@ UnsupportedSyntaxError: a graph value cannot be iterated over: how many elements
 """,
     comprehension_filter: """
 ConditionError: a graph value cannot be the `if` of a comprehension: the number of elements would differ from sample to sample.
-  train.py:1 in <listcomp>()
+  train.py:1 in comprehension_filter()
       kept = [i for i in range(3) if x > i]
   Keep all elements and choose their values: [a if condition else b for …].
 """,
@@ -514,6 +514,7 @@ def message(function: Callable[..., Any]) -> str:
         traced(function, "x")
     first = function.__code__.co_firstlineno
     text = f"{type(caught.value).__name__}: {caught.value}"
+    text = text.replace("<listcomp>", function.__name__)  # until Python 3.11 it was a function of its own
     return re.sub(r"test_fence\.py:(\d+)", lambda found: f"train.py:{int(found[1]) - first}", text)
 
 
