@@ -1,0 +1,51 @@
+"""What may be joined: the checks that concatenating and stacking share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dalify.base.errors import DTypeError, ShapeError
+from dalify.data.spec import Spec
+
+__all__ = ["check_joinable", "first_layout"]
+
+
+def check_joinable(parts: Sequence[Spec], free_axis: int | None = None) -> None:
+    """Check that data can be joined.
+
+    Args:
+        parts: specs of the inputs.
+        free_axis: axis along which extents may differ.
+
+    Raises:
+        DTypeError: different element types.
+        ShapeError: different dimensions or extents.
+    """
+    first = parts[0]
+    for number, part in enumerate(parts[1:], 1):
+        if part.dtype != first.dtype:
+            raise DTypeError(
+                f"inputs of two types cannot be joined: input 0 is {_name(first)}, input {number} is {_name(part)}.",
+                hint="Convert one of them with fn.cast or fn.cast_like.",
+            )
+        if part.ndim != first.ndim:
+            raise ShapeError(
+                f"inputs must have as many dimensions: input 0 has {first.ndim}, input {number} {part.ndim}."
+            )
+        if part.shape is None or first.shape is None:
+            continue
+        for axis, (one, other) in enumerate(zip(first.shape, part.shape, strict=True)):
+            if axis != free_axis and one != other:
+                raise ShapeError(
+                    f"inputs of shapes {first.shape} (input 0) and {part.shape} (input {number}) cannot be joined: "
+                    f"axis {axis} differs."
+                )
+
+
+def _name(spec: Spec) -> str:
+    return "?" if spec.dtype is None else spec.dtype.name
+
+
+def first_layout(parts: Sequence[Spec]) -> str:
+    """Return the first layout that is not empty."""
+    return next((part.layout for part in parts if part.layout), "")

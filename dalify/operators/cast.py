@@ -1,0 +1,37 @@
+"""Convert the element type."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.registry import Spec, operator
+
+
+@operator
+def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
+    """Convert elements to another type.
+
+    Floats become integers by rounding half away from zero; what the type cannot hold is saturated, NaN becomes 0. A
+    float becomes a boolean by rounding first: 0.3 is False, -0.5 is True. Values are not rescaled.
+
+    Args:
+        x: any data.
+        dtype: type of the result.
+
+    Returns:
+        same shape and layout.
+
+    Example:
+        >>> labels = fn.cast(labels, dtype=types.INT64)  # doctest: +SKIP
+    """
+    return x.replace(dtype=dtype)
+
+
+@cast.cpu
+def _(out, x):
+    saturate_cast(out, x)
+
+
+@cast.gpu
+def _(out, x):
+    saturate_cast_torch(out, x)

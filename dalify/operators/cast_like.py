@@ -1,0 +1,33 @@
+"""Convert to the element type of other data."""
+
+from __future__ import annotations
+
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.registry import Spec, operator
+
+
+@operator
+def cast_like(x: Spec, like: Spec, /) -> Spec:
+    """Convert elements to the type of other data, by the rules of ``fn.cast``.
+
+    Args:
+        x: any data.
+        like: data of the wanted type; their values and shapes do not matter.
+
+    Returns:
+        same shape and layout as `x`.
+
+    Example:
+        >>> noise = fn.cast_like(noise, images)  # doctest: +SKIP
+    """
+    return x.replace(dtype=like.dtype)
+
+
+@cast_like.cpu
+def _(out, x, _like):
+    saturate_cast(out, x)
+
+
+@cast_like.gpu
+def _(out, x, _like):
+    saturate_cast_torch(out, x)

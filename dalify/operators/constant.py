@@ -1,0 +1,71 @@
+"""Make the same data for every sample."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.axes import check_layout
+from dalify.kernels.convert import saturate_cast
+from dalify.registry import Spec, operator
+
+
+@operator
+def constant(
+    *,
+    dtype: DALIDataType | None = None,
+    fdata: list[float] | None = None,
+    idata: list[int] | None = None,
+    layout: str = "",
+    shape: list[int] | None = None,
+) -> Spec:
+    """Give every sample the same values. ``types.Constant`` is the shorter way to write it.
+
+    Args:
+        dtype: of the elements; FLOAT for `fdata` and INT32 for `idata` by default. Values are rounded and saturated.
+        fdata: the values, as floats.
+        idata: the values, as integers.
+        layout: one letter for each dimension.
+        shape: of a sample; as many values as are given, in one dimension, without it. One value fills any shape.
+
+    Returns:
+        the values.
+
+    Raises:
+        ArgumentValueError: neither or both of `fdata` and `idata`.
+        ShapeError: the number of values does not fit the shape.
+        LayoutError: the layout does not fit the shape.
+
+    Example:
+        >>> mean = fn.constant(fdata=[0.485, 0.456, 0.406])  # doctest: +SKIP
+    """
+    if (fdata is None) == (idata is None):
+        raise ArgumentValueError("give the values as fdata or as idata, one of them.")
+    count = len(fdata or idata or ())
+    extents = (count,) if shape is None else tuple(shape)
+    if count not in (1, math.prod(extents)):
+        raise ShapeError(f"{count} values do not fill the shape {extents}.")
+    check_layout(layout, len(extents))
+    default = DALIDataType.INT32 if fdata is None else DALIDataType.FLOAT
+    return Spec(default if dtype is None else dtype, None, layout, extents)
+
+
+def _value(shape, dtype, fdata, idata):
+    values = np.asarray(fdata, np.float32) if fdata is not None else np.asarray(idata, np.int64)
+    typed = np.empty(values.shape, dtype)
+    saturate_cast(typed, values)
+    return np.broadcast_to(typed, shape) if len(typed) == 1 else typed.reshape(shape)
+
+
+@constant.cpu
+def _(out, *, fdata, idata, out_spec):
+    np.copyto(out, _value(out_spec.shape, out.dtype, fdata, idata))
+
+
+@constant.gpu
+def _(out, *, fdata, idata, out_spec):
+    out.copy_(torch.tensor(_value(out_spec.shape, out_spec.dtype.numpy, fdata, idata).copy()))

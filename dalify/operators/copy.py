@@ -1,0 +1,33 @@
+"""Copy data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.registry import Spec, operator
+
+
+@operator
+def copy(x: Spec, /) -> Spec:
+    """Copy the data to memory of their own.
+
+    Args:
+        x: any data.
+
+    Returns:
+        the same.
+
+    Example:
+        >>> again = fn.copy(images)  # doctest: +SKIP
+    """
+    return x
+
+
+@copy.cpu
+def _(out, x):
+    np.copyto(out, x)
+
+
+@copy.gpu
+def _(out, x):
+    out.copy_(x)

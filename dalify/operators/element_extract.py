@@ -1,0 +1,39 @@
+"""Take single elements out of sequences."""
+
+from __future__ import annotations
+
+from dalify.base.errors import IndexingError
+from dalify.registry import Spec, operator
+
+
+@operator(outputs=lambda arguments: len(arguments["element_map"]), allocating=True)
+def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
+    """Take elements along the first axis, each as an output of its own.
+
+    Args:
+        x: sequences, e.g. FHWC.
+        element_map: numbers of the elements, from 0 on.
+
+    Returns:
+        one output for each entry of `element_map`: the layout of `x` without its first letter.
+
+    Raises:
+        IndexingError: a sequence is too short, or has no dimension.
+
+    Example:
+        >>> first, fourth = fn.element_extract(sequence, element_map=[0, 3])  # doctest: +SKIP
+    """
+    if not x.ndim:
+        raise IndexingError("samples without dimensions have no elements to extract.")
+    if x.shape is not None:
+        for number in element_map:
+            if not 0 <= number < x.shape[0]:
+                raise IndexingError(f"there is no element {number} in a sequence of {x.shape[0]}.")
+    shape = None if x.shape is None else x.shape[1:]
+    element = Spec(x.dtype, x.ndim - 1, (x.layout or "")[1:], shape, x.device)
+    return (element,) * len(element_map)
+
+
+@element_extract.view
+def _(x, *, element_map):
+    return tuple(x[:, number] for number in element_map)

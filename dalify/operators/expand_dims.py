@@ -1,0 +1,54 @@
+"""Insert axes of extent 1."""
+
+from __future__ import annotations
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from dalify.registry import Spec, operator
+
+
+@operator(allocating=True)
+def expand_dims(data: Spec, /, *, axes: list[int], new_axis_names: str = "") -> Spec:
+    """Insert axes of extent 1. Nothing is copied.
+
+    Args:
+        data: any data.
+        axes: positions of the new axes in the result, not negative.
+        new_axis_names: a letter for each new axis; without letters the layout is dropped.
+
+    Returns:
+        the same elements.
+
+    Raises:
+        IndexingError: a position that the result does not have.
+        ArgumentValueError: a position named twice, or not one letter for each.
+        LayoutError: letters for data that have dimensions and no layout.
+
+    Example:
+        >>> sequence = fn.expand_dims(images, axes=[0], new_axis_names="F")  # doctest: +SKIP
+    """
+    assert data.ndim is not None, "dalify bug: new axes of data of unknown dimensions"
+    ndim = data.ndim + len(axes)
+    if len(set(axes)) != len(axes):
+        raise ArgumentValueError(f"axes {tuple(axes)} names a position twice.")
+    for axis in axes:
+        if not 0 <= axis < ndim:
+            raise IndexingError(f"axes has the entry {axis}; the result has the axes 0 to {ndim - 1}.")
+    letters: dict[int, str] = {}
+    if new_axis_names:
+        if len(new_axis_names) != len(axes):
+            raise ArgumentValueError(f"new_axis_names needs {len(axes)} letters; got {new_axis_names!r}.")
+        if not data.layout and data.ndim:
+            raise LayoutError("new_axis_names needs data with a layout; these have none.")
+        letters = dict(zip(axes, new_axis_names, strict=True))
+    old = iter(data.layout or "")
+    layout = "".join(letters[axis] if axis in letters else next(old) for axis in range(ndim)) if letters else ""
+    shape = None
+    if data.shape is not None:
+        extents = iter(data.shape)
+        shape = tuple(1 if axis in axes else next(extents) for axis in range(ndim))
+    return Spec(data.dtype, ndim, layout, shape, data.device)
+
+
+@expand_dims.view
+def _(data, *, out_spec):
+    return data.reshape((data.shape[0], *out_spec.shape))

@@ -1,0 +1,54 @@
+"""Make data of one value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.kernels.axes import check_layout
+from dalify.kernels.promotion import broadcast_shape
+from dalify.kernels.random_shapes import requested_shape
+from dalify.registry import VARIES, Shaping, Spec, operator
+
+
+@operator
+def full(fill_value: Spec, /, *, layout: str | None = None, shape: Shaping[list[int]] | None = None) -> Spec:
+    """Repeat a value until it fills a shape.
+
+    Args:
+        fill_value: a number, or data that broadcast to `shape`, aligned at the end.
+        layout: one letter for each dimension.
+        shape: of one sample; that of `fill_value` without it (DALI then gives its first element only).
+
+    Returns:
+        the type of `fill_value`.
+
+    Raises:
+        ShapeError: `fill_value` does not broadcast to the shape.
+        LayoutError: the layout does not fit the shape.
+
+    Example:
+        >>> grey = fn.full(128, shape=[64, 64, 3], layout="HWC")  # doctest: +SKIP
+    """
+    extents = fill_value.shape if shape is None else requested_shape(shape, is_known=shape is not VARIES)
+    ndim = fill_value.ndim if shape is None else None
+    if extents is not None:
+        ndim = len(extents)
+    elif ndim is None and layout:
+        ndim = len(layout)
+    check_layout(layout or "", ndim)
+    if extents is not None and fill_value.shape is not None and broadcast_shape(fill_value.shape, extents) != extents:
+        raise ShapeError(f"a value of shape {fill_value.shape} does not broadcast to shape {extents}.")
+    return Spec(fill_value.dtype, ndim, layout or "", extents, fill_value.device)
+
+
+@full.cpu
+def _(out, value):
+    missing = out.ndim - value.ndim
+    np.copyto(out, value.reshape((len(value),) + (1,) * missing + value.shape[1:]))
+
+
+@full.gpu
+def _(out, value):
+    missing = out.dim() - value.dim()
+    out.copy_(value.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))

@@ -1,0 +1,44 @@
+"""Make data of one value in the shape of other data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.kernels.promotion import broadcast_shape
+from dalify.registry import Spec, operator
+
+
+@operator
+def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
+    """Repeat a value until it fills the shape of other data.
+
+    Args:
+        data_like: any data; only their shape and layout matter.
+        fill_value: a number, or data that broadcast to that shape, aligned at the end.
+
+    Returns:
+        the type of `fill_value`, the shape and layout of `data_like`.
+
+    Raises:
+        ShapeError: `fill_value` does not broadcast to the shape.
+
+    Example:
+        >>> background = fn.full_like(images, 128)  # doctest: +SKIP
+    """
+    shape = data_like.shape
+    if shape is not None and fill_value.shape is not None and broadcast_shape(fill_value.shape, shape) != shape:
+        raise ShapeError(f"a value of shape {fill_value.shape} does not broadcast to shape {shape}.")
+    return data_like.replace(dtype=fill_value.dtype)
+
+
+@full_like.cpu
+def _(out, _like, value):
+    missing = out.ndim - value.ndim
+    np.copyto(out, value.reshape((len(value),) + (1,) * missing + value.shape[1:]))
+
+
+@full_like.gpu
+def _(out, _like, value):
+    missing = out.dim() - value.dim()
+    out.copy_(value.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))

@@ -1,0 +1,87 @@
+"""Turn class numbers into vectors with one entry set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.convert import saturate_cast
+from dalify.registry import Spec, operator
+
+
+@operator
+def one_hot(
+    x: Spec,
+    /,
+    *,
+    axis: int = -1,
+    axis_name: str | None = None,
+    dtype: DALIDataType = DALIDataType.FLOAT,
+    num_classes: int = 0,
+    off_value: float = 0.0,
+    on_value: float = 1.0,
+) -> Spec:
+    """Replace each class number by a vector that has `on_value` at that place and `off_value` elsewhere.
+
+    Numbers that are no class, negative or too large, give vectors of `off_value` only.
+
+    Args:
+        x: class numbers; fractions are cut off.
+        axis: where the axis of the classes stands in the result: 0 to the dimensions of `x`, or -1 for last.
+        axis_name: letter of that axis; without it the layout is dropped.
+        dtype: of the result.
+        num_classes: length of the vectors.
+        off_value: entry of the other classes, rounded and saturated to `dtype`.
+        on_value: entry of the class.
+
+    Returns:
+        one dimension more than `x`.
+
+    Raises:
+        IndexingError: there is no such place for the axis.
+        LayoutError: a letter for data that have dimensions and no layout.
+
+    Example:
+        >>> targets = fn.one_hot(labels, num_classes=1000)  # doctest: +SKIP
+    """
+    ndim = x.ndim or 0
+    if num_classes < 0:
+        raise ArgumentValueError(f"num_classes must not be negative; got {num_classes}.")
+    if not -1 <= axis <= ndim:
+        raise IndexingError(f"axis {axis} is out of range for {ndim}-D class numbers: it must be in [-1, {ndim}].")
+    at = ndim if axis < 0 else axis
+    layout = ""
+    if axis_name is not None:
+        if len(axis_name) != 1:
+            raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
+        if ndim and not x.layout:
+            raise LayoutError("axis_name needs data with a layout; these have none.")
+        layout = (x.layout or "")[:at] + axis_name + (x.layout or "")[at:]
+    shape = None if x.shape is None else (*x.shape[:at], num_classes, *x.shape[at:])
+    return Spec(dtype, ndim + 1, layout, shape, x.device)
+
+
+def _entries(dtype, off_value, on_value):
+    entries = np.empty(2, dtype)
+    saturate_cast(entries, np.array([off_value, on_value], np.float32))
+    return entries
+
+
+@one_hot.cpu
+def _(out, x, *, axis, num_classes, off_value, on_value):
+    entries = _entries(out.dtype, off_value, on_value)
+    last = np.moveaxis(out, 1 + axis, -1) if axis >= 0 else out
+    last[...] = entries[0]
+    classes = x.astype(np.int64)
+    places = np.nonzero((classes >= 0) & (classes < num_classes))
+    last[(*places, classes[places])] = entries[1]
+
+
+@one_hot.gpu
+def _(out, x, *, axis, num_classes, off_value, on_value, out_spec):
+    entries = torch.tensor(_entries(out_spec.dtype.numpy, off_value, on_value), device=out.device)
+    is_class = x.to(torch.int64)[..., None] == torch.arange(num_classes, device=out.device)
+    values = torch.where(is_class, entries[1], entries[0])
+    out.copy_(values.movedim(-1, 1 + axis) if axis >= 0 else values)

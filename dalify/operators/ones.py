@@ -1,0 +1,44 @@
+"""Make data of ones."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.axes import check_layout
+from dalify.kernels.random_shapes import requested_shape
+from dalify.registry import VARIES, Shaping, Spec, operator
+
+
+@operator
+def ones(
+    *, dtype: DALIDataType = DALIDataType.INT32, layout: str | None = None, shape: Shaping[list[int]] | None = None
+) -> Spec:
+    """Make data of ones.
+
+    Args:
+        dtype: of the elements.
+        layout: one letter for each dimension.
+        shape: of one sample; a single number without it.
+
+    Returns:
+        ones.
+
+    Raises:
+        LayoutError: the layout does not fit the shape.
+
+    Example:
+        >>> empty = fn.ones(shape=[3, 4])  # doctest: +SKIP
+    """
+    extents = requested_shape(() if shape is None else shape, is_known=shape is not VARIES)
+    ndim = len(layout) if extents is None and layout else None
+    check_layout(layout or "", ndim if extents is None else len(extents))
+    return Spec(dtype, ndim, layout or "", extents)
+
+
+@ones.cpu
+def _(out):
+    out.fill(1)
+
+
+@ones.gpu
+def _(out):
+    out.fill_(1)

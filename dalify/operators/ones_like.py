@@ -1,0 +1,33 @@
+"""Make ones in the shape of other data."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.registry import Spec, operator
+
+
+@operator
+def ones_like(data_like: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
+    """Make ones in the shape of other data.
+
+    Args:
+        data_like: any data; only their shape, layout and type matter.
+        dtype: of the elements, that of `data_like` by default.
+
+    Returns:
+        ones, in the shape and layout of `data_like`.
+
+    Example:
+        >>> mask = fn.ones_like(images, dtype=types.BOOL)  # doctest: +SKIP
+    """
+    return data_like.replace(dtype=data_like.dtype if dtype is None else dtype)
+
+
+@ones_like.cpu
+def _(out, _like):
+    out.fill(1)
+
+
+@ones_like.gpu
+def _(out, _like):
+    out.fill_(1)

@@ -1,0 +1,50 @@
+"""Reorder the elements of sequences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import IndexingError, ShapeError
+from dalify.base.optional import torch
+from dalify.registry import VARIES, Shaping, Spec, operator
+
+
+@operator
+def sequence_rearrange(x: Spec, /, *, new_order: Shaping[list[int]]) -> Spec:
+    """Take the elements along the first axis in another order; they may be repeated or left out.
+
+    Args:
+        x: sequences, e.g. FHWC.
+        new_order: for each element of the result the number of the element of `x`.
+
+    Returns:
+        the layout of `x`.
+
+    Raises:
+        IndexingError: there is no such element.
+        ShapeError: an empty order, or samples without dimensions.
+
+    Example:
+        >>> reverse = fn.sequence_rearrange(sequence, new_order=[2, 1, 0])  # doctest: +SKIP
+    """
+    if not x.ndim:
+        raise ShapeError("samples without dimensions have no elements to rearrange.")
+    if new_order is VARIES or x.shape is None:
+        return x.replace(shape=None)
+    if not len(new_order):
+        raise ShapeError("new_order must name at least one element.")
+    for number in new_order:
+        if not 0 <= number < x.shape[0]:
+            raise IndexingError(f"new_order names element {number} of a sequence of {x.shape[0]}.")
+    return x.replace(shape=(len(new_order), *x.shape[1:]))
+
+
+# The executor groups samples by their order, so that one row stands for the group.
+@sequence_rearrange.cpu
+def _(out, x, *, new_order):
+    np.take(x, new_order[0], axis=1, out=out, mode="clip")
+
+
+@sequence_rearrange.gpu
+def _(out, x, *, new_order):
+    out.copy_(x.index_select(1, torch.tensor(new_order[0], dtype=torch.int64, device=x.device)))

@@ -1,0 +1,36 @@
+"""The shape of each sample, as data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.registry import Spec, operator
+
+
+@operator
+def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
+    """Return the extents of each sample. ``node.shape()`` is the modern way to write it.
+
+    Args:
+        x: any data.
+        dtype: type of the result.
+
+    Returns:
+        a vector of as many integers as `x` has dimensions, on the device of `x`.
+
+    Example:
+        >>> height = fn.shapes(images)[0]  # doctest: +SKIP
+    """
+    return Spec(dtype, 1, "", None if x.shape is None else (len(x.shape),))
+
+
+@shapes.cpu
+def _(out, _x, *, spec):
+    out[...] = np.asarray(spec.shape, out.dtype)
+
+
+@shapes.gpu
+def _(out, _x, *, spec):
+    out[...] = torch.tensor(spec.shape, dtype=out.dtype, device=out.device)

@@ -1,0 +1,45 @@
+"""Remove axes of extent 1."""
+
+from __future__ import annotations
+
+import math
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.kernels.axes import chosen_axes, without_axes
+from dalify.registry import Spec, operator
+
+
+@operator(allocating=True)
+def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | None = None) -> Spec:
+    """Remove axes of extent 1. Nothing is copied.
+
+    Unlike DALI, which takes a negative axis for none, negative axes count from the back.
+
+    Args:
+        data: any data.
+        axes: the axes to remove.
+        axis_names: the axes by their letters in the layout, instead of `axes`.
+
+    Returns:
+        the same elements; the letters of the axes are removed.
+
+    Raises:
+        ArgumentValueError: neither or both of `axes` and `axis_names` are given.
+        ShapeError: an axis has another extent.
+
+    Example:
+        >>> grey = fn.squeeze(grey, axis_names="C")  # doctest: +SKIP
+    """
+    if axes is None and axis_names is None:
+        raise ArgumentValueError("name the axes to remove with axes or axis_names.")
+    chosen = chosen_axes(data, axes, axis_names)
+    result = without_axes(data, chosen)
+    if data.shape is not None and result.shape is not None and math.prod(data.shape) != math.prod(result.shape):
+        wrong = next(axis for axis in chosen if data.shape[axis] != 1)
+        raise ShapeError(f"axis {wrong} of a sample of shape {data.shape} cannot be removed: its extent is not 1.")
+    return result
+
+
+@squeeze.view
+def _(data, *, out_spec):
+    return data.reshape((data.shape[0], *out_spec.shape))

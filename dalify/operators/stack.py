@@ -1,0 +1,59 @@
+"""Join data along a new axis."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, LayoutError
+from dalify.base.optional import torch
+from dalify.kernels.axes import normal_axis
+from dalify.kernels.joining import check_joinable, first_layout
+from dalify.registry import Spec, operator
+
+
+@operator
+def stack(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None) -> Spec:
+    """Join samples of one shape along a new axis.
+
+    Args:
+        first: any data.
+        more: data of the same type and shape.
+        axis: position of the new axis in the result; negative ones count from the back.
+        axis_name: a letter for the new axis; without it the layout is dropped.
+
+    Returns:
+        one dimension more than the inputs.
+
+    Raises:
+        DTypeError: different element types.
+        ShapeError: different shapes.
+        IndexingError: there is no such position.
+        LayoutError: a letter for data that have dimensions and no layout.
+
+    Example:
+        >>> frames = fn.stack(before, after, axis_name="F")  # doctest: +SKIP
+    """
+    parts = (first, *more)
+    check_joinable(parts)
+    ndim = first.ndim or 0
+    at = normal_axis(axis, ndim, extra=1)
+    layout = ""
+    if axis_name is not None:
+        if len(axis_name) != 1:
+            raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
+        inner = first_layout(parts)
+        if ndim and not inner:
+            raise LayoutError("axis_name needs inputs with a layout; these have none.")
+        layout = inner[:at] + axis_name + inner[at:]
+    shape = None if first.shape is None else (*first.shape[:at], len(parts), *first.shape[at:])
+    return Spec(first.dtype, ndim + 1, layout, shape, first.device)
+
+
+@stack.cpu
+def _(out, *parts, axis):
+    np.stack(parts, axis=normal_axis(axis, out.ndim - 2, extra=1) + 1, out=out)
+
+
+@stack.gpu
+def _(out, *parts, axis):
+    out.copy_(torch.stack(parts, dim=normal_axis(axis, out.dim() - 2, extra=1) + 1))

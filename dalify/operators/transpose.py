@@ -1,0 +1,61 @@
+"""Reorder axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dalify.base.errors import ArgumentValueError
+from dalify.kernels.axes import check_layout
+from dalify.registry import Spec, operator
+
+
+@operator(allocating=True)
+def transpose(
+    x: Spec, /, *, output_layout: str | None = None, perm: list[int] | None = None, transpose_layout: bool = True
+) -> Spec:
+    """Reorder the axes of each sample.
+
+    Args:
+        x: any data.
+        output_layout: layout of the result, as a mere label: it does not choose the order.
+        perm: for each axis of the result the axis of `x` that it is; reversed order by default.
+        transpose_layout: reorder the letters of the layout too, rather than keep them where they are.
+
+    Returns:
+        the same elements, reordered.
+
+    Raises:
+        ArgumentValueError: `perm` is no permutation of the axes.
+        LayoutError: `output_layout` does not fit the dimensions.
+
+    Example:
+        >>> planar = fn.transpose(images, perm=[2, 0, 1])  # HWC to CHW  # doctest: +SKIP
+    """
+    assert x.ndim is not None, "dalify bug: axes of data of unknown dimensions"
+    order = _order(perm, x.ndim)
+    shape = None if x.shape is None else tuple(x.shape[axis] for axis in order)
+    layout = x.layout or ""
+    if output_layout is not None:
+        layout = output_layout
+        check_layout(layout, x.ndim)
+    elif transpose_layout and layout:
+        layout = "".join(layout[axis] for axis in order)
+    return x.replace(shape=shape, layout=layout)
+
+
+def _order(perm: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    if perm is None:
+        return tuple(range(ndim))[::-1]
+    if sorted(perm) != list(range(ndim)):
+        raise ArgumentValueError(f"perm {tuple(perm)} is no permutation of the axes 0 to {ndim - 1}.")
+    return tuple(perm)
+
+
+@transpose.cpu
+def _(x, *, perm):
+    return x.transpose(0, *(axis + 1 for axis in _order(perm, x.ndim - 1)))
+
+
+@transpose.gpu
+def _(x, *, perm):
+    return x.permute(0, *(axis + 1 for axis in _order(perm, x.dim() - 1)))
