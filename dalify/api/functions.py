@@ -30,7 +30,7 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
     lengths = {len(value) for value in inputs if _is_node_list(value)}
     if not lengths:
         result = call(operator, inputs, arguments)
-        if isinstance(result, DataNode) and arguments.get("num_outputs") is not None and callable(operator.outputs):
+        if isinstance(result, DataNode) and arguments.get("num_outputs") is not None and _is_counted(operator):
             return [result]  # asked for a number of outputs, users get a list even of one
         return result
     if len(lengths) > 1:
@@ -39,6 +39,12 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
         call(operator, tuple(value[index] if _is_node_list(value) else value for value in inputs), arguments)
         for index in range(lengths.pop())
     ]
+
+
+def _is_counted(operator: Operator) -> bool:
+    """Tell whether no number of outputs differs from one; where one is the default, it is given as a single node."""
+    count = operator.parameters.get("num_outputs")
+    return count is not None and count.default is None
 
 
 def _is_node_list(value: Any) -> bool:

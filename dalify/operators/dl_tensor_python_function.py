@@ -1,0 +1,98 @@
+"""Call a Python function on DLPack capsules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.optional import torch
+from dalify.registry import Spec, operator
+from dalify.sources.user_function import as_array, as_tensor, call_user_function, layout_of, writable
+
+
+def _count(arguments: Mapping[str, Any]) -> int:
+    return arguments["num_outputs"]
+
+
+class _Holder:
+    """Lets numpy take a bare capsule of host memory."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def _array_of(value: Any) -> Any:
+    return np.from_dlpack(_Holder(value)) if type(value).__name__ == "PyCapsule" else as_array(value)
+
+
+def _tensor_of(value: Any) -> Any:
+    return torch.from_dlpack(value) if type(value).__name__ == "PyCapsule" else as_tensor(value)
+
+
+@operator(outputs=_count, batchwise=True, serial=True, side_effect=True)
+def dl_tensor_python_function(
+    *xs: Spec,
+    function: object,
+    num_outputs: int = 1,
+    synchronize_stream: bool = True,
+    batch_processing: bool = True,
+    output_layouts: object = None,
+) -> tuple[Spec, ...]:
+    """Call a Python function on DLPack capsules, which every array library can turn into its own arrays without a copy.
+
+    Args:
+        *xs: any inputs; the function gets one argument for each.
+        function: gets, for each input, a capsule (or with ``batch_processing`` a list of one capsule per sample) and
+            returns capsules, arrays or tensors in the same form, several outputs as a tuple.
+        num_outputs: number of outputs; with 0 it is called for what it does.
+        synchronize_stream: accepted; on a GPU the function runs on torch's current stream, which is the pipeline's.
+        batch_processing: call the function once per batch; otherwise once per sample.
+        output_layouts: layout of the outputs: one text for all, or a list with one for each; none where not given.
+
+    Returns:
+        ``num_outputs`` outputs.
+
+    Raises:
+        SourceError: the function returned None or another number of values.
+        DTypeError: it returned something that is no array of numbers, or arrays of different types.
+        ShapeError: it returned arrays with different numbers of dimensions.
+        LayoutError: a layout for another number of dimensions.
+
+    Example:
+        >>> from torch.utils.dlpack import from_dlpack, to_dlpack
+        >>> def double(capsules):
+        ...     return [to_dlpack(from_dlpack(capsule) * 2) for capsule in capsules]
+        >>> doubled = fn.dl_tensor_python_function(x, function=double)
+    """
+    del synchronize_stream, batch_processing
+    if not isinstance(function, Callable):
+        raise ArgumentTypeError(f"function must be something that can be called; got {type(function).__name__}.")
+    if num_outputs < 0:
+        raise ArgumentValueError(f"num_outputs must not be negative; got {num_outputs}.")
+    device = xs[0].device if xs else "cpu"
+    return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
+
+
+@dl_tensor_python_function.cpu
+def _(*xs, function, num_outputs, batch_processing, output_layouts, count):
+    return call_user_function(
+        function, xs, count, num_outputs, output_layouts, "cpu",
+        whole=batch_processing, given=lambda x: writable(x).__dlpack__(), taken=_array_of,
+    )  # fmt: skip
+
+
+@dl_tensor_python_function.gpu
+def _(*xs, function, num_outputs, batch_processing, output_layouts, count):
+    return call_user_function(
+        function, xs, count, num_outputs, output_layouts, "gpu",
+        whole=batch_processing, given=lambda x: x.__dlpack__(), taken=_tensor_of,
+    )  # fmt: skip

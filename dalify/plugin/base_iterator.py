@@ -1,0 +1,345 @@
+"""What the iterators of all frameworks share: epochs, resets, several pipelines in step.
+
+The options and the samples of every epoch are DALI's. Beyond DALI, an epoch can be left and begun anew at any time:
+after a ``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample, where DALI would
+go on in the old one.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Generic, NoReturn, TypeVar
+
+from dalify.base.deprecation import warn_deprecated
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, option_error_text
+from dalify.data import TensorListCPU, TensorListGPU
+from dalify.pipeline import Pipeline
+from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
+
+__all__ = ["BaseIterator", "LastBatchPolicy", "checked_names"]
+
+T = TypeVar("T")
+Outputs = tuple[TensorListCPU | TensorListGPU, ...]
+
+
+class BaseIterator(Generic[T]):
+    """An iterator over the batches of one or more pipelines. Frameworks add the conversion of a batch.
+
+    Args:
+        pipelines: one pipeline, or several that run in step.
+        size: samples of an epoch, over all pipelines; -1: from the reader, or until the sources end.
+        reader_name: name of the reader that decides on the size of an epoch.
+        auto_reset: whether the next epoch begins by itself: True, "yes", False, None or "no". A new ``for`` loop
+            begins it in any case.
+        fill_last_batch: old way to ask for FILL (True) or PARTIAL (False).
+        last_batch_padded: with ``size``: the reader pads the last batch.
+        last_batch_policy: what to do with a last batch that the samples of the epoch do not fill.
+        prepare_first_batch: begin to compute the first batches at once.
+        fresh_epochs: begin every epoch at the first sample of the shard, so that ``len()`` never changes and no sample
+            comes in the epoch after its own; otherwise, and in DALI, a batch that was filled from the next epoch makes
+            that one shorter.
+
+    Attributes:
+        batch_size: samples in a batch of one pipeline.
+
+    Raises:
+        ArgumentTypeError: something that is no pipeline.
+        ArgumentValueError: arguments out of range, or that exclude each other.
+        PipelineStateError: no reader has that name.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        fill_last_batch: bool | None = None,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        *,
+        fresh_epochs: bool = False,
+    ) -> None:
+        self._pipelines = _checked_pipelines(pipelines)
+        self.batch_size = self._pipelines[0].max_batch_size
+        self._resets_itself = _checked_auto_reset(auto_reset)
+        self._prepares = prepare_first_batch
+        self._fresh_epochs = fresh_epochs
+        for pipeline in self._pipelines:
+            pipeline.build()
+            if pipeline.has_run:
+                pipeline.start_epoch(0)  # what was run by hand before is no part of the first epoch
+        policy = _checked_policy(fill_last_batch, last_batch_policy)
+        self._epochs = self._counted(int(size), reader_name, policy, last_batch_padded)
+        self._is_sized = self._epochs.batches is not None
+        self._epoch = 0
+        self._delivered = 0  # batches of this epoch
+        self._is_over = False  # the epoch is at its end, and the next one was not begun
+        # The last epoch ended by its number of batches: the end of the sources may be the first thing that this one
+        # meets.
+        self._may_be_exhausted = False
+        self._prepare()
+
+    def _counted(self, size: int, reader_name: str | None, policy: LastBatchPolicy, is_padded: bool) -> Epochs:
+        if size == 0:
+            raise ArgumentValueError(
+                "size must not be 0.", hint="Leave it out, or name the reader: reader_name='Reader'."
+            )
+        if reader_name:
+            if size > 0 or is_padded:
+                name = "size" if size > 0 else "last_batch_padded"
+                raise ArgumentValueError(f"{name} must not be given together with reader_name: the reader knows it.")
+            metas = [pipeline.reader_meta(reader_name) for pipeline in self._pipelines]
+            return ReaderEpochs(metas, self.batch_size, policy)
+        if size > 0:
+            return SizedEpochs(size, self.batch_size, len(self._pipelines), policy, is_padded)
+        if policy is not LastBatchPolicy.FILL and all(pipeline.has_endless_data for pipeline in self._pipelines):
+            warnings.warn(
+                f"without size and reader_name the iterator never ends, so last_batch_policy={policy} has no effect; "
+                "name the reader, for instance reader_name='Reader', and give the reader that name.",
+                stacklevel=4,
+            )
+        return OpenEpochs(self.batch_size)
+
+    # -- iteration -----------------------------------------------------------------------------------------------------
+
+    def _convert(self, outputs: Outputs) -> T:
+        """Turn the outputs of one pipeline into what users of the framework get."""
+        raise AssertionError("dalify bug: an iterator that converts nothing")
+
+    def _cut(self, batch: T, count: int) -> T:
+        """Keep the first samples of a converted batch."""
+        raise AssertionError("dalify bug: an iterator that cannot cut a batch")
+
+    def __iter__(self) -> BaseIterator[T]:
+        """Begin an epoch, unless this one has not begun yet, and return the iterator itself."""
+        self.reset()
+        return self
+
+    def __next__(self) -> list[T]:
+        """Return the next batch of each pipeline.
+
+        Raises:
+            StopIteration: the epoch is over.
+            Exception: an error in this batch; the next call returns the next batch.
+        """
+        if self._is_over:
+            raise StopIteration
+        if self._delivered == self._epochs.batches:
+            self._end()
+        outputs = self._fetch()
+        number = self._delivered
+        self._delivered += 1
+        batches: list[T] = []
+        for index, item in enumerate(outputs):
+            batch = self._convert(item)
+            count = self._epochs.kept(index, number)
+            if count == 0 and isinstance(self._epochs, SizedEpochs):
+                break  # the epoch ends with a pipeline before this one
+            batches.append(batch if count >= self.batch_size else self._cut(batch, count))
+        return batches
+
+    def next(self) -> list[T]:
+        """Return the next batch of each pipeline, like ``next(iterator)``."""
+        return self.__next__()
+
+    def _fetch(self) -> list[Outputs]:
+        try:
+            outputs = self._fetch_once()
+        except StopIteration:
+            if self._is_sized and self._delivered == 0 and self._may_be_exhausted:
+                # The epoch before ended with the last batch of the source, which nobody had asked for more since.
+                self._may_be_exhausted = False
+                self._reset_sources()
+                return self._fetch()
+            self._end()
+        self._may_be_exhausted = False
+        if self._is_sized:
+            self._check_sizes(outputs)
+        return outputs
+
+    def _fetch_once(self) -> list[Outputs]:
+        outputs: list[Outputs] = []
+        failure: Exception | None = None
+        for pipeline in self._pipelines:
+            try:
+                outputs.append(pipeline.next_outputs())
+            except StopIteration:
+                raise
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            self._delivered += 1  # the batch is lost, in all pipelines, so that they stay in step
+            raise failure
+        return outputs
+
+    def _check_sizes(self, outputs: list[Outputs]) -> None:
+        for items in outputs:
+            for index, item in enumerate(items):
+                if len(item) != self.batch_size:
+                    raise BatchSizeError(
+                        f"output {index} has {len(item)} samples instead of {self.batch_size}; with size or reader_name all "
+                        "batches must be full.",
+                        hint="Leave out size and reader_name: the epoch then lasts until the source raises StopIteration.",
+                    )
+
+    # -- epochs --------------------------------------------------------------------------------------------------------
+
+    def _end(self) -> NoReturn:
+        """End the epoch."""
+        self._is_over = True
+        if self._resets_itself:
+            self._begin_next()
+        raise StopIteration
+
+    def reset(self) -> None:
+        """Begin the next epoch, after the end of this one or in the middle; before its first batch nothing happens."""
+        if self._is_over or (self._delivered and self._delivered == self._epochs.batches):
+            self._begin_next()
+        elif self._delivered:
+            self.set_epoch(self._epoch + 1)
+
+    def _begin_next(self) -> None:
+        """Begin the epoch that follows."""
+        if self._fresh_epochs and self._is_sized:
+            self.set_epoch(self._epoch + 1)
+            return
+        if self._delivered == self._epochs.batches:
+            for _ in range(self._epochs.surplus):
+                self._skip()
+            self._may_be_exhausted = True
+        self._epochs.advance()
+        self._epoch += 1
+        if not self._is_sized or any(pipeline.is_at_end for pipeline in self._pipelines):
+            self._reset_sources()
+        self._delivered = 0
+        self._is_over = False
+        self._prepare()
+
+    def _skip(self) -> None:
+        for pipeline in self._pipelines:
+            # Nobody sees the batch, and where the sources ended with the epoch there is none.
+            with suppress(Exception):
+                pipeline.next_outputs()
+
+    def _reset_sources(self) -> None:
+        for pipeline in self._pipelines:
+            pipeline.reset()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin an epoch at its first sample, whatever has been read.
+
+        Args:
+            epoch: 0 for the first; it decides on the order of shuffled readers and on the shards.
+        """
+        for pipeline in self._pipelines:
+            pipeline.start_epoch(epoch)
+        self._epochs.restart(epoch)
+        self._epoch = epoch
+        self._delivered = 0
+        self._is_over = False
+        self._may_be_exhausted = False
+        self._prepare()
+
+    def _prepare(self) -> None:
+        if self._prepares:
+            for pipeline in self._pipelines:
+                pipeline.prepare()
+
+    # -- facts ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """Number of the current epoch, from 0."""
+        return self._epoch
+
+    @property
+    def size(self) -> int:
+        """Samples of the current epoch as DALI counts them: of a pipeline with ``reader_name``, else as given."""
+        return self._epochs.samples
+
+    @property
+    def _size(self) -> int:
+        """Old training scripts compute the number of batches from it."""
+        return self._epochs.samples
+
+    def __len__(self) -> int:
+        """Return the number of batches of the current epoch; after its end, of the one that the next loop begins.
+
+        Raises:
+            TypeError: it is known to the sources only.
+        """
+        epochs = self._epochs
+        if self._is_over:
+            epochs = copy.copy(epochs)
+            epochs.restart(self._epoch + 1) if self._fresh_epochs else epochs.advance()
+        if epochs.batches is None:
+            raise ArgumentTypeError(
+                "without size and reader_name the number of batches is not known.",
+                hint="Name the reader: fn.readers.file(..., name='Reader') and reader_name='Reader'.",
+            )
+        return epochs.batches
+
+
+def _checked_pipelines(pipelines: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
+    found: list[Pipeline] = [pipelines] if isinstance(pipelines, Pipeline) else _listed(pipelines)
+    if not found:
+        raise ArgumentValueError("an iterator needs at least one pipeline.")
+    for pipeline in found:
+        if not isinstance(pipeline, Pipeline):
+            made = " Call the function to make one." if getattr(pipeline, "_is_pipeline_def", False) else ""
+            raise ArgumentTypeError(f"an iterator needs pipelines; got {type(pipeline).__name__}.{made}")
+    sizes = sorted({pipeline.max_batch_size for pipeline in found})
+    if len(sizes) > 1:
+        raise ArgumentValueError(f"all pipelines of an iterator need one batch size; got {', '.join(map(str, sizes))}.")
+    return found
+
+
+def _listed(pipelines: Any) -> list[Any]:
+    return list(pipelines) if isinstance(pipelines, (list, tuple)) else [pipelines]
+
+
+def _checked_auto_reset(value: bool | str | None) -> bool:
+    if value is None or value is False or value == "no":
+        return False
+    if value is True or value == "yes":
+        return True
+    raise ArgumentValueError(option_error_text("auto_reset", value, ("yes", "no", True, False)))
+
+
+def _checked_policy(fill: bool | None, policy: LastBatchPolicy) -> LastBatchPolicy:
+    if fill is not None:
+        warn_deprecated("fill_last_batch is now last_batch_policy=LastBatchPolicy.FILL or LastBatchPolicy.PARTIAL.")
+        return LastBatchPolicy.FILL if fill else LastBatchPolicy.PARTIAL
+    if not isinstance(policy, LastBatchPolicy):
+        raise ArgumentValueError(option_error_text("last_batch_policy", policy, LastBatchPolicy))
+    return policy
+
+
+def checked_names(names: Sequence[str], pipelines: Pipeline | Sequence[Pipeline]) -> tuple[str, ...]:
+    """Return the names of the outputs.
+
+    Raises:
+        ArgumentValueError: a name twice, or more or fewer names than a pipeline has outputs.
+    """
+    if isinstance(names, str):
+        raise ArgumentTypeError(
+            f"output_map must be a list of names; got {names!r}.", hint=f"Write output_map=[{names!r}]."
+        )
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise ArgumentValueError(
+            f"output_map has {', '.join(map(repr, twice))} more than once; each output needs its own name."
+        )
+    for pipeline in _checked_pipelines(pipelines):
+        if pipeline.num_outputs != len(names):
+            raise ArgumentValueError(
+                f"the pipeline has {pipeline.num_outputs} outputs, but output_map has {len(names)} names: "
+                f"{', '.join(names)}.",
+                hint="Give one name for each output, in the order in which the pipeline returns them.",
+            )
+    return tuple(names)

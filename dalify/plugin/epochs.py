@@ -1,0 +1,215 @@
+"""How many batches an epoch has, and how much of its last batch counts.
+
+Alone because this is arithmetic, the same for every framework, and the part of DALI's iterators that is easiest to get
+wrong. The numbers are DALI's: an epoch that ends inside a batch leaves its rest to the next one, unless the reader
+pads or the epochs begin afresh.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+
+__all__ = ["Epochs", "LastBatchPolicy", "OpenEpochs", "ReaderEpochs", "SizedEpochs"]
+
+
+class LastBatchPolicy(Enum):
+    """What happens to the last batch of an epoch when the samples do not fill it.
+
+    FILL gives it whole: the reader repeats its last sample (``pad_last_batch=True``) or reads on into the next epoch.
+    DROP leaves it out. PARTIAL cuts it after the last sample of the epoch.
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+class Epochs(Protocol):
+    """Counts the batches of one epoch after the other."""
+
+    @property
+    def batches(self) -> int | None:
+        """Batches that the current epoch gives; None: until the data end."""
+        ...
+
+    @property
+    def surplus(self) -> int:
+        """Batches that are read at the end of the epoch and thrown away."""
+        ...
+
+    @property
+    def samples(self) -> int:
+        """DALI's size of the current epoch; -1 where it is not known."""
+        ...
+
+    def kept(self, pipeline: int, batch: int) -> int:
+        """Return how many samples of a batch count; both numbers begin at 0."""
+        ...
+
+    def advance(self) -> None:
+        """Go to the next epoch; its data follow those of this one."""
+        ...
+
+    def restart(self, epoch: int) -> None:
+        """Go to an epoch that begins with the first sample of its shard."""
+        ...
+
+
+class OpenEpochs:
+    """Epochs that last until the sources of the pipelines end.
+
+    Args:
+        batch_size: samples in a batch.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        self._batch_size = batch_size
+        self.batches: int | None = None
+        self.surplus = 0
+        self.samples = -1
+
+    def kept(self, pipeline: int, batch: int) -> int:
+        """Return the whole batch, however small it is."""
+        return self._batch_size
+
+    def advance(self) -> None:
+        """Nothing is counted."""
+
+    def restart(self, epoch: int) -> None:
+        """Nothing is counted."""
+
+
+class SizedEpochs:
+    """Epochs of so many samples, over all pipelines together.
+
+    Args:
+        size: samples in an epoch, at least 1.
+        batch_size: samples in a batch of one pipeline.
+        pipelines: number of pipelines.
+        policy: for the last batch.
+        is_padded: the reader fills the last batch, so that the next epoch begins afresh.
+    """
+
+    def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, is_padded: bool) -> None:
+        self.samples = self._size = size
+        self._batch_size = batch_size
+        self._step = pipelines * batch_size
+        self._policy = policy
+        self._reads_on = policy is LastBatchPolicy.FILL and not is_padded
+        self._ahead = 0  # samples of this epoch that the one before has given already
+
+    @property
+    def batches(self) -> int:
+        """Batches that the current epoch gives."""
+        left = self._size - self._ahead
+        return left // self._step if self._policy is LastBatchPolicy.DROP else -(-left // self._step)
+
+    @property
+    def surplus(self) -> int:
+        """One batch is read and dropped where the size is no multiple."""
+        return int(self._policy is LastBatchPolicy.DROP and self._size % self._step > 0)
+
+    def kept(self, pipeline: int, batch: int) -> int:
+        """Return how many samples of a batch count; the pipelines' batches stand one behind the other."""
+        if self._policy is not LastBatchPolicy.PARTIAL:
+            return self._batch_size
+        left = self._size - batch * self._step - pipeline * self._batch_size
+        return min(self._batch_size, max(0, left))
+
+    def advance(self) -> None:
+        """Go to the next epoch."""
+        if self._reads_on:
+            self._ahead = (self._ahead + self.batches * self._step) % self._size
+
+    def restart(self, epoch: int) -> None:
+        """Begin an epoch with its first sample."""
+        self._ahead = 0
+
+
+class ReaderEpochs:
+    """Epochs of a sharded reader: all pipelines, in this process and in others, get equally many batches.
+
+    Args:
+        metas: what ``Pipeline.reader_meta`` says of the reader, per pipeline.
+        batch_size: samples in a batch of one pipeline.
+        policy: for the last batch.
+
+    Raises:
+        ArgumentValueError: the readers of the pipelines do not belong together.
+    """
+
+    def __init__(self, metas: Sequence[Mapping[str, int]], batch_size: int, policy: LastBatchPolicy) -> None:
+        for name in ("epoch_size", "number_of_shards", "pad_last_batch", "stick_to_shard"):
+            found = sorted({meta[name] for meta in metas})
+            if len(found) > 1:
+                raise ArgumentValueError(
+                    f"the readers of the pipelines differ in {name}: {', '.join(map(str, found))}."
+                )
+        self._size = metas[0]["epoch_size"]
+        self._shards = metas[0]["number_of_shards"]
+        self._sticks = bool(metas[0]["stick_to_shard"])
+        self._shard_ids = [meta["shard_id"] for meta in metas]
+        self._batch_size = batch_size
+        self._policy = policy
+        self._is_padded = bool(metas[0]["pad_last_batch"])
+        self._reads_on = policy is LastBatchPolicy.FILL and not self._is_padded
+        self.restart(0)
+
+    def _shard_sizes(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        bounds = np.arange(self._shards + 1, dtype=np.int64) * self._size // self._shards
+        return np.diff(bounds)
+
+    @property
+    def batches(self) -> int:
+        """Batches that the current epoch gives, on every shard."""
+        if self._policy is LastBatchPolicy.DROP:
+            return self._size // self._shards // self._batch_size
+        if self._reads_on:
+            return math.ceil(int(np.max(self._sizes - self._ahead)) / self._batch_size)
+        return math.ceil(-(-self._size // self._shards) / self._batch_size)
+
+    @property
+    def surplus(self) -> int:
+        """One batch is read and dropped where the smallest shard is no multiple."""
+        return int(self._policy is LastBatchPolicy.DROP and self._size // self._shards % self._batch_size > 0)
+
+    @property
+    def samples(self) -> int:
+        """Samples of a pipeline: of the smallest shard for DROP, of the largest with padding, else of whole batches."""
+        if self._policy is LastBatchPolicy.DROP:
+            return self._size // self._shards
+        return -(-self._size // self._shards) if self._is_padded else self.batches * self._batch_size
+
+    def kept(self, pipeline: int, batch: int) -> int:
+        """Return how many samples of a batch belong to the pipeline's shard."""
+        if self._policy is not LastBatchPolicy.PARTIAL:
+            return self._batch_size
+        shard = self._shard_ids[pipeline] if self._sticks else (self._shard_ids[pipeline] + self._epoch) % self._shards
+        left = int(self._shard_sizes()[shard]) - batch * self._batch_size
+        return min(self._batch_size, max(0, left))
+
+    def advance(self) -> None:
+        """Go to the next epoch. Where batches are filled from it, it is shorter by what was read already."""
+        if self._reads_on:
+            self._ahead = self._ahead + self.batches * self._batch_size - self._sizes
+            if not self._sticks:
+                self._sizes = np.roll(self._sizes, 1)
+            if self.batches <= 0:
+                # So much was read ahead that a whole epoch is over before it began; DALI counts anew after it.
+                self._ahead = np.zeros_like(self._sizes)
+                self._sizes = np.roll(self._sizes, 1)
+        self._epoch += 1
+
+    def restart(self, epoch: int) -> None:
+        """Begin an epoch with the first sample of its shard."""
+        self._epoch = epoch
+        sizes = self._shard_sizes()
+        self._sizes = sizes if self._sticks else np.roll(sizes, epoch)
+        self._ahead = np.zeros_like(sizes)

@@ -1,0 +1,16 @@
+"""Pipelines as PyTorch loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``."""
+
+from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.pytorch import fn
+from dalify.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
+from dalify.plugin.pytorch.tensors import feed_ndarray, to_torch_type
+
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "DALIRaggedIterator",
+    "LastBatchPolicy",
+    "feed_ndarray",
+    "fn",
+    "to_torch_type",
+]

@@ -1,0 +1,71 @@
+"""A pipeline's outputs as torch tensors, of the same memory wherever that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from dalify.base.errors import DTypeError, ShapeError
+from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+__all__ = ["feed_ndarray", "tensor_of", "to_torch_type"]
+
+to_torch_type: dict[DALIDataType, torch.dtype] = {
+    DALIDataType.UINT8: torch.uint8,
+    DALIDataType.UINT16: torch.uint16,
+    DALIDataType.UINT32: torch.uint32,
+    DALIDataType.UINT64: torch.uint64,
+    DALIDataType.INT8: torch.int8,
+    DALIDataType.INT16: torch.int16,
+    DALIDataType.INT32: torch.int32,
+    DALIDataType.INT64: torch.int64,
+    DALIDataType.FLOAT16: torch.float16,
+    DALIDataType.FLOAT: torch.float32,
+    DALIDataType.FLOAT64: torch.float64,
+    DALIDataType.BOOL: torch.bool,
+}
+
+
+def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
+    """Return a torch tensor of the same memory; a copy where torch cannot view it (read only, or a negative stride)."""
+    if isinstance(value, TensorGPU):
+        return torch.from_dlpack(value)
+    array = np.asarray(value)
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    return torch.from_numpy(array)
+
+
+def feed_ndarray(
+    dali_tensor: TensorCPU | TensorGPU | TensorListCPU | TensorListGPU,
+    arr: torch.Tensor,
+    cuda_stream: Any = None,
+    non_blocking: bool = False,
+) -> torch.Tensor:
+    """Copy a tensor, or a list of equally shaped samples, into a torch tensor.
+
+    Args:
+        dali_tensor: where from.
+        arr: where to; of the same shape and element type, on any device.
+        cuda_stream: accepted; the copy runs on torch's current stream.
+        non_blocking: do not wait for a copy from pinned memory to a device.
+
+    Returns:
+        ``arr``.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DTypeError: the element types differ.
+    """
+    if isinstance(dali_tensor, (TensorListCPU, TensorListGPU)):
+        dali_tensor = dali_tensor.as_tensor()
+    if list(arr.shape) != list(dali_tensor.shape()):
+        raise ShapeError(f"the shapes differ: {tuple(dali_tensor.shape())} cannot be copied into {tuple(arr.shape)}.")
+    if arr.dtype != to_torch_type[dali_tensor.dtype]:
+        raise DTypeError(
+            f"the element types differ: {dali_tensor.dtype} cannot be copied into {arr.dtype}.",
+            hint=f"Make the tensor with dtype={to_torch_type[dali_tensor.dtype]}.",
+        )
+    return arr.copy_(tensor_of(dali_tensor), non_blocking=non_blocking)

@@ -1,0 +1,204 @@
+"""Calls the user's own functions on the samples of a batch, and checks what they return.
+
+Alone because the operators for numpy arrays and for DLPack capsules differ only in the form in which samples go in and
+come out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError, LayoutError, ShapeError, SourceError
+from dalify.base.optional import torch
+from dalify.data import Batch, array_dtype, from_numpy
+
+__all__ = ["as_array", "as_tensor", "call_user_function", "layout_of", "writable"]
+
+Convert = Callable[[Any], Any]
+
+
+def layout_of(layouts: Any, index: int) -> str | None:
+    """Return what ``output_layouts`` says about one output: one text is for all outputs, a list has one for each."""
+    if layouts is None or isinstance(layouts, str):
+        return layouts
+    return layouts[index] if index < len(layouts) else None
+
+
+def call_user_function(
+    function: Callable[..., Any],
+    inputs: Sequence[Batch],
+    count: int,
+    num_outputs: int,
+    layouts: Any,
+    device: str,
+    *,
+    whole: bool,
+    given: Convert,
+    taken: Convert,
+) -> tuple[Batch, ...]:
+    """Call a user's function once per sample, or once for the batch.
+
+    Args:
+        function: takes one value per input and returns one per output, several as a tuple.
+        inputs: batches of ``count`` samples.
+        count: number of samples.
+        num_outputs: number of values that the function returns; what it returns is ignored where that is 0.
+        layouts: see ``layout_of``.
+        device: where the results lie.
+        whole: call once, with a list of samples per input; the function then returns a list per output.
+        given: from a sample to what the function gets.
+        taken: from what the function returns to an array or tensor.
+
+    Raises:
+        SourceError: None, or another number of values or samples than expected.
+        DTypeError: a result that is no array of a type that pipelines have, or samples of different types.
+        ShapeError: samples with different numbers of dimensions.
+        LayoutError: a layout for another number of dimensions.
+        Exception: what the function raises.
+    """
+    columns: list[list[Any]] = [[] for _ in range(num_outputs)]
+    if whole:
+        returned = _outputs_of(
+            function(*([given(sample) for sample in batch.samples] for batch in inputs)), num_outputs, function
+        )
+        for column, items in zip(columns, returned, strict=True):
+            column.extend(_list_of(items, count, function))
+    else:
+        for index in range(count):
+            try:
+                returned = _outputs_of(
+                    function(*(given(batch.samples[index]) for batch in inputs)), num_outputs, function
+                )
+            except Exception as error:
+                error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue] -- the executor adds where it came from
+                raise
+            for column, item in zip(columns, returned, strict=True):
+                column.append(item)
+    origins = next((batch.origins for batch in inputs if batch.origins is not None), None)
+    return tuple(
+        Batch(
+            None,
+            _checked(column, layout_of(layouts, index), taken, function),
+            layout_of(layouts, index) or "",
+            device,
+            origins,
+        )
+        for index, column in enumerate(columns)
+    )
+
+
+def _outputs_of(returned: Any, num_outputs: int, function: Callable[..., Any]) -> tuple[Any, ...]:
+    if num_outputs == 0:
+        return ()
+    if returned is None:
+        raise _wrong(function, "returned None.", "Return the result, or write num_outputs=0 where there is none.")
+    values = returned if isinstance(returned, tuple) else (returned,)
+    if len(values) != num_outputs:
+        kind = f"a tuple of {len(values)}" if isinstance(returned, tuple) else f"a single {type(returned).__name__}"
+        wanted = "one value" if num_outputs == 1 else f"a tuple of {num_outputs}"
+        raise _wrong(
+            function,
+            f"returned {kind} where {wanted} is expected.",
+            f"Return {wanted}, or change num_outputs={num_outputs}.",
+        )
+    return values
+
+
+def _list_of(items: Any, count: int, function: Callable[..., Any]) -> Any:
+    try:
+        found = len(items)
+    except TypeError:
+        found = None
+    if found != count:
+        what = f"a {type(items).__name__}" if found is None else f"{found} samples"
+        raise _wrong(
+            function,
+            f"returned {what} for a batch of {count}.",
+            "With batch_processing=True, return one list of samples per output.",
+        )
+    return items
+
+
+def _checked(samples: list[Any], layout: str | None, taken: Convert, function: Callable[..., Any]) -> list[Any]:
+    """Convert the samples of one output; they must share element type and number of dimensions."""
+    arrays: list[Any] = []
+    for index, sample in enumerate(samples):
+        try:
+            array = taken(sample)
+            array_dtype(array)
+        except (DTypeError, TypeError, ValueError, BufferError) as error:
+            wrong = DTypeError(
+                f"the function {_name_of(function)} returned {_describe(sample)}, which is no array of numbers that a "
+                "pipeline can hold.",
+                hint="Return a numpy array (or a tensor) of integers, floats or bool.",
+            )
+            wrong.sample = index
+            raise wrong from error
+        if arrays and array.dtype != arrays[0].dtype:
+            raise _unequal(DTypeError, function, index, "element type", arrays[0].dtype, array.dtype)
+        if arrays and array.ndim != arrays[0].ndim:
+            raise _unequal(ShapeError, function, index, "number of dimensions", arrays[0].ndim, array.ndim)
+        arrays.append(array)
+    if layout and arrays and arrays[0].ndim != len(layout):
+        raise LayoutError(
+            f"output_layouts says {layout!r}, but the function {_name_of(function)} returned "
+            f"{arrays[0].ndim} dimensions.",
+            hint="Give one letter for each dimension of a sample.",
+        )
+    return arrays
+
+
+def _unequal(
+    kind: type[DTypeError | ShapeError], function: Callable[..., Any], index: int, what: str, first: Any, other: Any
+) -> Exception:
+    error = kind(
+        f"the function {_name_of(function)} returned samples of different {what}: "
+        f"{first} for sample 0, {other} for sample {index}."
+    )
+    error.sample = index
+    return error
+
+
+def _wrong(function: Callable[..., Any], problem: str, hint: str) -> SourceError:
+    return SourceError(f"the function {_name_of(function)} {problem}", hint=hint)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Return the function's name and where it is written."""
+    inner = inspect.unwrap(function) if callable(function) else function
+    code = getattr(inner, "__code__", None)
+    name = getattr(inner, "__qualname__", type(inner).__name__).rpartition("<locals>.")[2]
+    if code is None:
+        return f"{name}()"
+    return f"{name}() ({Path(code.co_filename).name}:{code.co_firstlineno})"
+
+
+def _describe(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    return f"a {type(value).__name__}" + (f" of type {dtype}" if dtype is not None else "")
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """Return what a function on the CPU returned as a numpy array, of the same memory where possible."""
+    if hasattr(value, "detach"):  # a torch tensor, perhaps one that needs gradients
+        value = value.detach().cpu()
+    array = np.asarray(value)
+    from_numpy(array.dtype)
+    return array
+
+
+def as_tensor(value: Any) -> Any:
+    """Return what a function on the GPU returned as a torch tensor, of the same memory where possible."""
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    return torch.from_dlpack(value) if hasattr(value, "__dlpack__") else torch.as_tensor(value)
+
+
+def writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array itself, or a copy of one that is read only, like a constant of the graph."""
+    return array if array.flags.writeable else array.copy()

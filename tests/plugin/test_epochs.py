@@ -1,0 +1,202 @@
+"""Which samples an epoch gives: number for number DALI's, for all options of its iterators."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalify
+from dalify.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
+
+EPOCHS = 5
+POLICIES = list(LastBatchPolicy)
+
+
+@pytest.fixture(scope="module")
+def numbered_files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Files whose position is their label, and whose only byte."""
+    folder = tmp_path_factory.mktemp("numbered")
+    paths = [folder / f"{number:02}.dat" for number in range(17)]
+    for number, path in enumerate(paths):
+        path.write_bytes(bytes([number]))
+    return [str(path) for path in paths]
+
+
+@pytest.fixture(scope="module")
+def rival() -> Any:
+    pytest.importorskip("nvidia.dali", reason="the real DALI is not installed")
+    return pytest.importorskip("nvidia.dali.plugin.pytorch")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the rival's advice about its own options
+        yield
+
+
+def pipeline(dali: ModuleType, files: list[str], batch_size: int, **reader: Any) -> Any:
+    @dali.pipeline_def(batch_size=batch_size, num_threads=1, device_id=None, seed=1)
+    def numbers() -> Any:
+        return dali.fn.readers.file(files=files, name="Reader", **reader)[1]
+
+    return numbers()
+
+
+def epochs_of(make: Callable[[], Any], count: int, *, resets: bool) -> tuple[list[Any], list[int]]:
+    loader = make()
+    epochs, lengths = [], []
+    for _ in range(count):
+        lengths.append(len(loader))
+        epochs.append([[part["x"].flatten().tolist() for part in batch] for batch in loader])
+        if resets:
+            loader.reset()
+    return epochs, lengths
+
+
+def both(
+    rival: Any,
+    files: list[str],
+    batch_size: int,
+    shards: int,
+    pipes: int,
+    reader: dict[str, Any],
+    options: dict[str, Any],
+    resets: bool = True,
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    import nvidia.dali
+
+    results = []
+    for dali, plugin, policies in ((dalify, None, LastBatchPolicy), (nvidia.dali, rival, rival.LastBatchPolicy)):
+        kind = DALIGenericIterator if plugin is None else plugin.DALIGenericIterator
+        policy = policies[options["last_batch_policy"].name]
+        given = {**options, "last_batch_policy": policy}
+
+        def make(dali: Any = dali, kind: Any = kind, given: Any = given) -> Any:
+            made = [
+                pipeline(dali, files, batch_size, shard_id=shard, num_shards=shards, **reader) for shard in range(pipes)
+            ]
+            return kind(made, ["x"], **given)
+
+        results.append(epochs_of(make, EPOCHS, resets=resets))
+    return results[0], results[1]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("pad", [False, True])
+@pytest.mark.parametrize(("size", "batch_size"), [(7, 2), (8, 2), (7, 3), (5, 4), (6, 5), (3, 3), (3, 8)])
+def test_reader_gives_the_samples_of_dali(
+    rival: Any, numbered_files: list[str], policy: LastBatchPolicy, pad: bool, size: int, batch_size: int
+) -> None:
+    if policy is LastBatchPolicy.DROP and size < batch_size:
+        pytest.skip("the real DALI refuses an epoch without a full batch")
+    options = {"reader_name": "Reader", "last_batch_policy": policy}
+    ours, theirs = both(rival, numbered_files[:size], batch_size, 1, 1, {"pad_last_batch": pad}, options)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize(("pad", "stick"), [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(
+    ("size", "batch_size", "shards", "pipes"), [(7, 2, 3, 1), (7, 2, 2, 2), (17, 4, 3, 2), (16, 3, 2, 2)]
+)
+def test_shards_give_the_samples_of_dali(
+    rival: Any,
+    numbered_files: list[str],
+    policy: LastBatchPolicy,
+    pad: bool,
+    stick: bool,
+    size: int,
+    batch_size: int,
+    shards: int,
+    pipes: int,
+) -> None:
+    reader = {"pad_last_batch": pad, "stick_to_shard": stick}
+    options = {"reader_name": "Reader", "last_batch_policy": policy}
+    ours, theirs = both(rival, numbered_files[:size], batch_size, shards, pipes, reader, options)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("pad", [False, True])
+@pytest.mark.parametrize(("size", "batch_size", "pipes"), [(7, 2, 1), (8, 2, 1), (7, 2, 2)])
+def test_size_gives_the_samples_of_dali(
+    rival: Any, numbered_files: list[str], policy: LastBatchPolicy, pad: bool, size: int, batch_size: int, pipes: int
+) -> None:
+    options = {"size": size, "last_batch_padded": pad, "last_batch_policy": policy}
+    ours, theirs = both(rival, numbered_files[:size], batch_size, pipes, pipes, {"pad_last_batch": pad}, options)
+    assert ours[0] == theirs[0]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize(
+    ("auto_reset", "resets"), [("yes", False), (True, False), (False, False), ("no", True), (None, True)]
+)
+def test_auto_reset(
+    rival: Any, numbered_files: list[str], policy: LastBatchPolicy, auto_reset: Any, resets: bool
+) -> None:
+    options = {"reader_name": "Reader", "last_batch_policy": policy, "auto_reset": auto_reset}
+    ours, theirs = both(rival, numbered_files[:7], 2, 1, 1, {}, options, resets=resets)
+    assert ours[0] == theirs[0]
+
+
+def test_tables_of_seven_samples(numbered_files: list[str]) -> None:
+    """Fixed numbers, for machines without the real DALI."""
+    expected = {
+        (LastBatchPolicy.FILL, False): [
+            [[0, 1], [2, 3], [4, 5], [6, 0]],
+            [[1, 2], [3, 4], [5, 6]],
+            [[0, 1], [2, 3], [4, 5], [6, 0]],
+        ],
+        (LastBatchPolicy.FILL, True): [[[0, 1], [2, 3], [4, 5], [6, 6]]] * 3,
+        (LastBatchPolicy.DROP, False): [[[0, 1], [2, 3], [4, 5]], [[1, 2], [3, 4], [5, 6]], [[2, 3], [4, 5], [6, 0]]],
+        (LastBatchPolicy.DROP, True): [[[0, 1], [2, 3], [4, 5]]] * 3,
+        (LastBatchPolicy.PARTIAL, False): [
+            [[0, 1], [2, 3], [4, 5], [6]],
+            [[1, 2], [3, 4], [5, 6], [0]],
+            [[2, 3], [4, 5], [6, 0], [1]],
+        ],
+        (LastBatchPolicy.PARTIAL, True): [[[0, 1], [2, 3], [4, 5], [6]]] * 3,
+    }
+    for (policy, pad), epochs in expected.items():
+        pipe = pipeline(dalify, numbered_files[:7], 2, pad_last_batch=pad)
+        loader = DALIGenericIterator(pipe, ["x"], reader_name="Reader", last_batch_policy=policy)
+        found = [[batch[0]["x"].flatten().tolist() for batch in loader] for _ in range(3)]
+        assert found == epochs, (policy, pad)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("pad", [False, True])
+def test_fresh_epochs_are_all_alike(numbered_files: list[str], policy: LastBatchPolicy, pad: bool) -> None:
+    pipe = pipeline(dalify, numbered_files[:7], 2, pad_last_batch=pad)
+    loader = DALIGenericIterator(pipe, ["x"], reader_name="Reader", last_batch_policy=policy, fresh_epochs=True)
+    found = []
+    for _ in range(4):
+        assert len(loader) == (3 if policy is LastBatchPolicy.DROP else 4)
+        found.append([batch[0]["x"].flatten().tolist() for batch in loader])
+    assert all(epoch == found[0] for epoch in found)
+    assert len(found[0]) == len(loader)
+
+
+def test_len_is_the_number_of_batches_that_come(numbered_files: list[str]) -> None:
+    for size, batch_size, policy in itertools.product((5, 7, 9), (2, 3, 4), POLICIES):
+        loader = DALIGenericIterator(
+            pipeline(dalify, numbered_files[:size], batch_size), ["x"], reader_name="Reader", last_batch_policy=policy
+        )
+        for _ in range(4):
+            assert len(loader) == len(list(loader))
+
+
+def test_every_sample_comes_equally_often_over_epochs(numbered_files: list[str]) -> None:
+    """Without padding, FILL loses and repeats nothing over 7 epochs of 7 samples."""
+    loader = DALIGenericIterator(
+        pipeline(dalify, numbered_files[:7], 2, random_shuffle=True), ["x"], reader_name="Reader"
+    )
+    seen = np.concatenate([batch[0]["x"].flatten().numpy() for _ in range(14) for batch in loader])
+    assert np.bincount(seen).min() == np.bincount(seen).max()
