@@ -181,6 +181,8 @@ def _kind_of(node: Node) -> StageKind:
         return "device"
     if operator.is_reader:
         return "segment"
+    if operator.whole_batch is not None and operator.whole_batch(node.arguments):
+        return "batch"
     if operator.is_batchwise or operator.is_serial or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
     return "segment"

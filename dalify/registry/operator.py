@@ -87,6 +87,8 @@ class Operator:
         kernels: by device.
         outputs: number of outputs, or a function from the constant arguments to it.
         is_batchwise: kernels take and return whole batches.
+        whole_batch: tells from the constant arguments that a groupwise operator must see its batch in one piece, because
+            ``prepare`` looks at all samples.
         is_allocating: kernels return their results instead of filling arrays given to them.
         is_random: draws random numbers; takes ``seed``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
@@ -101,6 +103,7 @@ class Operator:
         *,
         outputs: int | Callable[[Mapping[str, Any]], int] = 1,
         batchwise: bool = False,
+        whole_batch: Callable[[Mapping[str, Any]], bool] | None = None,
         allocating: bool = False,
         random: bool = False,
         reader: bool = False,
@@ -113,6 +116,7 @@ class Operator:
         self.doc = inspect.getdoc(rule) or ""
         self.outputs = outputs
         self.is_batchwise = batchwise
+        self.whole_batch = whole_batch
         self.is_allocating = allocating
         self.is_random = random
         self.is_reader = reader
@@ -238,6 +242,7 @@ def operator(
     *,
     outputs: int | Callable[[Mapping[str, Any]], int] = ...,
     batchwise: bool = ...,
+    whole_batch: Callable[[Mapping[str, Any]], bool] | None = ...,
     allocating: bool = ...,
     random: bool = ...,
     reader: bool = ...,
@@ -251,7 +256,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     Args:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``: any number), whose
             other parameters are the operator's arguments, and whose result is the Spec, or tuple of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, allocating, random, reader, serial, side_effect, mixed.
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, random, reader, serial, side_effect, mixed.
     """
     if rule is not None:
         return Operator(rule, **flags)
