@@ -1,0 +1,205 @@
+"""Shift and scale data by their own mean and standard deviation.
+
+Apart from the reductions because means and deviations may be given, measured per sample, or measured over a batch, and
+because the arithmetic is fused: one subtraction and one multiplication for each element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.batch import Batch
+from dalify.kernels.arithmetic import compute
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.reduce import deviations
+from dalify.kernels.reduce_torch import deviations_torch
+
+__all__ = [
+    "batch_statistics",
+    "check_parameter",
+    "given_factors",
+    "kept_shape",
+    "normalize",
+    "normalize_torch",
+    "parameter_axes",
+    "scale_factors",
+]
+
+
+def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape with the extents of reduced axes replaced by 1."""
+    return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+
+
+def parameter_axes(shape: Sequence[int], count: int, channels: int) -> tuple[int, ...]:
+    """Return the axes to normalise over that leave `count` results: what a mean of so many entries was made for.
+
+    Args:
+        shape: of a sample.
+        count: entries of the given mean or standard deviation, more than one.
+        channels: the axis to try first.
+
+    Raises:
+        ShapeError: no axis or run of axes has this extent.
+    """
+    ndim = len(shape)
+    runs = [(channels, channels + 1)] + [(first, last) for last in range(ndim, 0, -1) for first in range(last)]
+    for first, last in runs:
+        if math.prod(shape[first:last]) == count:
+            return tuple(axis for axis in range(ndim) if not first <= axis < last)
+    raise ShapeError(f"a mean or stddev with {count} entries fits no axes of samples of shape {tuple(shape)}.")
+
+
+def scale_factors(squares: Any, count: float, ddof: int, epsilon: float, scale: float, xp: Any) -> Any:
+    """Return what deviations are multiplied with: scale / sqrt(variance + epsilon), 0 where nothing varies.
+
+    Args:
+        squares: sums of squared deviations, float64.
+        count: number of values summed up.
+        ddof: what is subtracted from it.
+        epsilon: added to the variance.
+        scale: standard deviation of the result.
+        xp: numpy or torch.
+    """
+    if count - ddof <= 0:
+        return squares * 0.0
+    spread = squares / (count - ddof) + epsilon
+    return xp.where(spread > 0, scale / xp.sqrt(xp.where(spread > 0, spread, 1.0)), 0.0)
+
+
+def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
+    """Return what deviations are multiplied with for given standard deviations."""
+    wide = np.asarray(stddev, np.float64)
+    return np.asarray(scale_factors(wide * wide, 1, 0, epsilon, scale, np))
+
+
+def normalize(
+    out: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray | None,
+    factor: np.ndarray | None,
+    axes: Sequence[int],
+    **options: Any,
+) -> None:
+    """Fill `out` with (x - mean) * factor + shift.
+
+    Args:
+        out: array [N, ...].
+        x: array [N, ...].
+        mean: float64 [N, K], one for each result or one for each sample; measured where None.
+        factor: float64 [N, K] like `mean`; measured where None.
+        axes: axes of a sample over which means and deviations are taken.
+        options: ddof, epsilon, scale, shift.
+    """
+    kept = (len(x), *kept_shape(x.shape[1:], axes))
+    if mean is None or factor is None:
+        mean, squares, count = deviations(x, axes, mean)
+        if factor is None:
+            factor = np.asarray(
+                scale_factors(squares, count, options["ddof"], options["epsilon"], options["scale"], np)
+            )
+    kind = np.float64 if np.float64 in (x.dtype, out.dtype) else np.float32
+    target = out if out.dtype == kind else np.empty(x.shape, kind)
+    compute("sub", target, x, _spread(mean, kept).astype(kind))
+    compute("mul", target, target, _spread(factor, kept).astype(kind))
+    if options["shift"]:
+        target += kind(options["shift"])
+    if target is not out:
+        saturate_cast(out, target)
+
+
+def _spread(values: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:
+    """Return values as [N, extents or 1]."""
+    if values.size == math.prod(kept):
+        return values.reshape(kept)
+    return values.reshape(kept[0], *[1] * (len(kept) - 1))
+
+
+def normalize_torch(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor | None,
+    factor: torch.Tensor | None,
+    axes: Sequence[int],
+    **options: Any,
+) -> None:
+    """Do what `normalize` does, on torch tensors of any device."""
+    kept = (len(x), *kept_shape(tuple(x.shape[1:]), axes))
+    if mean is None or factor is None:
+        centre = None if mean is None else _spread_torch(mean, kept)
+        mean, squares, count = deviations_torch(x, axes, centre)
+        if factor is None:
+            factor = scale_factors(squares, count, options["ddof"], options["epsilon"], options["scale"], torch)
+    kind = torch.float64 if torch.float64 in (x.dtype, out.dtype) else torch.float32
+    values = (x.to(kind) - _spread_torch(mean, kept).to(kind)) * _spread_torch(factor, kept).to(kind)
+    if options["shift"]:
+        values = values + options["shift"]
+    saturate_cast_torch(out, values)
+
+
+def _spread_torch(values: torch.Tensor, kept: tuple[int, ...]) -> torch.Tensor:
+    """Return values as [N, extents or 1]."""
+    return values.reshape(kept if values.numel() == math.prod(kept) else (kept[0], *[1] * (len(kept) - 1)))
+
+
+def batch_statistics(
+    batch: Batch, axes: Sequence[int], centre: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Measure means and squared deviations over all samples of a batch.
+
+    Args:
+        batch: on any device; the extents that are not reduced agree.
+        axes: axes of a sample to reduce.
+        centre: what to take deviations from, [1, K] or [1, 1]; the means where None.
+
+    Returns:
+        means and sums of squared deviations, float64 [1, K], and the number of values summed up for each.
+
+    Raises:
+        ShapeError: extents that are not reduced differ.
+    """
+    shapes = {kept_shape(shape, axes) for shape in batch.shapes()}
+    if len(shapes) > 1:
+        raise ShapeError(
+            "normalize with batch=True needs equal extents along the axes that are not reduced; "
+            f"there are {sorted(shapes)}."
+        )
+    groups = [batch.dense] if batch.dense is not None else [sample[None] for sample in batch.samples]
+    count = sum(len(group) * math.prod(group.shape[axis + 1] for axis in axes) for group in groups)
+    if centre is None:
+        sums = 0.0
+        for group in groups:
+            means, _, each = _measured(group, axes, None)
+            sums = sums + (means * each).sum(axis=0)
+        centre = np.asarray(sums).reshape(1, -1) / max(count, 1)
+    squares = 0.0
+    for group in groups:
+        repeated = np.repeat(centre, len(group), axis=0)
+        squares = squares + _measured(group, axes, repeated)[1].sum(axis=0)
+    return centre, np.asarray(squares).reshape(1, -1), count
+
+
+def _measured(group: Any, axes: Sequence[int], centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return means and squared deviations as float64 [N, K], and the number of values for each."""
+    samples = len(group)
+    if isinstance(group, np.ndarray):
+        means, squares, count = deviations(group, axes, centre)
+    else:
+        tensor = None if centre is None else torch.tensor(centre, device=group.device)
+        found = deviations_torch(group, axes, tensor)
+        means, squares, count = found[0].cpu().numpy(), found[1].cpu().numpy(), found[2]
+    return means.reshape(samples, -1), squares.reshape(samples, -1), count
+
+
+def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...]) -> None:
+    """Raise where a given mean or standard deviation has neither one entry nor one for each result."""
+    if values is not None and values.shape[1] not in (1, math.prod(kept)):
+        raise ArgumentValueError(
+            f"{name} has {values.shape[1]} entries; there are {math.prod(kept)} results per sample."
+        )

@@ -1,0 +1,128 @@
+"""Bring data to mean 0 and standard deviation 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.axes import chosen_axes
+from dalify.kernels.normalize import (
+    batch_statistics,
+    check_parameter,
+    given_factors,
+    kept_shape,
+    normalize_torch,
+    parameter_axes,
+    scale_factors,
+)
+from dalify.kernels.normalize import normalize as normalize_cpu
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator(whole_batch=lambda arguments: arguments.get("batch", False))
+def normalize(
+    x: Spec,
+    /,
+    *,
+    axes: list[int] | None = None,
+    axis_names: str | None = None,
+    batch: bool = False,
+    ddof: int = 0,
+    dtype: DALIDataType = DALIDataType.FLOAT,
+    epsilon: float = 0.0,
+    mean: PerSample[list[float]] | None = None,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    stddev: PerSample[list[float]] | None = None,
+) -> Spec:
+    """Subtract the mean and divide by the standard deviation: (x - mean) / sqrt(stddev**2 + epsilon) * scale + shift.
+
+    Both are measured in each sample, over all axes or the chosen ones, unless they are given. Data that do not vary, and
+    a given standard deviation of 0, give `shift`.
+
+    Args:
+        x: data of any type.
+        axes: axes over which mean and standard deviation are taken; all by default, or with a given mean or stddev of
+            several entries those axes (channels first of all) that leave as many results. Negative ones count from
+            the back.
+        axis_names: the axes by their letters in the layout, instead of `axes`.
+        batch: measure over all samples of the batch together; extents along other axes must agree.
+        ddof: what is subtracted from the number of values before dividing by it; 1 for an unbiased variance. A given
+            stddev is taken as it is.
+        dtype: of the result; integers are rounded and saturated.
+        epsilon: added to the variance.
+        mean: given mean, in units of the data: one number, or one for each result.
+        scale: standard deviation of the result.
+        shift: mean of the result.
+        stddev: given standard deviation, like `mean`.
+
+    Returns:
+        same shape and layout.
+
+    Raises:
+        ArgumentValueError: no axes, or a mean or stddev that does not fit them.
+        IndexingError: there is no such axis.
+        ShapeError: with `batch`, extents of other axes differ.
+
+    Example:
+        >>> standard = fn.normalize(images, axis_names="HW", epsilon=1e-6)  # doctest: +SKIP
+    """
+    if not chosen_axes(x, axes, axis_names) and x.ndim:
+        raise ArgumentValueError("normalize needs at least one axis to take mean and standard deviation over.")
+    return x.replace(dtype=dtype)
+
+
+def _axes(spec: Spec, shape: Any, axes: Any, axis_names: Any, *given: np.ndarray | None) -> tuple[int, ...]:
+    if axes is None and axis_names is None:
+        counts = {values.shape[1] for values in given if values is not None} - {1}
+        if counts:
+            layout = spec.layout or ""
+            channels = layout.index("C") if "C" in layout else len(shape) - 1
+            return parameter_axes(shape, max(counts), channels)
+    return chosen_axes(Spec(layout=spec.layout, ndim=len(shape)), axes, axis_names)
+
+
+@normalize.prepare
+def _(data, *, axes, axis_names, batch, ddof, epsilon, mean, scale, stddev, spec, count):
+    if not batch or (mean is not None and stddev is not None):
+        return {"batch_mean": None, "batch_factor": None}
+    if any(values is not None and values.shape[1] != 1 for values in (mean, stddev)):
+        raise ArgumentValueError("with batch=True, a given mean or stddev must be one number.")
+    chosen = _axes(spec, data.shapes()[0], axes, axis_names)
+    centre = None if mean is None else np.asarray(mean[:1], np.float64)
+    found, squares, number = batch_statistics(data, chosen, centre)
+    factor = np.asarray(scale_factors(squares, number, ddof, epsilon, scale, np))
+    return {
+        "batch_mean": np.repeat(found, count, axis=0),
+        "batch_factor": np.repeat(factor, count, axis=0) if stddev is None else None,
+    }
+
+
+def _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec):
+    """Return axes, mean and factor as far as they are known."""
+    shape = tuple(x.shape[1:])
+    chosen = _axes(spec, shape, axes, axis_names, mean, stddev)
+    kept = kept_shape(shape, chosen)
+    check_parameter(mean, "mean", kept)
+    check_parameter(stddev, "stddev", kept)
+    if mean is not None:
+        mean = np.asarray(mean, np.float64)
+    factor = batch_factor if stddev is None else given_factors(stddev, epsilon, scale)
+    return chosen, batch_mean if mean is None else mean, factor
+
+
+@normalize.cpu
+def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, batch_mean, batch_factor, spec):
+    chosen, mean, factor = _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec)
+    normalize_cpu(out, x, mean, factor, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+
+
+@normalize.gpu
+def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, batch_mean, batch_factor, spec):
+    chosen, *given = _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec)
+    mean, factor = (None if values is None else torch.tensor(values, device=x.device) for values in given)
+    normalize_torch(out, x, mean, factor, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
