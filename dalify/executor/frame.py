@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.data import Array, Batch, BufferPool
+from dalify.data.agreement import check_agreement
 from dalify.executor.arena import Arena
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ class Collector:
             return None
         parts = [self._parts[start] for start in sorted(self._parts)]
         first = parts[0]
+        for part in parts[1:]:  # each chunk alone may have taken one side of a condition
+            one, other = first.spec_of(0).replace(shape=None), part.spec_of(0).replace(shape=None)
+            check_agreement(one, other, "", None)
         origins = None
         if first.origins is not None:
             origins = [origin for part in parts for origin in (part.origins or [None] * len(part))]

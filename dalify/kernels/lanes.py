@@ -14,7 +14,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["split_sixteen_mirrored_pixels", "split_sixteen_pixels", "weighted_sum_of_four"]
+__all__ = [
+    "split_sixteen_mirrored_pixels",
+    "split_sixteen_pixels",
+    "weighted_sum_of_four",
+    "weighted_sum_of_four_taps",
+    "weighted_sum_of_six_taps",
+    "weighted_sum_of_two_taps",
+]
 
 _FLOAT_BYTES = 4
 _LANES = 4
@@ -83,6 +90,53 @@ def _generate_sum(context: Any, builder: ir.IRBuilder, signature: Any, arguments
     builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
     builder.position_at_end(after)
     total = builder.fadd(even_next, odd_next)
+    builder.store(total, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
+    return context.get_dummy_value()
+
+
+_SUM_SIGNATURE = types.void(types.uintp, types.uintp, types.uintp, types.uintp)
+
+
+@intrinsic
+def weighted_sum_of_two_taps(typing_context: Any, source: Any, weights: Any, step: Any, target: Any) -> tuple[Any, Any]:
+    """Do what `weighted_sum_of_four` does for one pair of weights, without a loop."""
+    return _SUM_SIGNATURE, partial(_generate_short_sum, 2)
+
+
+@intrinsic
+def weighted_sum_of_four_taps(
+    typing_context: Any, source: Any, weights: Any, step: Any, target: Any
+) -> tuple[Any, Any]:
+    """Do what `weighted_sum_of_four` does for two pairs of weights, without a loop."""
+    return _SUM_SIGNATURE, partial(_generate_short_sum, 4)
+
+
+@intrinsic
+def weighted_sum_of_six_taps(typing_context: Any, source: Any, weights: Any, step: Any, target: Any) -> tuple[Any, Any]:
+    """Do what `weighted_sum_of_four` does for three pairs of weights, without a loop."""
+    return _SUM_SIGNATURE, partial(_generate_short_sum, 6)
+
+
+def _generate_short_sum(
+    taps: int, context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]
+) -> Any:
+    source, weights, step, target = arguments
+    float32, index = ir.FloatType(), source.type
+    lanes = ir.VectorType(float32, _LANES)
+    nothing = ir.Constant(lanes, ir.Undefined)
+    lane_zero = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
+    sums: list[Any] = [None, None]
+    for tap in range(taps):
+        address = builder.add(weights, ir.Constant(index, tap * _FLOAT_BYTES))
+        weight = builder.load(builder.inttoptr(address, float32.as_pointer()), align=_FLOAT_BYTES)
+        single = builder.insert_element(nothing, weight, ir.Constant(ir.IntType(32), 0))
+        repeated = builder.shuffle_vector(single, nothing, lane_zero)
+        values = builder.load(builder.inttoptr(source, lanes.as_pointer()), align=_FLOAT_BYTES)
+        product = _fused(builder.fmul, values, repeated)
+        total = sums[tap % 2]
+        sums[tap % 2] = product if total is None else _fused(builder.fadd, total, product)
+        source = builder.add(source, step)
+    total = builder.fadd(*sums)
     builder.store(total, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
     return context.get_dummy_value()
 

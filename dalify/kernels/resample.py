@@ -15,7 +15,12 @@ from numba.extending import overload
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.frozen import read_only
-from dalify.kernels.lanes import weighted_sum_of_four
+from dalify.kernels.lanes import (
+    weighted_sum_of_four,
+    weighted_sum_of_four_taps,
+    weighted_sum_of_six_taps,
+    weighted_sum_of_two_taps,
+)
 from dalify.kernels.resample_filters import axis_taps, choose_filter, filter_radius, tap_count
 
 __all__ = ["resample"]
@@ -260,6 +265,47 @@ def _filter_row(row, blended, first, weights, channels):
 
 
 @njit(nogil=True, cache=True)
+def _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step):
+    """Filter one row of pixels of three or four channels horizontally; with three, the fourth lane is overwritten by the next pixel."""
+    weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
+    # The usual numbers of taps, enlarging and shrinking to no less than a third, have no inner loop.
+    # pyright: the typing context is numba's to give.
+    if pairs == np.uintp(1):
+        for j in range(first_column.size):
+            weighted_sum_of_two_taps(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+    elif pairs == np.uintp(2):
+        for j in range(first_column.size):
+            weighted_sum_of_four_taps(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+    elif pairs == np.uintp(3):
+        for j in range(first_column.size):
+            weighted_sum_of_six_taps(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+    else:
+        for j in range(first_column.size):
+            weighted_sum_of_four(  # pyright: ignore[reportCallIssue]
+                scratch_address + np.uintp(first_column[j]) * step,
+                weights_address + np.uintp(j) * weights_step,
+                pairs,
+                step,
+                row_address + np.uintp(j) * step,
+            )
+
+
+@njit(nogil=True, cache=True)
 def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
     """Resample [N, H, W * C] into [N, h, w * C]."""
     samples, height, row_size = out.shape
@@ -293,20 +339,11 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
         scratch_address = np.uintp(scratch.ctypes.data)
         weights_address = np.uintp(column_weights.ctypes.data)
         row_address = np.uintp(row.ctypes.data)
-        weights_step = np.uintp(even_taps * _FLOAT_BYTES)
         pairs = np.uintp(even_taps // 2)
         for i in range(height):
             _blend(blended, needed, first_row[i], row_weights[i])
             if channels == 3 or channels == 4:
-                for j in range(width):
-                    # With three channels the fourth lane is overwritten by the next pixel.
-                    weighted_sum_of_four(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
-                        scratch_address + np.uintp(first_column[j]) * step,
-                        weights_address + np.uintp(j) * weights_step,
-                        pairs,
-                        step,
-                        row_address + np.uintp(j) * step,
-                    )
+                _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step)
             else:
                 _filter_row(row, scratch, first_column, column_weights, channels)
             _store(out[n, i], row)

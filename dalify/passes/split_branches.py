@@ -29,7 +29,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
     Raises:
         DivergentBranchesError: a value of a branch is used outside it without being merged.
     """
-    if all(node.branch is None for node in graph.nodes()):
+    if all(node.branch is None and node.operator.name != "_conditional.merge" for node in graph.nodes()):
         return graph
     splitter = _Splitter()
     changed = rewrite(graph, splitter.change)
