@@ -224,7 +224,7 @@ def main() -> None:
     folder = make_photos(out / f"demo_train_{per_class}", images_per_class=per_class, longest_side=400, seed=1)
     unseen = make_photos(out / "demo_validation", images_per_class=8, longest_side=400, seed=2)
 
-    # Half of the processors for the network: the others prepare batches, and torch's threads suffer from waiting for one.
+    # Half of the processors for the network: the others prepare batches, and torch's threads wait for the slowest.
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
     torch.manual_seed(1)
     pipe = training(str(folder))

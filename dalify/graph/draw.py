@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import pairwise
 from pathlib import PurePath
 from statistics import fmean
@@ -103,8 +104,8 @@ def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
 
 
 def _node_lines(node: Node) -> list[str]:
-    # What an operator of ours was given was not written by the user.
-    given = {} if node.operator.name.startswith("_") else node.arguments
+    # What the splitting and merging of batches is given was not written by the user.
+    given = {} if node.operator.name.startswith("_conditional") else node.arguments
     constants = ", ".join(f"{name}={_constant(value)}" for name, value in given.items() if not isinstance(value, Edge))
     if len(constants) > _LONGEST_CONSTANTS:
         constants = constants[: _LONGEST_CONSTANTS - 1] + "…"
@@ -116,7 +117,12 @@ def _node_lines(node: Node) -> list[str]:
 def _constant(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(_constant(element) for element in value)}]"
-    return f"{value:g}" if isinstance(value, float) else getattr(value, "name", None) or str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Enum):
+        return value.name
+    # A callback or source by its name: its repr would show an address.
+    return getattr(value, "__name__", type(value).__name__) if callable(value) else str(value)
 
 
 def _named_edges(node: Node) -> Iterator[tuple[str, Edge]]:
