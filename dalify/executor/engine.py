@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import PipelineStateError
+from dalify.base.errors import DalifyError, PipelineStateError
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
@@ -130,15 +130,25 @@ class Engine:
     def schedule(self) -> None:
         """Ask the sources for a batch and set it on its way.
 
+        An error of a source takes the place of its batch: ``collect`` raises it when its turn comes.
+
         Raises:
             StopIteration: a source is at its end.
-            Exception: whatever a source raises; the batch is lost, the next call asks for the next one.
         """
         self._revive_after_fork()
-        fed: list[tuple[ExternalFeed, list[Batch]]] = [(feed, feed.next_batch()) for feed in self.externals]
-        size = common_size([(feed.node, batches[0]) for feed, batches in fed], self._batch_size)
-        iteration = Iteration(self.next_number, size, self.plan.slot_count)
+        fed, error = self._ask()
+        size = 1
+        if error is None:
+            try:
+                size = common_size([(feed.node, batches[0]) for feed, batches in fed], self._batch_size)
+            except DalifyError as mistake:
+                error = mistake
+        iteration = Iteration(self.next_number, size, self._plan.slot_count)
         self.next_number += 1
+        if error is not None:
+            iteration.error = error
+            self._set_off(iteration)
+            return
         for feed, batches in fed:
             for slot, batch in zip(feed.slots, batches, strict=True):
                 iteration.values[slot] = batch
@@ -146,6 +156,19 @@ class Engine:
             iteration.rewind[slot] = reader.sampler.state()
             iteration.entries[slot] = reader.next_entries(size)
         self._set_off(iteration)
+
+    def _ask(self) -> tuple[list[tuple[ExternalFeed, list[Batch]]], Exception | None]:
+        """Ask every source, also when one fails: they have to stay in step."""
+        fed: list[tuple[ExternalFeed, list[Batch]]] = []
+        failure: Exception | None = None
+        for feed in self.externals:
+            try:
+                fed.append((feed, feed.next_batch()))
+            except StopIteration:
+                raise
+            except Exception as error:
+                failure = failure or error
+        return fed, failure
 
     def _set_off(self, iteration: Iteration) -> None:
         self._scheduled.append(iteration)

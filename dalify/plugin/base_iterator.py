@@ -182,9 +182,9 @@ class BaseIterator(Generic[T]):
             for index, item in enumerate(items):
                 if len(item) != self.batch_size:
                     raise BatchSizeError(
-                        f"output {index} has {len(item)} samples instead of {self.batch_size}; with size or reader_name all "
-                        "batches must be full.",
-                        hint="Leave out size and reader_name: the epoch then lasts until the source raises StopIteration.",
+                        f"output {index} has {len(item)} samples instead of {self.batch_size}; with size or "
+                        "reader_name all batches must be full.",
+                        hint="Leave out size and reader_name: the epoch then lasts until the source ends.",
                     )
 
     # -- epochs --------------------------------------------------------------------------------------------------------
