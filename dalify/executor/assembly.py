@@ -48,20 +48,23 @@ class Resources:
     name: str
 
 
-def assemble(graph: Graph, seeds: Mapping[int, tuple[int, int]], resources: Resources) -> Engine:
+def assemble(
+    graph: Graph, seeds: Mapping[int, tuple[int, int]], resources: Resources, asked: Node | None = None
+) -> Engine:
     """Make the engine that runs a graph.
 
     Args:
         graph: after all passes.
         seeds: by the number of a random node or reader, its seed and stream.
         resources: threads, processes, device.
+        asked: where the user asked for the device, for the message that there is none.
 
     Raises:
         DalifyError: a reader finds nothing, a source cannot be used, there is no device; with operator and the user's line.
     """
     nodes = graph.nodes()
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
-    torch_device = find_device(resources.device_id, device_nodes[0]) if device_nodes else None
+    torch_device = find_device(resources.device_id, asked or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
     samplers = {node: _sampler(node, len(index), seeds[node.number][0]) for node, index in indices.items()}
     random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}

@@ -46,9 +46,9 @@ def find_device(device_id: int | None, node: Node) -> str:
         found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         if found is None:
             raise DeviceError(
-                "this operator was placed on the GPU, but torch finds no accelerator on this machine.",
+                "the GPU was asked for, but torch finds no accelerator on this machine.",
                 line=node.line,
-                operator=node.operator.public_name,
+                operator=".gpu()" if node.operator.name == "_transfer" else node.operator.public_name,
                 hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on the CPU.",
             )
         wanted = found.type

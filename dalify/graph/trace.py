@@ -86,6 +86,7 @@ def _call(
         warnings.warn(f"{operator.public_name} draws no random numbers; its seed has no effect.", stacklevel=4)
         seed = None
     inputs = _positional(operator, inputs, given)
+    _check_given(operator, inputs)
     edges = tuple(None if value is None else _input(operator, value) for value in inputs)
     arguments = _arguments(operator, given, line)
     if device is None:
@@ -101,7 +102,7 @@ def _call(
         edges,
         arguments,
         device,
-        operator.output_count({**_defaults(operator), **arguments}),
+        operator.output_count({**_defaults(operator), **arguments, "input_count": sum(map(bool, edges))}),
         branch,
         line,
         name,
@@ -138,6 +139,17 @@ def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]
     if len(values) < required:
         raise ArgumentTypeError(_count_text(operator, len(values)))
     return values
+
+
+def _check_given(operator: Operator, values: Sequence[Any]) -> None:
+    """Refuse None for an input that is needed: a function of the user that forgot its ``return``, most often."""
+    for index, value in enumerate(values):
+        item = operator.inputs[min(index, len(operator.inputs) - 1)]
+        if value is None and not item.is_optional:
+            raise ArgumentTypeError(
+                f"the input {item.name!r} is None; it must be a graph node, a number or an array.",
+                hint="Does the function that should have made it return anything?",
+            )
 
 
 def _count_text(operator: Operator, count: int) -> str:

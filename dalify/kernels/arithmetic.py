@@ -130,7 +130,7 @@ def _refuse_zero(divisor: np.ndarray) -> None:
     if not divisor.all():
         zero = np.argwhere((divisor == 0).reshape(len(divisor), -1).any(axis=1))
         error = ArgumentValueError(
-            "Integer division by zero.",
+            "integer division by zero.",
             hint="Divide floats (the result is then inf or nan), or replace the zeros first.",
         )
         error.sample = int(zero[0, 0])

@@ -90,7 +90,7 @@ def _refuse_zero(divisor: torch.Tensor) -> None:
     zero = (divisor == 0).reshape(len(divisor), -1).any(dim=1)
     if bool(zero.any()):
         error = ArgumentValueError(
-            "Integer division by zero.",
+            "integer division by zero.",
             hint="Divide floats (the result is then inf or nan), or replace the zeros first.",
         )
         error.sample = int(zero.nonzero()[0, 0])

@@ -125,6 +125,10 @@ class PipelineOptions:
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
             if value < 1:
                 raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
+        for name in ("seed", "device_id"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
+                raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
         if self.py_start_method not in _START_METHODS:
             raise ArgumentValueError(option_error_text("py_start_method", self.py_start_method, _START_METHODS))
         depths = self.prefetch_queue_depth

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentTypeError, DalifyError, DTypeError, GraphError, LayoutError, PipelineStateError, ShapeError, suggestion
@@ -57,8 +57,8 @@ class Pipeline:
         self, batch_size: int = -1, num_threads: int = -1, device_id: int | None = None, seed: int | None = None, **options: Any
     ) -> None:
         line = SourceLine.capture()
-        if seed is not None and seed < 0:
-            seed = None
+        if isinstance(seed, SupportsIndex):  # numpy's integers too, whose arithmetic overflows
+            seed = None if int(seed) < 0 else int(seed)
         try:
             self._options = PipelineOptions.of(
                 {"batch_size": batch_size, "num_threads": num_threads, "device_id": device_id, "seed": seed, **options}
@@ -229,7 +229,7 @@ class Pipeline:
             ):
                 wanted = options.expected(what, index)
                 if wanted is not None and wanted != found:
-                    raise kind(f"output {index} has {what} {found!s}, but output_{what} says {wanted!s}.", line=self._line)
+                    raise kind(f"output {index} has the {what} {_shown(found)}, but output_{what} says {_shown(wanted)}.", line=self._line)
 
     def schedule_run(self) -> None:
         """Begin an iteration, without waiting for it."""
@@ -586,6 +586,10 @@ _API_NAMES = {
 }
 
 
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
 def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
     for index, value in enumerate(values):
         if isinstance(value, Expression):
@@ -593,6 +597,7 @@ def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
         elif isinstance(value, (tuple, list)) and any(isinstance(item, DataNode) for item in value):
             raise GraphError(
                 f"output {index} of the pipeline is a {type(value).__name__} with graph values in it; an output must be a single value.",
+                line=SourceLine.capture(),
                 hint="Unpack it with a star: return (images, *boxes).",
             )
         elif is_promotable(value):
@@ -602,5 +607,6 @@ def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
         else:
             raise ArgumentTypeError(
                 f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph node, a number or an array.",
+                line=SourceLine.capture(),
                 hint="Return what the functions of dalify.fn returned.",
             )

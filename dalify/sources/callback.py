@@ -135,7 +135,7 @@ class Callback:
 
     def _type_error(self, problem: str, hint: str) -> ArgumentTypeError:
         return ArgumentTypeError(
-            f"The source {self.name} {problem}", line=self.line, hint=hint, operator="fn.external_source"
+            f"the source {self.name} {problem}", line=self.line, hint=hint, operator="fn.external_source"
         )
 
     def _check_cycle(self) -> None:
@@ -144,7 +144,7 @@ class Callback:
             problem = "cycle is for iterables and generator functions; the source is a callable, which ends by itself."
             hint = "Leave cycle out, and raise StopIteration in the callable where an epoch ends."
         elif inspect.isgenerator(self.source):
-            problem = "A generator cannot be walked twice, so it cannot be cycled."
+            problem = "a generator cannot be walked twice, so it cannot be cycled."
             hint = "Pass the generator function itself instead of what it returns."
         if problem:
             raise ArgumentValueError(problem, line=self.line, hint=hint, operator="fn.external_source")
@@ -239,7 +239,7 @@ class Walk:
                 raise StopIteration
             if callback.cycle is Cycle.QUIET and self.taken == 0:
                 raise SourceError(
-                    f"The source {callback.name} has cycle='quiet' but gave nothing when it was walked again.",
+                    f"the source {callback.name} has cycle='quiet' but gave nothing when it was walked again.",
                     line=callback.line,
                     hint="Its __iter__ must begin anew each time; an iterator such as map() or an open file cannot.",
                     operator="fn.external_source",

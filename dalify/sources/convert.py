@@ -52,9 +52,9 @@ def to_array(value: Any) -> Array:
 
 def _text_or_object(value: np.ndarray[Any, Any]) -> DalifyError:
     if value.dtype.char == "O":
-        return DTypeError("Arrays of Python objects cannot be used.", hint=_ACCEPTED)
+        return DTypeError("arrays of Python objects cannot be used.", hint=_ACCEPTED)
     return DTypeError(
-        "Text cannot be used as data.", hint="Give its bytes: np.frombuffer(text.encode(), np.uint8) for a str."
+        "text cannot be used as data.", hint="Give its bytes: np.frombuffer(text.encode(), np.uint8) for a str."
     )
 
 
@@ -79,19 +79,19 @@ def _foreign_array(value: Any) -> Any:
             return np.asarray(value)
         except ValueError:
             raise SourceError(
-                "A nested list with parts of different lengths is no array.",
+                "a nested list with parts of different lengths is no array.",
                 hint="Give one array per sample, of any shape each.",
             ) from None
-    raise SourceError(f"A value of type {type(value).__name__} cannot be used as data.", hint=_ACCEPTED)
+    raise SourceError(f"a value of type {type(value).__name__} cannot be used as data.", hint=_ACCEPTED)
 
 
 def _from_torch(tensor: Any) -> Any:
     if tensor.device.type != "cpu":
         return tensor.detach()
     if tensor.layout is not torch.strided:
-        raise SourceError("Sparse tensors cannot be used as data.", hint="Call .to_dense() first.")
+        raise SourceError("sparse tensors cannot be used as data.", hint="Call .to_dense() first.")
     if tensor.dtype is torch.bfloat16:
-        raise DTypeError("Tensors of bfloat16 elements cannot be used.", hint="Convert with .to(torch.float32).")
+        raise DTypeError("tensors of bfloat16 elements cannot be used.", hint="Convert with .to(torch.float32).")
     return tensor.detach().resolve_conj().resolve_neg().numpy()
 
 
@@ -127,7 +127,7 @@ def to_batch(
     dense = to_array(data)
     if dense.ndim == 0:
         raise ShapeError(
-            "A single number is no batch.",
+            "a single number is no batch.",
             hint="Give an array with a leading sample axis, or a list with one item each.",
         )
     if not len(dense):
@@ -168,7 +168,7 @@ def _copied_batch(batch: Batch, allocate: Allocate) -> Batch:
 
 
 def _no_samples() -> SourceError:
-    return SourceError("A batch of no samples.", hint="Raise StopIteration to end an epoch.")
+    return SourceError("a batch of no samples.", hint="Raise StopIteration to end an epoch.")
 
 
 def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Allocate) -> Batch:
@@ -179,7 +179,7 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
         try:
             return Batch(np.array(data, _NUMBERS[types.pop()]), None, layout)
         except OverflowError:
-            raise DTypeError("A number that no 64-bit integer can hold.") from None
+            raise DTypeError("a number that no 64-bit integer can hold.") from None
     # Copying brings order into strides, so that plain arrays of plain types need no look at each.
     plain = copy and types == {np.ndarray} and data[0].dtype.isnative and data[0].dtype.kind in "biuf"
     samples = list(data) if plain else _arrays(data)
@@ -190,7 +190,7 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
         odd = next(index for index, dtype in enumerate(dtypes) if dtype != dtypes[0])
         raise _located(
             DTypeError(
-                f"Sample {odd} has elements of type {dtypes[odd]}, sample 0 of type {dtypes[0]}.",
+                f"sample {odd} has elements of type {dtypes[odd]}, sample 0 of type {dtypes[0]}.",
                 hint="Convert all samples of a batch to one type.",
             ),
             odd,
@@ -221,7 +221,7 @@ def _check_devices(samples: list[Array]) -> None:
         odd = in_host_memory.index(not in_host_memory[0])
         raise _located(
             SourceError(
-                f"Sample {odd} is in {'host' if in_host_memory[odd] else 'device'} memory, sample 0 is not.",
+                f"sample {odd} is in {'host' if in_host_memory[odd] else 'device'} memory, sample 0 is not.",
                 hint="Give all samples of a batch on one device.",
             ),
             odd,
@@ -233,7 +233,7 @@ def _check_ndims(shapes: list[tuple[int, ...]]) -> None:
     if odd is not None:
         raise _located(
             ShapeError(
-                f"Sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, "
+                f"sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, "
                 f"sample 0 has {len(shapes[0])} {tuple(shapes[0])}.",
                 hint="Extents may differ within a batch, the number of dimensions may not.",
             ),
@@ -296,7 +296,7 @@ class BatchConverter:
         allocate: Allocate = np.empty,
     ) -> None:
         if layout and ndim is not None and len(layout) != ndim:
-            raise LayoutError(f"The layout {layout!r} has {len(layout)} letters, but ndim is {ndim}.")
+            raise LayoutError(f"the layout {layout!r} has {len(layout)} letters, but ndim is {ndim}.")
         self.dtype = None if dtype is None or dtype == DALIDataType.NO_TYPE else dtype
         self.ndim = len(layout) if layout else ndim
         self.layout = layout
@@ -318,24 +318,24 @@ class BatchConverter:
         batch = to_batch(data, copy=self.copy, layout=self.layout, allocate=self.allocate)
         if len(batch) > self.batch_size:
             raise BatchSizeError(
-                f"A batch of {len(batch)} samples, but the pipeline's batch_size is {self.batch_size}.",
+                f"a batch of {len(batch)} samples, but the pipeline's batch_size is {self.batch_size}.",
                 hint="Give at most that many, or build the pipeline with a larger batch_size.",
             )
         found = f"{batch.ndim} dimension{'s' if batch.ndim != 1 else ''} {batch.shapes()[0]}"
         if self.layout and batch.ndim != len(self.layout):
             raise LayoutError(
-                f"The layout {self.layout!r} cannot describe samples of {found}.",
+                f"the layout {self.layout!r} cannot describe samples of {found}.",
                 hint="Give one letter for each dimension of a sample; the sample axis of a batch has none.",
             )
         reason = "the batches before had" if self._seen else "declared is"
         if self.dtype is not None and batch.dtype != self.dtype:
             raise DTypeError(
-                f"The data have elements of type {batch.dtype.name}, {reason} {self.dtype.name}.",
+                f"the data have elements of type {batch.dtype.name}, {reason} {self.dtype.name}.",
                 hint="Convert the data; one output has one type.",
             )
         if self.ndim is not None and batch.ndim != self.ndim:
             raise ShapeError(
-                f"The samples have {found}, {reason} {self.ndim}.",
+                f"the samples have {found}, {reason} {self.ndim}.",
                 hint="Extents may differ between batches, the number of dimensions may not.",
             )
         if not self._seen:

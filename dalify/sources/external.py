@@ -159,7 +159,7 @@ class ExternalSource:
             CheckpointError: not a source's state, or the source ends before the place is reached.
         """
         if set(state) != {"epoch", "iteration", "items", "ended"}:
-            raise CheckpointError(f"This is not the state of an external source: {sorted(state)}.")
+            raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
         self._ended = bool(state["ended"])
         self._calls = 0
@@ -173,7 +173,7 @@ class ExternalSource:
                     self._begun_walk().take(1, [])
             except StopIteration:
                 raise CheckpointError(
-                    f"The checkpoint was made after {state['items']} items of the source {self.callback.place}, "
+                    f"the checkpoint was made after {state['items']} items of the source {self.callback.place}, "
                     f"which now ends after {number}.",
                     hint="Restore with the same data.",
                 ) from None
@@ -235,5 +235,5 @@ def _check_outputs(data: Any, num_outputs: int, callback: Callback) -> None:
 
 def _wrong(callback: Callback, problem: str, hint: str) -> SourceError:
     return SourceError(
-        f"The source {callback.name} {problem}", line=callback.line, hint=hint, operator="fn.external_source"
+        f"the source {callback.name} {problem}", line=callback.line, hint=hint, operator="fn.external_source"
     )

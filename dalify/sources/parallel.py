@@ -91,7 +91,7 @@ class ParallelSource:
         self._is_callable = self.callback.kind is SourceKind.CALLABLE
         if self._is_callable and not self.callback.takes_info:
             raise ArgumentTypeError(
-                f"The source {self.callback.name} takes no argument: all its calls would give the same.",
+                f"the source {self.callback.name} takes no argument: all its calls would give the same.",
                 line=self.callback.line,
                 hint="Let it take one: the SampleInfo, BatchInfo or iteration number of what is wanted.",
                 operator="fn.external_source",
@@ -307,10 +307,10 @@ class ParallelSource:
             CheckpointError: not a source's state, or an iterable that workers walk already.
         """
         if set(state) != {"epoch", "iteration", "items", "ended"}:
-            raise CheckpointError(f"This is not the state of an external source: {sorted(state)}.")
+            raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         if not self._is_callable and self._pool.is_started:
             raise CheckpointError(
-                f"The source {self.callback.name} is an iterable that a worker process walks already.",
+                f"the source {self.callback.name} is an iterable that a worker process walks already.",
                 hint="Restore before the first batch.",
             )
         self.epoch, self.iteration, self._ended = int(state["epoch"]), int(state["iteration"]), bool(state["ended"])
@@ -333,7 +333,7 @@ def _raise(failure: Failure, callback: Callback) -> None:
             error = None
     if not isinstance(error, Exception):
         error = WorkerError(
-            f"The source {callback.name} failed in a worker process: {failure.text}", line=callback.line
+            f"the source {callback.name} failed in a worker process: {failure.text}", line=callback.line
         )
     error.add_note(f"In the worker process:\n{failure.trace}")
     raise error

@@ -32,7 +32,7 @@ def pickle_by_value(function: FunctionType) -> FunctionType:
         ArgumentTypeError: something that is no Python function.
     """
     if not isinstance(function, FunctionType):
-        raise ArgumentTypeError(f"Only functions can travel by value; got a {type(function).__name__}.")
+        raise ArgumentTypeError(f"only functions can travel by value; got a {type(function).__name__}.")
     setattr(function, _BY_VALUE, True)
     return function
 
@@ -157,7 +157,7 @@ class CallbackPickler:
                 return _cloudpickle.dumps(source), _Loader(_cloudpickle, {})
         except Exception as error:
             raise ArgumentTypeError(
-                f"The source {name} cannot be sent to a worker process: {type(error).__name__}: {error}",
+                f"the source {name} cannot be sent to a worker process: {type(error).__name__}: {error}",
                 line=line,
                 hint="Pass a function or object that can be pickled, give py_callback_pickler=cloudpickle, "
                 "or use py_start_method='fork'.",

@@ -67,7 +67,7 @@ class SamplerOptions:
                 f"shard_id must be from 0 to num_shards - 1 = {self.num_shards - 1}; got {self.shard_id}."
             )
         if self.size < 1:
-            raise ArgumentValueError("The reader found no samples.", hint="Check its paths and filters.")
+            raise ArgumentValueError("the reader found no samples.", hint="Check its paths and filters.")
         if self.size < self.num_shards:
             raise ArgumentValueError(
                 f"{self.size} samples cannot be divided into {self.num_shards} shards: one would be empty.",
@@ -228,17 +228,17 @@ class Sampler:
             CheckpointError: not a sampler's state, or one of other data or another number of shards.
         """
         if set(state) != {"epoch", "position", "size", "num_shards"}:
-            raise CheckpointError(f"This is not the state of a reader: {sorted(state)}.")
+            raise CheckpointError(f"this is not the state of a reader: {sorted(state)}.")
         for name, text in (("size", "samples"), ("num_shards", "shards")):
             now = getattr(self.options, name)
             if state[name] != now:
                 raise CheckpointError(
-                    f"The checkpoint was made with {state[name]} {text}, the reader now has {now}: "
+                    f"the checkpoint was made with {state[name]} {text}, the reader now has {now}: "
                     "its position has no meaning here.",
                     hint=f"Restore with the same {text}, or start this epoch anew.",
                 )
         if state["epoch"] < 0 or state["position"] < 0:
-            raise CheckpointError(f"A reader cannot stand at {state}.")
+            raise CheckpointError(f"a reader cannot stand at {state}.")
         self.epoch = int(state["epoch"])
         self.position = int(state["position"])
 

@@ -71,7 +71,7 @@ class Slot:
                 mapped = mmap.mmap(self._file, self._size_bytes)
             except OSError as error:
                 raise WorkerError(
-                    f"The worker processes need {self._size_bytes >> 30} GiB of address space for a batch: {error}.",
+                    f"the worker processes need {self._size_bytes >> 30} GiB of address space for a batch: {error}.",
                     hint="Lift the limit on address space (ulimit -v), or leave parallel=True out.",
                 ) from None
             self._memory = np.frombuffer(mapped, np.uint8)
@@ -131,7 +131,7 @@ def array_in(memory: NDArray[np.uint8], start: int, dtype: str, shape: tuple[int
     size_bytes = math.prod(shape) * element.itemsize
     if start % REGION_BYTES + size_bytes > REGION_BYTES:
         raise WorkerError(
-            f"One result of a worker process may take {REGION_BYTES >> 30} GiB at most.", hint="Use smaller batches."
+            f"one result of a worker process may take {REGION_BYTES >> 30} GiB at most.", hint="Use smaller batches."
         )
     return memory[start : start + size_bytes].view(element).reshape(shape)
 

@@ -107,7 +107,7 @@ class WorkerPool:
             PipelineStateError: the workers run already.
         """
         if self._workers or self._closed:
-            raise PipelineStateError("The worker processes have been started: no source can be added to them.")
+            raise PipelineStateError("the worker processes have been started: no source can be added to them.")
         self._sources.append(source)
         return len(self._sources) - 1
 
@@ -176,13 +176,13 @@ class WorkerPool:
     def _check_usable(self) -> None:
         if self._owner != os.getpid():
             raise WorkerError(
-                "The worker processes belong to the process that this one was forked from.",
+                "the worker processes belong to the process that this one was forked from.",
                 hint="Build the pipeline in the process that runs it.",
             )
         if self._failure is not None:
             raise WorkerError(self._failure.message, hint=self._failure.hint)
         if self._closed:
-            raise PipelineStateError("The pipeline's worker processes have been closed.")
+            raise PipelineStateError("the pipeline's worker processes have been closed.")
 
     def submit(self, task: Task, worker: int | None = None) -> None:
         """Give out a task: to whichever worker is free, or to a certain one."""
@@ -253,7 +253,7 @@ class WorkerPool:
         else:
             reason = f"ended with exit code {code}"
         hint = "Look for a crash in the source, or for the system running out of memory; then build the pipeline anew."
-        self._failure = WorkerError(f"A worker process (pid {worker.process.pid}) {reason}.", hint=hint)
+        self._failure = WorkerError(f"a worker process (pid {worker.process.pid}) {reason}.", hint=hint)
         self.close()
         raise self._failure
 

@@ -231,7 +231,7 @@ class _Source:
             batch = to_batch(column, copy=False)
             if batch.device != "cpu":
                 raise SourceError(
-                    "A worker process returned data in device memory.", hint="Return CPU arrays where parallel=True."
+                    "a worker process returned data in device memory.", hint="Return CPU arrays where parallel=True."
                 )
             common = _common_form(batch)
             if common is not None and index < len(expected) and common == expected[index]:

@@ -341,7 +341,7 @@ def test_unusable_data_are_named_with_sample_and_line(make_pool):
     def text(info):
         return "text" if info.idx_in_batch == 3 else np.zeros(2)
 
-    with pytest.raises(DTypeError, match=r"(?s)Text cannot be used.*sample 3 of the batch.*in text\(\)"):
+    with pytest.raises(DTypeError, match=r"(?s)text cannot be used.*sample 3 of the batch.*in text\(\)"):
         ParallelSource(make_pool(), text, batch=False, batch_size=5).next_batch()
     with pytest.raises(SourceError, match=r"(?s)returned None.*<lambda>\(\)"):
         ParallelSource(make_pool(), lambda info: None, batch_size=5).next_batch()
@@ -633,7 +633,7 @@ def test_a_fork_of_the_program_leaves_the_workers_alone():
     """
     )
     assert (code, errors) == (0, "")
-    assert "WorkerError The worker processes belong to the process that this one was forked from" in out
+    assert "WorkerError the worker processes belong to the process that this one was forked from" in out
     assert "batch 40" in out
     assert_all_ended(out)
 

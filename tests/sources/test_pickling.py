@@ -81,7 +81,7 @@ def test_pickle_by_value_marks_importable_functions():
         assert copy(2) == 6
     finally:
         del by_reference._dalify_pickle_by_value
-    with pytest.raises(ArgumentTypeError, match="Only functions"):
+    with pytest.raises(ArgumentTypeError, match="only functions"):
         pickle_by_value(5)
 
 
