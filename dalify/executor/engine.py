@@ -143,7 +143,7 @@ class Engine:
                 size = common_size([(feed.node, batches[0]) for feed, batches in fed], self._batch_size)
             except DalifyError as mistake:
                 error = mistake
-        iteration = Iteration(self.next_number, size, self._plan.slot_count)
+        iteration = Iteration(self.next_number, size, self.plan.slot_count)
         self.next_number += 1
         if error is not None:
             iteration.error = error
