@@ -135,7 +135,9 @@ def normalize_torch(
         centre = None if mean is None else _spread_torch(mean, kept)
         mean, squares, count = deviations_torch(x, axes, centre)
         if factor is None:
-            factor = scale_factors(squares, count, options["ddof"], options["epsilon"], options["scale"], torch)
+            factor = torch.as_tensor(
+                scale_factors(squares, count, options["ddof"], options["epsilon"], options["scale"], torch)
+            )
     kind = torch.float64 if torch.float64 in (x.dtype, out.dtype) else torch.float32
     values = (x.to(kind) - _spread_torch(mean, kept).to(kind)) * _spread_torch(factor, kept).to(kind)
     if options["shift"]:

@@ -41,8 +41,8 @@ def normalize(
 ) -> Spec:
     """Subtract the mean and divide by the standard deviation: (x - mean) / sqrt(stddev**2 + epsilon) * scale + shift.
 
-    Both are measured in each sample, over all axes or the chosen ones, unless they are given. Data that do not vary, and
-    a given standard deviation of 0, give `shift`.
+    Both are measured in each sample, over all axes or the chosen ones, unless they are given. Data that do not vary,
+    and a given standard deviation of 0, give `shift`.
 
     Args:
         x: data of any type.

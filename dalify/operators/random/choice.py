@@ -47,7 +47,9 @@ def choice(
     chosen = random_spec(shape_like, shape, a.dtype, is_known=shape is not VARIES)
     extra = max((a.ndim or 0) - 1, 0)
     ndim = None if chosen.ndim is None else chosen.ndim + extra
-    layout = a.layout if a.layout and ndim == len(a.layout) else ""
+    layout = a.layout or ""
+    if layout and chosen.ndim != 1:  # several choices stand where the elements stood, a single one does not
+        layout = layout[1:] if chosen.ndim == 0 else ""
     if a.shape is not None and chosen.shape is not None:
         return chosen.replace(shape=chosen.shape + a.shape[1:], ndim=ndim, layout=layout)
     return chosen.replace(shape=None, ndim=ndim, layout=layout)

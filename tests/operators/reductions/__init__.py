@@ -1,0 +1,1 @@
+"""Tests of one namespace of operators."""

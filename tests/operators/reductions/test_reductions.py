@@ -1,0 +1,79 @@
+"""fn.reductions beside the real DALI, on both devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
+from tests.helpers.both import assert_same_as_dali, run_here
+
+RNG = np.random.default_rng(0)
+SAMPLES = [RNG.integers(0, 100, (rows, 6, 3), dtype=np.uint8) for rows in (5, 5, 2)]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
+def test_all(device, dtype):
+    names = ["sum", "mean", "mean_square", "rms", "min", "max"]
+
+    def graph(dali, x):
+        reductions = dali.fn.reductions
+        outputs = []
+        for name in names:
+            reduce = getattr(reductions, name)
+            outputs += [
+                reduce(x), reduce(x, axes=[0]), reduce(x, axes=[-1, 0]), reduce(x, axis_names="HW"), reduce(x, axes=[]),
+                reduce(x, keep_dims=True), reduce(x, axis_names="W", keep_dims=True),
+            ]  # fmt: skip
+        for name in ["std_dev", "variance"]:
+            reduce = getattr(reductions, name)
+            outputs += [
+                reduce(x, reductions.mean(x)),
+                reduce(x, 7.0, ddof=1),
+                reduce(x, reductions.mean(x, axis_names="HW"), axis_names="HW"),
+                reduce(x, reductions.mean(x, axes=[1], keep_dims=True), axes=[1], keep_dims=True, ddof=1),
+            ]
+        return outputs
+
+    samples = [sample.astype(dtype) for sample in SAMPLES]
+    assert_same_as_dali(graph, samples, layouts="HWC", device=device, rtol=1e-5, atol=1e-6)
+
+
+def test_requested_types(device):
+    def graph(dali, x):
+        reductions, types = dali.fn.reductions, dali.types
+        return [
+            reductions.sum(x, dtype=types.FLOAT), reductions.sum(x, dtype=types.UINT8), 
+            reductions.mean(x, dtype=types.FLOAT),
+            reductions.mean_square(x, dtype=types.UINT64),
+        ]  # fmt: skip
+
+    assert_same_as_dali(graph, SAMPLES, device=device, rtol=1e-6)
+
+
+def test_one_centre_for_several_results(device):
+    ((_, got),) = run_here(lambda dali, x: [dali.fn.reductions.variance(x, 7.0, axes=[0])], SAMPLES, device=device)
+    for sample, result in zip(SAMPLES, got, strict=True):
+        np.testing.assert_allclose(result, np.square(sample - 7.0).mean(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"axes": [3]}, IndexingError, r"axis 3 is out of range for 3-D samples: it must be in \[-3, 2\]"),
+        ({"axes": [0, -3]}, ArgumentValueError, "named twice"),
+        ({"axis_names": "X"}, LayoutError, "no X axis"),
+        ({"axis_names": "H", "axes": [0]}, ArgumentValueError, "not both"),
+    ],
+)
+def test_mistakes_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        run_here(lambda dali, x: [dali.fn.reductions.sum(x, **arguments)], SAMPLES, layouts="HWC")
+
+
+def test_a_centre_that_does_not_fit():
+    def graph(dali, x):
+        return [dali.fn.reductions.variance(x, dali.fn.reductions.mean(x, axes=[0]), axes=[1])]
+
+    with pytest.raises(ShapeError, match="does not fit results"):
+        run_here(graph, SAMPLES)
