@@ -65,6 +65,7 @@ def decode_group(
     adjust_orientation: bool,
     use_fast_idct: bool,
     windows: np.ndarray[Any, Any] | None = None,
+    first_rows: np.ndarray[Any, Any] | None = None,
 ) -> None:
     """Decode images of one shape.
 
@@ -76,6 +77,7 @@ def decode_group(
         adjust_orientation: see decode_image.
         use_fast_idct: see decode_image.
         windows: ``[N, 4]`` y, x, height, width of the parts that are wanted; the whole images where None.
+        first_rows: ``[N]`` how many rows from the top are wanted; the others may be left undefined. All where None.
 
     Raises:
         DecodeError: with the number of the sample within the group.
@@ -91,6 +93,7 @@ def decode_group(
                 use_fast_idct=use_fast_idct,
                 window=window,
                 out=out[index],
+                first_rows=None if first_rows is None else int(first_rows[index]),
             )
         except DalifyError as error:
             error.sample = index

@@ -61,6 +61,7 @@ def decode_image(
     window: Window | None = None,
     out: np.ndarray[Any, Any] | None = None,
     temporary: bool = False,
+    first_rows: int | None = None,
 ) -> np.ndarray[Any, Any]:
     """Decode an image of any format that ``picture_format`` knows; the format is told by the data.
 
@@ -74,6 +75,7 @@ def decode_image(
         window: y, x, height, width of the wanted part of the upright image, in pixels; the rows of a JPEG below it are
             not decoded.
         out: array for the result; fresh memory where None.
+        first_rows: with ``out`` and without ``window``: how many rows from the top are wanted; the others may be left undefined.
         temporary: without ``out``: the result may lie in memory that the next decoding on this thread uses again.
 
     Returns:
@@ -104,7 +106,10 @@ def decode_image(
             _check_out(out, (header.height, header.width, channels_of(output_type, header.components)))
         target = out if is_direct else None
         may_reuse = temporary or out is not None
-        pixels = _jpeg_pixels(data, header, output_type, use_fast_idct, stored_window, target, may_reuse)
+        rows = None if stored_window is None else stored_window[0] + stored_window[2]
+        if is_direct and first_rows is not None:
+            rows = first_rows
+        pixels = _jpeg_pixels(data, header, output_type, use_fast_idct, rows, target, may_reuse)
         if is_direct:
             assert out is not None, "dalify bug: decoded directly into nothing"
             return out
@@ -132,7 +137,7 @@ def _jpeg_pixels(
     header: JpegHeader,
     output_type: DALIImageType,
     use_fast_idct: bool,
-    window: Window | None,
+    rows: int | None,
     target: np.ndarray[Any, Any] | None,
     temporary: bool,
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -143,7 +148,6 @@ def _jpeg_pixels(
     if target is None and temporary:
         channels = {"GRAY": 1, "CMYK": 4}.get(colours, 3)
         target = scratch.borrow("jpeg pixels", (header.height, header.width, channels))
-    rows = None if window is None else window[0] + window[2]
     return decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=target, rows=rows)
 
 

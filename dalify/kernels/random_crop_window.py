@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentValueError
 
 __all__ = ["check_random_crop", "draws_per_sample", "random_crop_windows"]
@@ -21,18 +22,21 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
     """Refuse ranges that cannot be meant.
 
     Args:
-        random_area: two numbers, least and largest part of the image's area, within (0, 1].
+        random_area: two positive numbers, least and largest part of the image's area. The largest may exceed 1, as programs
+            for old releases of DALI have it; such windows never fit.
         random_aspect_ratio: two positive numbers, least and largest width / height.
         num_attempts: at least 1.
 
     Raises:
         ArgumentValueError: one of them is out of its range.
     """
-    if len(random_area) != 2 or not 0 < random_area[0] <= random_area[1] <= 1:
+    if len(random_area) != 2 or not 0 < random_area[0] <= random_area[1] or random_area[0] > 1:
         raise ArgumentValueError(
-            f"random_area must be two numbers, the least and the largest part of the area, 0 < least <= largest <= 1; "
+            f"random_area must be two numbers, the least and the largest part of the area, 0 < least <= largest, least <= 1; "
             f"got {list(random_area)}."
         )
+    if random_area[1] > 1:
+        warn_deprecated(f"random_area={list(random_area)}: no window is larger than the image; write {[random_area[0], 1.0]}.")
     if len(random_aspect_ratio) != 2 or not 0 < random_aspect_ratio[0] <= random_aspect_ratio[1]:
         raise ArgumentValueError(
             f"random_aspect_ratio must be two numbers, the least and the largest width / height, 0 < least <= largest; "

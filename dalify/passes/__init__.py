@@ -12,6 +12,7 @@ from dalify.passes.deduplicate import deduplicate
 from dalify.passes.fold_constants import fold_constants
 from dalify.passes.infer_specs import infer_specs
 from dalify.passes.place import place
+from dalify.passes.push_crop import push_crop
 from dalify.passes.report import Report
 from dalify.passes.split_branches import split_branches
 from dalify.passes.verify import Stage, verify
@@ -24,6 +25,7 @@ __all__ = [
     "infer_specs",
     "optimise",
     "place",
+    "push_crop",
     "split_branches",
     "verify",
 ]
@@ -37,6 +39,7 @@ PASSES: tuple[tuple[Pass, Stage], ...] = (
     (fold_constants, "traced"),
     (deduplicate, "traced"),
     (split_branches, "split"),
+    (push_crop, "split"),
     (place, "placed"),
 )
 

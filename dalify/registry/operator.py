@@ -94,7 +94,8 @@ class Operator:
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
         is_serial: runs once at a time and in the order of the batches, like users' Python functions.
         has_side_effect: kept even when nobody uses its outputs.
-        is_legacy_device: ``mixed`` is accepted: CPU inputs, GPU outputs.
+        takes_mixed: ``mixed`` is accepted: CPU inputs, GPU outputs.
+        stands_for: operator that users wrote, where a pass replaced it by this one; messages name it.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Operator:
         serial: bool = False,
         side_effect: bool = False,
         mixed: bool = False,
+        stands_for: str | None = None,
     ) -> None:
         self.rule = rule
         self.name = rule.__module__.removeprefix(_OPERATORS_PACKAGE)
@@ -123,6 +125,7 @@ class Operator:
         self.is_serial = serial
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
+        self._stands_for = stands_for
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: Kernel | None = None
         self.index_function: Callable[..., Sequence[Any]] | None = None
@@ -141,7 +144,7 @@ class Operator:
     @property
     def public_name(self) -> str:
         """The name as users write it: ``fn.decoders.image``."""
-        return f"fn.{self.name}"
+        return f"fn.{self._stands_for or self.name}"
 
     def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel (numpy arrays)."""
@@ -194,7 +197,7 @@ class Operator:
         return (result,) if isinstance(result, Spec) else tuple(result or ())
 
     def output_count(self, arguments: Mapping[str, Any]) -> int:
-        """Return the number of outputs for the given constant arguments."""
+        """Return the number of outputs for the given constant arguments and ``input_count``, the number of inputs."""
         return self.outputs if isinstance(self.outputs, int) else self.outputs(arguments)
 
     def parameter(self, name: str) -> Parameter:
@@ -249,6 +252,7 @@ def operator(
     serial: bool = ...,
     side_effect: bool = ...,
     mixed: bool = ...,
+    stands_for: str | None = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """Declare an operator.

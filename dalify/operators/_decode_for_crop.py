@@ -1,0 +1,63 @@
+"""Decode only the rows of an image that a random crop behind it is going to read. Made by ``passes/push_crop.py``, not by users."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.kernels.random_crop_window import draws_per_sample, random_crop_windows
+from dalify.registry import Spec, operator
+
+# Filters reach at most three source pixels (Lanczos), times the reduction, beyond the window.
+_LARGEST_RADIUS = 3
+
+
+@operator(random=True, stands_for="decoders.image")
+def _decode_for_crop(
+    encoded: Spec,
+    /,
+    *,
+    output_type: DALIImageType = DALIImageType.RGB,
+    dtype: DALIDataType = DALIDataType.UINT8,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    num_attempts: int = 10,
+    random_area: list[float],
+    random_aspect_ratio: list[float],
+    size: list[int],
+) -> Spec:
+    """Decode images whose lower rows nobody is going to read.
+
+    Args:
+        encoded: see ``decoders.image``.
+        output_type: see ``decoders.image``.
+        dtype: see ``decoders.image``.
+        adjust_orientation: see ``decoders.image``.
+        use_fast_idct: see ``decoders.image``.
+        num_attempts: of the crop.
+        random_area: of the crop.
+        random_aspect_ratio: of the crop.
+        size: of the crop's result.
+
+    Returns:
+        the images in full size; rows below those that the crop's filter reads are undefined.
+    """
+    return decoder_rule(encoded, dtype)
+
+
+@_decode_for_crop.prepare
+def _(
+    encoded, *, output_type, adjust_orientation, num_attempts, random_area, random_aspect_ratio, size, draws
+):
+    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation)
+    uniforms = draws.uniform(draws_per_sample(num_attempts))
+    windows = random_crop_windows(np.array(shapes)[:, :2], uniforms, random_area, random_aspect_ratio)
+    reach = _LARGEST_RADIUS * np.maximum(1.0, windows[:, 2] / size[0])
+    rows = np.ceil(windows[:, 0] + windows[:, 2] + reach + 1).astype(np.int64)
+    return {"out_shapes": shapes, "first_rows": rows}
+
+
+@_decode_for_crop.cpu
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, first_rows):
+    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, first_rows=first_rows)

@@ -1,0 +1,56 @@
+"""Tell a decoder which rows the crop behind it is going to read: an image of which the lower half is not wanted is decoded in half the time.
+
+The crop stays as it is. Its window follows from its random numbers and the size of the image, which the file's header tells, so the
+decoder works out the same window beforehand and leaves the rows below it undefined.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from dalify.graph import Edge, Graph, Node, rewrite
+from dalify.passes.report import Report
+from dalify.registry import catalogue
+
+__all__ = ["push_crop"]
+
+_OF_DECODER = ("output_type", "dtype", "adjust_orientation", "use_fast_idct")
+_OF_CROP = ("num_attempts", "random_area", "random_aspect_ratio", "size")
+
+
+def push_crop(graph: Graph, report: Report) -> Graph:
+    """Return the graph in which decoders that only feed a random crop leave out what it does not read.
+
+    Args:
+        graph: any graph.
+        report: gets a note on every such decoder.
+    """
+    uses = Counter(edge for node in graph.nodes() for edge in node.edges())
+    uses.update(graph.outputs)
+    sole = {edge for edge, count in uses.items() if count == 1}
+    crops: dict[Edge, Node] = {}
+    for node in graph.nodes():
+        image = node.inputs[0] if node.operator.name == "random_resized_crop" else None
+        if image is not None and image in sole and _is_decoder(image.node) and image.node.branch is node.branch:
+            crops[image] = node
+    by_number = {image.node.number: (image.node, crop) for image, crop in crops.items()}
+
+    def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
+        decoder, crop = by_number.get(node.number, (None, None))
+        if decoder is None or crop is None or node.operator is not decoder.operator:
+            return node
+        arguments = {name: node.arguments[name] for name in _OF_DECODER if name in node.arguments}
+        arguments |= {
+            name: crop.arguments.get(name, crop.operator.parameters[name].default) for name in _OF_CROP
+        }
+        report.note("push_crop", f"{node!r} decodes only the rows that {crop!r} reads")
+        # The crop's number: random numbers go by it, and both nodes must draw the same window.
+        return replace(node, operator=catalogue.find("_decode_for_crop"), arguments=arguments, number=crop.number)
+
+    return rewrite(graph, change) if crops else graph
+
+
+def _is_decoder(node: Node) -> bool:
+    return node.operator.name == "decoders.image" and node.device in ("cpu", "mixed") and not node.preserve
