@@ -5,13 +5,23 @@ Alone in a file because the output rules of these operators need the extents of 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
+import numpy as np
 
-__all__ = ["POLICIES", "check_crop_arguments", "crop_extents", "crop_window", "first_of_group"]
+from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
+
+__all__ = [
+    "POLICIES",
+    "check_crop_arguments",
+    "check_fill_values",
+    "crop_anchors",
+    "crop_extents",
+    "first_of_group",
+    "group_windows",
+    "trimmed",
+]
 
 POLICIES = ("error", "constant", "pad", "trim_to_shape")
 _POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
@@ -56,6 +66,18 @@ def check_crop_arguments(
         raise ArgumentValueError(option_error_text("out_of_bounds_policy", policy, POLICIES))
 
 
+def check_fill_values(values: Sequence[float], channels: int) -> None:
+    """Refuse a number of fill values that is neither 1 nor that of the channels.
+
+    Raises:
+        ArgumentValueError: see above.
+    """
+    if len(values) not in (1, channels):
+        raise ArgumentValueError(
+            f"fill_values must be one number or one for each of the {channels} channels; got {len(values)}."
+        )
+
+
 def crop_extents(
     letters: str, extents: Sequence[int], *, crop: Any, crop_d: Any, crop_h: Any, crop_w: Any
 ) -> tuple[int, ...]:
@@ -85,54 +107,98 @@ def crop_extents(
     return result
 
 
-_ROUNDING: dict[str, Callable[[float], int]] = {
-    "round": lambda value: int(math.copysign(math.floor(abs(value) + 0.5), value)),
-    "truncate": int,
-}
-
-
-def crop_window(
+def crop_anchors(
     letters: str,
     extents: Sequence[int],
     window: Sequence[int],
-    positions: Mapping[str, float],
+    positions: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Place a window.
+) -> np.ndarray:
+    """Place the windows of a group.
 
     Args:
         letters: names of the axes.
         extents: extents of the source.
-        window: extents of the window.
-        positions: ``crop_pos_x`` and so on, 0 (start) to 1 (end).
+        window: extents of the windows, before they are trimmed.
+        positions: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
         rounding: ``round`` (halves away from zero) or ``truncate``.
-        policy: ``error``: the window has to be inside; ``pad``, ``constant``: it need not; ``trim_to_shape``: it is
-            cut.
+        policy: with ``error``, windows have to be inside.
 
     Returns:
-        anchor and extents of the window, one number per axis.
+        int64 [N, axes].
 
     Raises:
         ArgumentValueError: a position outside 0..1.
-        IndexingError: the window reaches out of the source, and the policy is ``error``.
+        IndexingError: a window reaches out of the source, and the policy is ``error``.
     """
-    anchors = []
+    columns = []
     for letter, extent, size in zip(letters, extents, window, strict=True):
         name = _POSITIONS.get(letter, "crop_pos_z")
-        position = float(positions[name])
-        if not 0 <= position <= 1:
-            raise ArgumentValueError(f"{name} must lie within 0..1; got {position:g}.")
-        anchors.append(_ROUNDING[rounding](position * (extent - size)))
-    ends = [anchor + size for anchor, size in zip(anchors, window, strict=True)]
-    is_inside = all(a >= 0 and e <= x for a, e, x in zip(anchors, ends, extents, strict=True))
-    if not is_inside and policy == "error":
-        raise IndexingError(
-            f"a crop window of {' x '.join(map(str, window))} does not fit into {' x '.join(map(str, extents))}.",
-            hint="Resize first, or write out_of_bounds_policy='pad' or 'trim_to_shape'.",
+        position = positions[name]
+        wrong = ~((position >= 0) & (position <= 1))
+        if wrong.any():
+            raise _of_sample(wrong, ArgumentValueError(f"{name} must lie within 0..1; got {position[wrong][0]:g}."))
+        exact = np.asarray(position, np.float32) * np.float32(extent - size)
+        columns.append(
+            np.trunc(exact) if rounding == "truncate" else np.trunc(exact + np.copysign(np.float32(0.5), exact))
         )
-    if not is_inside and policy == "trim_to_shape":
-        anchors = [min(max(anchor, 0), extent) for anchor, extent in zip(anchors, extents, strict=True)]
-        ends = [min(end, extent) for end, extent in zip(ends, extents, strict=True)]
-        window = [max(0, end - anchor) for anchor, end in zip(anchors, ends, strict=True)]
-    return tuple(anchors), tuple(window)
+        if policy == "error" and not 0 <= size <= extent:
+            raise IndexingError(
+                f"a crop window of {' x '.join(map(str, window))} does not fit into {' x '.join(map(str, extents))}.",
+                hint="Resize first, or write out_of_bounds_policy='pad' or 'trim_to_shape'.",
+            )
+    return np.stack(columns, 1).astype(np.int64)
+
+
+def _of_sample(wrong: np.ndarray, error: DalifyError) -> DalifyError:
+    error.sample = int(wrong.argmax())
+    return error
+
+
+def trimmed(
+    anchors: np.ndarray, window: Sequence[int] | np.ndarray, extents: Sequence[int] | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cut windows to the source: the policy ``trim_to_shape``.
+
+    Args:
+        anchors: int [N, axes].
+        window: extents of the windows, [axes] or [N, axes].
+        extents: extents of the source, [axes] or [N, axes].
+
+    Returns:
+        anchors and extents, int64 [N, axes] each.
+    """
+    first = np.clip(anchors, 0, extents)
+    last = np.clip(anchors + np.asarray(window), 0, extents)
+    return first, np.maximum(last - first, 0)
+
+
+def group_windows(
+    shape: Sequence[int],
+    layout: str,
+    shaping: Mapping[str, Any],
+    positions: Mapping[str, np.ndarray],
+    rounding: str,
+    policy: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the windows of a group of samples of one shape.
+
+    Args:
+        shape: of a sample.
+        layout: of a sample.
+        shaping: crop, crop_d, crop_h, crop_w, as for `crop_extents`.
+        positions: as for `crop_anchors`.
+        rounding: as for `crop_anchors`.
+        policy: what happens to windows that reach out of the source.
+
+    Returns:
+        anchors and extents, int64 [N, axes], for the axes of the layout without C.
+    """
+    letters = layout.replace("C", "")
+    extents = [shape[layout.index(letter)] for letter in letters]
+    window = crop_extents(letters, extents, **shaping)
+    anchors = crop_anchors(letters, extents, window, positions, rounding, policy)
+    if policy == "trim_to_shape":
+        return trimmed(anchors, window, extents)
+    return anchors, np.broadcast_to(np.asarray(window, np.int64), anchors.shape)

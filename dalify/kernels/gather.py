@@ -6,6 +6,7 @@ single pixels is reversed forty times as fast by OpenCV.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -17,7 +18,15 @@ from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["copy_window", "copy_window_torch", "flip_axes", "flip_axes_torch"]
+__all__ = [
+    "BORDERS",
+    "channel_fill",
+    "copy_bordered_window",
+    "copy_window",
+    "copy_window_torch",
+    "flip_axes",
+    "flip_axes_torch",
+]
 
 # Below this size of what moves as one, copying runs is slow and OpenCV, which knows pixels, is faster.
 _LARGEST_PIXEL_BYTES = 64
@@ -35,6 +44,14 @@ def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) 
         # Where nothing is inside, an empty slice: begin + first may be negative or beyond the end.
         source.append(slice(begin + first, begin + last) if last > first else slice(0, 0))
     return tuple(inside), tuple(source), is_whole
+
+
+def channel_fill(values: Sequence[float], layout: str) -> np.ndarray:
+    """Return fill values, one for all channels or one each, in the form that broadcasts to a sample of a layout."""
+    fill = np.asarray(values, np.float64)
+    if fill.size == 1:
+        return fill.reshape(())
+    return fill.reshape([-1 if letter == "C" else 1 for letter in layout])
 
 
 def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
@@ -70,6 +87,58 @@ def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill: np.ndarray | f
         value = torch.as_tensor(np.array(fill, np.float64), device=out.device)
         saturate_cast_torch(out, value.expand(out.shape))
     saturate_cast_torch(out[inside], x[place])
+
+
+def _reflect(at: np.ndarray, extent: int) -> np.ndarray:
+    place = at % (2 * extent)
+    return np.minimum(place, 2 * extent - 1 - place)
+
+
+def _reflect_101(at: np.ndarray, extent: int) -> np.ndarray:
+    period = max(1, 2 * extent - 2)
+    place = at % period
+    return np.minimum(place, period - place)
+
+
+def _edge(at: np.ndarray, extent: int) -> np.ndarray:
+    return np.clip(at, 0, extent - 1)
+
+
+# Name of a border -> which element stands for one outside.
+BORDERS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "edge": _edge,
+    "clamp": _edge,
+    "reflect": _reflect,
+    "reflect_1001": _reflect,
+    "reflect_101": _reflect_101,
+    "wrap": lambda at, extent: at % extent,
+}
+
+
+def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> None:
+    """Copy a window of each sample; outside the sample, its own elements are repeated.
+
+    Args:
+        out: [N, ...], to fill; array or tensor.
+        x: [N, ...] of the same kind and number of dimensions, not empty.
+        anchor: int [N, dimensions]: where the windows begin.
+        border: one of `BORDERS`.
+    """
+    for n, begins in enumerate(anchor.tolist()):
+        part = x[n]
+        for axis, (begin, size) in enumerate(zip(begins, out.shape[1:], strict=True)):
+            extent = part.shape[axis]
+            if begin == 0 and size == extent:
+                continue
+            places = BORDERS[border](np.arange(begin, begin + size), extent)
+            if isinstance(part, np.ndarray):
+                part = part.take(places, axis)
+            else:
+                part = part.index_select(axis, torch.as_tensor(places, device=part.device))
+        if isinstance(part, np.ndarray):
+            saturate_cast(out[n], part)
+        else:
+            saturate_cast_torch(out[n], part)
 
 
 def flip_axes(out: np.ndarray, x: np.ndarray, flags: dict[int, np.ndarray]) -> None:

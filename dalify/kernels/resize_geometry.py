@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, LayoutError, option_error_text
-from dalify.data.spec import Spec
+from dalify.base.errors import ArgumentValueError, option_error_text
 
-__all__ = ["MODES", "ResizeGeometry", "check_resize_arguments", "resize_geometry", "spatial_axes", "visual_spec"]
+__all__ = ["MODES", "ResizeGeometry", "check_resize_arguments", "resize_geometry", "spatial_axes"]
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 
@@ -32,27 +31,6 @@ class ResizeGeometry:
     size: tuple[int, ...]
     start: tuple[float, ...]
     end: tuple[float, ...]
-
-
-def visual_spec(x: Spec, layouts: Sequence[str]) -> Spec:
-    """Return a spec with its layout filled in: data without one have the first that fits their number of dimensions.
-
-    Raises:
-        LayoutError: the layout is none of `layouts`.
-    """
-    if x.layout:
-        if x.layout in layouts:
-            return x
-        problem = f"the data have the layout {x.layout!r}"
-    else:
-        fitting = next((layout for layout in layouts if len(layout) == x.ndim), None)
-        if fitting is not None:
-            return x.replace(layout=fitting)
-        problem = f"the data have {x.ndim} dimensions and no layout"
-    raise LayoutError(
-        f"{problem}; this operator takes {', '.join(layouts)}.",
-        hint="Name the axes: fn.reshape(x, layout='HWC'); or add one: fn.expand_dims(x, axes=2, new_axis_names='C').",
-    )
 
 
 def spatial_axes(layout: str) -> tuple[int, int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dalify.base.errors import LayoutError
+from dalify.kernels.frames import visual_layout
 from dalify.kernels.gather import flip_axes, flip_axes_torch
-from dalify.kernels.resize_geometry import visual_spec
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC", "CHW", "FCHW", "CDHW", "FCDHW", "CFHW", "HW", "DHW")
@@ -36,7 +36,7 @@ def flip(
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
     """
-    x = visual_spec(x, _LAYOUTS)
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if depthwise != 0 and "D" not in (x.layout or "") and isinstance(depthwise, int):
         raise LayoutError(f"depthwise needs a D axis; the layout is {x.layout!r}.")
     return x

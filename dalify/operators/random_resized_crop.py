@@ -6,9 +6,10 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.kernels.frames import visual_layout
 from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
 from dalify.kernels.resample_axes import resample_axes
-from dalify.kernels.resize_geometry import spatial_axes, visual_spec
+from dalify.kernels.resize_geometry import spatial_axes
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "CFHW")
@@ -55,7 +56,7 @@ def random_resized_crop(
     Example:
         >>> images = fn.random_resized_crop(images, size=224)  # doctest: +SKIP
     """
-    x = visual_spec(x, _LAYOUTS)
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     check_random_crop(random_area, random_aspect_ratio, num_attempts)
     if len(size) not in (1, 2) or min(size) < 1:
         raise ArgumentValueError(f"size must be one or two positive numbers, height and width; got {list(size)}.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.kernels.crop_geometry import first_of_group
+from dalify.kernels.frames import visual_layout
 from dalify.kernels.resample_axes import VISUAL_LAYOUTS, resample_axes
-from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry, spatial_axes, visual_spec
+from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry, spatial_axes
 from dalify.registry import PerSample, Shaping, Spec, operator
 
 
@@ -55,7 +56,7 @@ def resize(
         resize_x: extent of W in pixels; 0: by the others; negative: mirrored.
         resize_y: the same for H.
         resize_z: the same for D.
-        roi_end: where the source region ends, in pixels, one number per spatial axis, outermost first. Before `roi_start`:
+        roi_end: where the source region ends, in pixels, one number per spatial axis. Before `roi_start`:
             mirrored. Wide filters read around the region.
         roi_relative: the region is in parts of the extents, 0..1.
         roi_start: where the source region begins.
@@ -76,7 +77,7 @@ def resize(
     Example:
         >>> images = fn.resize(images, resize_shorter=256)  # doctest: +SKIP
     """
-    x = visual_spec(x, VISUAL_LAYOUTS)
+    x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
         raise DTypeError(f"resize returns the input's element type or FLOAT; dtype is {dtype!s}.")
     shaping = {

@@ -1,0 +1,139 @@
+"""Cut a window out of images, sequences and volumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.crop_geometry import (
+    check_crop_arguments,
+    check_fill_values,
+    crop_extents,
+    first_of_group,
+    group_windows,
+)
+from dalify.kernels.frames import visual_layout
+from dalify.kernels.gather import channel_fill, copy_window, copy_window_torch
+from dalify.kernels.resample_axes import VISUAL_LAYOUTS
+from dalify.registry import PerSample, Shaping, Spec, operator
+
+
+@operator
+def crop(
+    x: Spec,
+    /,
+    *,
+    crop: Shaping[list[float]] | None = None,
+    crop_d: Shaping[float] = 0.0,
+    crop_h: Shaping[float] = 0.0,
+    crop_pos_x: PerSample[float] = 0.5,
+    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_z: PerSample[float] = 0.5,
+    crop_w: Shaping[float] = 0.0,
+    dtype: DALIDataType | None = None,
+    fill_values: list[float] = [0.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    out_of_bounds_policy: str = "error",
+    rounding: str = "round",
+) -> Spec:
+    """Cut a window out of each sample.
+
+    Args:
+        x: images HWC or CHW, volumes DHWC or CDHW, or sequences of them, any dtype.
+        crop: extents of the window in pixels for the last axes of D (or F), H, W: [height, width] or
+            [depth, height, width]; fractions are cut off. Without any extents the whole sample is taken.
+        crop_d: depth of the window; 0: all of it.
+        crop_h: height of the window, with `crop_w`.
+        crop_pos_x: place of the window, 0 (left) to 1 (right): it begins at ``crop_pos_x * (W - width)``.
+        crop_pos_y: the same from 0 (top) to 1 (bottom).
+        crop_pos_z: the same along D (or F).
+        crop_w: width of the window, with `crop_h`.
+        dtype: element type of the result; values are rounded and saturated. That of `x` by default.
+        fill_values: values outside the sample, one for all channels or one each; with ``pad``.
+        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with
+            `fill_values`; ``trim_to_shape``: they are cut.
+        rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
+
+    Returns:
+        Same layout, extents of the window.
+
+    Raises:
+        ArgumentValueError: contradicting arguments, or a position outside 0..1.
+        IndexingError: a window that reaches out of its sample, and the policy is ``error``.
+        LayoutError: the data are no images, volumes or sequences.
+
+    Example:
+        >>> images = fn.crop(images, crop=[224, 224])  # doctest: +SKIP
+    """
+    x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
+    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
+    check_crop_arguments(rounding=rounding, policy=out_of_bounds_policy, **shaping)
+    result = x.replace(dtype=dtype or x.dtype)
+    if x.shape is None or x.layout is None:
+        return result
+    check_fill_values(fill_values, x.extent("C"))
+    letters = x.layout.replace("C", "")
+    window = crop_extents(letters, [x.extent(letter) for letter in letters], **shaping)
+    return result.with_extents(dict(zip(letters, window, strict=True)))
+
+
+@crop.prepare
+def _(
+    x,
+    *,
+    crop,
+    crop_d,
+    crop_h,
+    crop_w,
+    crop_pos_x,
+    crop_pos_y,
+    crop_pos_z,
+    rounding,
+    out_of_bounds_policy,
+    count,
+):
+    if out_of_bounds_policy != "trim_to_shape":
+        return {}
+    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
+    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
+    shapes = []
+    for n in range(count):
+        spec = x.spec_of(n)
+        layout = visual_layout(spec, VISUAL_LAYOUTS)
+        one = {name: value[n : n + 1] for name, value in positions.items()}
+        own = {name: None if value is None else value[n] for name, value in shaping.items()}
+        _, window = group_windows(spec.shape, layout, own, one, rounding, out_of_bounds_policy)
+        extents = dict(zip(layout.replace("C", ""), window[0].tolist(), strict=True))
+        shapes.append(spec.replace(layout=layout).with_extents(extents).shape)
+    return {"out_shapes": shapes}
+
+
+@crop.cpu
+@crop.gpu
+def _(
+    out,
+    x,
+    *,
+    spec,
+    out_spec,
+    crop,
+    crop_d,
+    crop_h,
+    crop_w,
+    crop_pos_x,
+    crop_pos_y,
+    crop_pos_z,
+    rounding,
+    out_of_bounds_policy,
+    fill_values,
+):
+    layout = out_spec.layout
+    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
+    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
+    shaping = first_of_group(shaping)
+    anchors, _ = group_windows(spec.shape, layout, shaping, positions, rounding, out_of_bounds_policy)
+    full = np.zeros((len(anchors), len(layout)), np.int64)
+    full[:, [layout.index(letter) for letter in layout.replace("C", "")]] = anchors
+    copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
+    copy(out, x, full, fill=channel_fill(fill_values, layout))

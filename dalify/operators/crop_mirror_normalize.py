@@ -1,0 +1,192 @@
+"""Crop, mirror, normalise and transpose images: the last step before a network."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import LayoutError, ShapeError
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.crop_geometry import (
+    check_crop_arguments,
+    check_fill_values,
+    crop_extents,
+    first_of_group,
+    group_windows,
+)
+from dalify.kernels.frames import visual_layout
+from dalify.kernels.normalize_axes import normalize_axes
+from dalify.kernels.resample_axes import VISUAL_LAYOUTS
+from dalify.registry import PerSample, Shaping, Spec, operator
+
+
+@operator
+def crop_mirror_normalize(
+    x: Spec,
+    /,
+    *,
+    crop: Shaping[list[float]] | None = None,
+    crop_d: Shaping[float] = 0.0,
+    crop_h: Shaping[float] = 0.0,
+    crop_pos_x: PerSample[float] = 0.5,
+    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_z: PerSample[float] = 0.5,
+    crop_w: Shaping[float] = 0.0,
+    dtype: DALIDataType = DALIDataType.FLOAT,
+    fill_values: list[float] = [0.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    mean: PerSample[list[float]] = [0.0],  # noqa: B006
+    mirror: PerSample[int] = 0,
+    out_of_bounds_policy: str = "error",
+    output_layout: str = "CHW",
+    pad_output: bool = False,
+    rounding: str = "round",
+    scale: float = 1.0,
+    shift: float = 0.0,
+    std: PerSample[list[float]] = [1.0],  # noqa: B006
+) -> Spec:
+    """Cut out a window, mirror it, and normalise: ``scale * (window - mean) / std + shift``, in float32.
+
+    Args:
+        x: images HWC or CHW, volumes DHWC or CDHW, or sequences of them, any dtype.
+        crop: extents of the window in pixels for the last axes of D (or F), H, W: [height, width] or
+            [depth, height, width]; fractions are cut off. Without any extents the whole sample is taken.
+        crop_d: depth of the window; 0: all of it.
+        crop_h: height of the window, with `crop_w`.
+        crop_pos_x: place of the window, 0 (left) to 1 (right): it begins at ``crop_pos_x * (W - width)``.
+        crop_pos_y: the same from 0 (top) to 1 (bottom).
+        crop_pos_z: the same along D (or F).
+        crop_w: width of the window, with `crop_h`.
+        dtype: element type of the result; integers are rounded half away from zero and saturated.
+        fill_values: values of the result outside the sample, one for all channels or one each; with ``pad``.
+        mean: subtracted; one number for all channels or one each, in units of `x` (0..255 for uint8).
+        mirror: non-zero: reverse W after the crop.
+        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with
+            `fill_values`; ``trim_to_shape``: they are cut.
+        output_layout: order of the axes of the result, a permutation of the input's.
+        pad_output: add channels of zeros up to the next power of two.
+        rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
+        scale: factor.
+        shift: added at the end.
+        std: divided by; one number for all channels or one each.
+
+    Returns:
+        dtype `dtype`, layout `output_layout`, extents of the window.
+
+    Raises:
+        ArgumentValueError: contradicting arguments, or a position outside 0..1.
+        IndexingError: a window that reaches out of its sample, and the policy is ``error``.
+        LayoutError: the data are no images, volumes or sequences, or `output_layout` does not fit them.
+        ShapeError: a number of means or deviations that is neither 1 nor that of the channels.
+
+    Example:
+        >>> mean, std = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
+        >>> images = fn.crop_mirror_normalize(images, crop=[224, 224], mean=mean, std=std)  # doctest: +SKIP
+    """
+    x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
+    layout = x.layout or ""
+    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
+    check_crop_arguments(rounding=rounding, policy=out_of_bounds_policy, **shaping)
+    target = output_layout or layout
+    if sorted(target) != sorted(layout):
+        spatial = "".join(letter for letter in layout if letter in "DHW")
+        raise LayoutError(
+            f"output_layout {target!r} has not the axes of the data, whose layout is {layout!r}.",
+            hint=f"For example output_layout={'F' * ('F' in layout) + 'C' + spatial!r}.",
+        )
+    result = Spec(dtype, x.ndim, target, None, x.device)
+    if x.shape is None:
+        return result
+    channels = x.extent("C")
+    if out_of_bounds_policy in ("pad", "constant"):
+        check_fill_values(fill_values, channels)
+    letters = layout.replace("C", "")
+    window = crop_extents(letters, [x.extent(letter) for letter in letters], **shaping)
+    extents = dict(zip(letters, window, strict=True)) | {"C": _padded(channels, pad_output)}
+    return result.replace(shape=tuple(extents[letter] for letter in target))
+
+
+def _padded(channels: int, pad_output: bool) -> int:
+    """Return the number of channels of the result: with `pad_output`, the next power of two."""
+    return 1 << (channels - 1).bit_length() if pad_output and channels else channels
+
+
+@crop_mirror_normalize.prepare
+def _(
+    x,
+    *,
+    crop,
+    crop_d,
+    crop_h,
+    crop_w,
+    crop_pos_x,
+    crop_pos_y,
+    crop_pos_z,
+    rounding,
+    out_of_bounds_policy,
+    output_layout,
+    pad_output,
+    count,
+):
+    if out_of_bounds_policy != "trim_to_shape":
+        return {}
+    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
+    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
+    shapes = []
+    for n in range(count):
+        spec = x.spec_of(n)
+        layout = visual_layout(spec, VISUAL_LAYOUTS)
+        one = {name: value[n : n + 1] for name, value in positions.items()}
+        own = {name: None if value is None else value[n] for name, value in shaping.items()}
+        _, window = group_windows(spec.shape, layout, own, one, rounding, out_of_bounds_policy)
+        extents = dict(zip(layout.replace("C", ""), window[0].tolist(), strict=True))
+        extents["C"] = _padded(spec.shape[layout.index("C")], pad_output)
+        shapes.append(tuple(extents[letter] for letter in output_layout or layout))
+    return {"out_shapes": shapes}
+
+
+@crop_mirror_normalize.cpu
+@crop_mirror_normalize.gpu
+def _(
+    out,
+    x,
+    *,
+    spec,
+    out_spec,
+    crop,
+    crop_d,
+    crop_h,
+    crop_w,
+    crop_pos_x,
+    crop_pos_y,
+    crop_pos_z,
+    rounding,
+    out_of_bounds_policy,
+    fill_values,
+    mirror,
+    mean,
+    std,
+    scale,
+    shift,
+):
+    layout = visual_layout(spec, VISUAL_LAYOUTS)
+    shaping = first_of_group({"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w})
+    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
+    anchors, _ = group_windows(spec.shape, layout, shaping, positions, rounding, out_of_bounds_policy)
+    channels = spec.shape[layout.index("C")]
+    for name, values in (("mean", mean), ("std", std)):
+        if values.shape[1] not in (1, channels):
+            raise ShapeError(
+                f"{name} must be one number or one for each of the {channels} channels; got {values.shape[1]}."
+            )
+    normalize_axes(
+        out,
+        x,
+        layout,
+        out_spec.layout,
+        dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
+        mirror=mirror,
+        mean=np.broadcast_to(mean, (len(anchors), channels)),
+        std=np.broadcast_to(std, (len(anchors), channels)),
+        scale=scale,
+        shift=shift,
+        fill_values=fill_values,
+    )

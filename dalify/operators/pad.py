@@ -1,0 +1,106 @@
+"""Pad samples at their ends, to a shape, an alignment, or the largest of the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from dalify.data.batch import Batch
+from dalify.kernels.gather import copy_window, copy_window_torch
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator(batchwise=True)
+def pad(
+    x: Spec,
+    /,
+    *,
+    align: PerSample[list[int]] | None = None,
+    axes: PerSample[list[int]] | None = None,
+    axis_names: str | None = None,
+    fill_value: PerSample[float] = 0.0,
+    shape: PerSample[list[int]] | None = None,
+) -> Spec:
+    """Pad samples at the end of the chosen axes. Nothing is ever cut off.
+
+    Args:
+        x: anything.
+        align: extents become multiples of these, after `shape`; one number for all axes or one each.
+        axes: axes to pad; negative: from the end. All axes where neither this nor `axis_names` is given.
+        axis_names: letters of the axes to pad.
+        fill_value: what to pad with.
+        shape: least extents; -1: the largest in the batch (the default). One number for all axes or one each.
+
+    Returns:
+        Same dtype and layout.
+
+    Raises:
+        ArgumentValueError: `axes` together with `axis_names`, or a wrong number of extents.
+        IndexingError: an axis that is not there.
+        LayoutError: a letter that is not in the layout.
+
+    Example:
+        >>> boxes = fn.pad(boxes, axes=[0], fill_value=-1)  # doctest: +SKIP
+    """
+    if axes is not None and axis_names:
+        raise ArgumentValueError("axes and axis_names exclude each other.")
+    if axis_names and not set(axis_names) <= set(x.layout or ""):
+        raise LayoutError(f"axis_names {axis_names!r} are not all in the layout of the data, {x.layout!r}.")
+    return x.replace(shape=None)
+
+
+def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[int]:
+    if axis_names:
+        return [layout.index(letter) for letter in axis_names]
+    chosen = list(range(ndim)) if axes is None or len(axes) == 0 else [int(axis) for axis in axes]
+    if not all(-ndim <= axis < ndim for axis in chosen):
+        raise IndexingError(f"axes {chosen} are not all axes of data of {ndim} dimensions.")
+    return [axis % ndim for axis in chosen]
+
+
+def _per_axis(name: str, values: Any, axes: list[int], default: int) -> list[int]:
+    numbers = [default] if values is None else [int(value) for value in values]
+    if len(numbers) not in (1, len(axes)):
+        raise ArgumentValueError(f"{name} must be one number or {len(axes)}, one for each axis; got {len(numbers)}.")
+    return numbers * len(axes) if len(numbers) == 1 else numbers
+
+
+def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, align: Any) -> list[tuple[int, ...]]:
+    shapes = [list(extents) for extents in x.shapes()]
+    largest = np.max(shapes, axis=0) if shapes and shapes[0] else []
+    results = []
+    for n, extents in enumerate(shapes):
+        chosen = _axes_of(len(extents), x.layout, None if axes is None else axes[n], axis_names)
+        least = _per_axis("shape", None if shape is None else shape[n], chosen, -1)
+        multiples = _per_axis("align", None if align is None else align[n], chosen, 1)
+        for axis, extent, multiple in zip(chosen, least, multiples, strict=True):
+            if multiple < 1:
+                raise ArgumentValueError(f"align must be positive; got {multiple}.")
+            wanted = max(int(largest[axis]) if extent < 0 else extent, extents[axis])
+            extents[axis] = -(-wanted // multiple) * multiple
+        results.append(tuple(extents))
+    return results
+
+
+@pad.cpu
+@pad.gpu
+def _(x, *, axes, axis_names, shape, align, fill_value):
+    shapes = _padded_shapes(x, axes, axis_names, shape, align)
+    samples = x.samples
+    if not samples:
+        return x
+    is_array = isinstance(samples[0], np.ndarray)
+    copy: Any = copy_window if is_array else copy_window_torch
+
+    def empty(extents):
+        return np.empty(extents, x.dtype.numpy) if is_array else samples[0].new_empty(extents)
+
+    dense = empty((len(samples), *shapes[0])) if len(set(shapes)) == 1 else None
+    results = [empty(extents) for extents in shapes] if dense is None else dense
+    # DALI cuts fractions off here, and nowhere else.
+    fills = fill_value if x.dtype.is_float else np.trunc(fill_value)
+    for sample, result, fill in zip(samples, results, fills.tolist(), strict=True):
+        copy(result[None], sample[None], np.zeros((1, sample.ndim), np.int64), fill=fill)
+    return results

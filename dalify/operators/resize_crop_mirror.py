@@ -1,0 +1,186 @@
+"""Resize, crop and mirror at once, computing only the pixels that stay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import DTypeError
+from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.kernels.crop_geometry import check_crop_arguments, crop_anchors, crop_extents, first_of_group
+from dalify.kernels.frames import visual_layout
+from dalify.kernels.resample_axes import VISUAL_LAYOUTS, resample_axes
+from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry, spatial_axes
+from dalify.registry import PerSample, Shaping, Spec, operator
+
+# Bits of `mirror`.
+_MIRRORED_BY = {"W": 1, "H": 2, "D": 4}
+
+
+@operator
+def resize_crop_mirror(
+    x: Spec,
+    /,
+    *,
+    antialias: bool = True,
+    crop: Shaping[list[float]] | None = None,
+    crop_d: Shaping[float] = 0.0,
+    crop_h: Shaping[float] = 0.0,
+    crop_pos_x: PerSample[float] = 0.5,
+    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_z: PerSample[float] = 0.5,
+    crop_w: Shaping[float] = 0.0,
+    dtype: DALIDataType | None = None,
+    interp_type: PerSample[DALIInterpType] | None = None,
+    mag_filter: PerSample[DALIInterpType] | None = None,
+    max_size: list[float] | None = None,
+    min_filter: PerSample[DALIInterpType] | None = None,
+    mirror: PerSample[int] = 0,
+    mode: str = "default",
+    resize_longer: Shaping[float] = 0.0,
+    resize_shorter: Shaping[float] = 0.0,
+    resize_x: Shaping[float] = 0.0,
+    resize_y: Shaping[float] = 0.0,
+    resize_z: Shaping[float] = 0.0,
+    roi_end: Shaping[list[float]] | None = None,
+    roi_relative: bool = False,
+    roi_start: Shaping[list[float]] | None = None,
+    rounding: str = "round",
+    size: Shaping[list[float]] | None = None,
+    subpixel_scale: bool = True,
+) -> Spec:
+    """Do what fn.resize, then fn.crop, then fn.flip do, in one resampling.
+
+    A crop window may reach out of the resized image: there the border of the source repeats.
+
+    Args:
+        x: images HWC or CHW, volumes DHWC or CDHW, sequences with F in front (or CFHW); any numeric dtype.
+        antialias: as in fn.resize, like all arguments that are not described here.
+        crop: extents of the window in pixels of the resized image, for H and W or D, H and W; all of it by default.
+        crop_d: depth of the window; 0: all of it.
+        crop_h: height of the window, with `crop_w`.
+        crop_pos_x: place of the window, 0 (left) to 1 (right).
+        crop_pos_y: place of the window, 0 (top) to 1 (bottom).
+        crop_pos_z: place of the window along D.
+        crop_w: width of the window, with `crop_h`.
+        dtype: dtype of `x` (default) or FLOAT.
+        interp_type: filter for both directions; INTERP_LINEAR where not given.
+        mag_filter: filter for axes that do not shrink.
+        max_size: largest extents of the resized image.
+        min_filter: filter for axes that shrink.
+        mirror: sum of 1 (reverse W), 2 (reverse H) and 4 (reverse D).
+        mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``.
+        resize_longer: extent of the longest axis in pixels.
+        resize_shorter: extent of the shortest axis in pixels.
+        resize_x: extent of W in pixels.
+        resize_y: extent of H in pixels.
+        resize_z: extent of D in pixels.
+        roi_end: where the source region ends.
+        roi_relative: the region is in parts of the extents.
+        roi_start: where the source region begins.
+        rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the crop window.
+        size: extents of the resized image in pixels.
+        subpixel_scale: where a computed extent was not whole, the region is adjusted to keep the scale.
+
+    Returns:
+        Same layout, extents of the crop window.
+
+    Raises:
+        ArgumentValueError: no size, or several; contradicting crop arguments.
+        LayoutError: the data are no images, volumes or sequences.
+        DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
+
+    Example:
+        >>> images = fn.resize_crop_mirror(images, resize_shorter=256, crop=[224, 224])  # doctest: +SKIP
+    """
+    x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
+    if dtype not in (None, x.dtype, DALIDataType.FLOAT):
+        raise DTypeError(f"resize_crop_mirror returns the input's element type or FLOAT; dtype is {dtype!s}.")
+    resizing = {
+        "size": size,
+        "resize_shorter": resize_shorter,
+        "resize_longer": resize_longer,
+        "resize_x": resize_x,
+        "resize_y": resize_y,
+        "resize_z": resize_z,
+        "roi_start": roi_start,
+        "roi_end": roi_end,
+    }
+    cropping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
+    check_resize_arguments(mode=mode, **resizing)
+    check_crop_arguments(rounding=rounding, **cropping)
+    result = x.replace(dtype=dtype or x.dtype)
+    if x.shape is None:
+        return result
+    first, last = spatial_axes(x.layout or "")
+    geometry = resize_geometry(
+        x.shape[first:last],
+        mode=mode,
+        max_size=max_size,
+        roi_relative=roi_relative,
+        subpixel_scale=subpixel_scale,
+        **resizing,
+    )
+    window = crop_extents((x.layout or "")[first:last], geometry.size, **cropping)
+    return result.replace(shape=(*x.shape[:first], *window, *x.shape[last:]))
+
+
+@resize_crop_mirror.cpu
+@resize_crop_mirror.gpu
+def _(
+    out,
+    x,
+    *,
+    spec,
+    out_spec,
+    crop_pos_x,
+    crop_pos_y,
+    crop_pos_z,
+    rounding,
+    mirror,
+    mode,
+    max_size,
+    roi_relative,
+    subpixel_scale,
+    size,
+    resize_shorter,
+    resize_longer,
+    resize_x,
+    resize_y,
+    resize_z,
+    roi_start,
+    roi_end,
+    antialias,
+    interp_type,
+    min_filter,
+    mag_filter,
+):
+    layout = out_spec.layout
+    first, last = spatial_axes(layout)
+    letters, window = layout[first:last], out_spec.shape[first:last]
+    resizing = {
+        "size": size,
+        "resize_shorter": resize_shorter,
+        "resize_longer": resize_longer,
+        "resize_x": resize_x,
+        "resize_y": resize_y,
+        "resize_z": resize_z,
+        "roi_start": roi_start,
+        "roi_end": roi_end,
+    }
+    geometry = resize_geometry(
+        spec.shape[first:last],
+        mode=mode,
+        max_size=max_size,
+        roi_relative=roi_relative,
+        subpixel_scale=subpixel_scale,
+        **first_of_group(resizing),
+    )
+    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
+    anchors = crop_anchors(letters, geometry.size, window, positions, rounding, "pad")
+    # The crop window, in pixels of the resized image, seen from the source.
+    origin, scale = np.array(geometry.start), (np.array(geometry.end) - geometry.start) / geometry.size
+    start, end = origin + anchors * scale, origin + (anchors + window) * scale
+    is_mirrored = np.stack([(mirror & _MIRRORED_BY[letter]) != 0 for letter in letters], 1)
+    start, end = np.where(is_mirrored, end, start), np.where(is_mirrored, start, end)
+    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
+    resample_axes(out, x, layout, start, end, antialias=antialias, **filters)

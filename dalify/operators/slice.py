@@ -1,0 +1,207 @@
+"""Cut out a part of any data, given by coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
+from dalify.data import Batch, stack_samples
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.crop_geometry import check_fill_values, trimmed
+from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window, copy_window_torch
+from dalify.registry import PerSample, Spec, operator
+
+_POLICIES = ("error", "constant", "pad", "trim_to_shape", *BORDERS)
+
+
+@operator
+def slice(
+    data: Spec,
+    anchor: Spec | None = None,
+    shape_input: Spec | None = None,
+    /,
+    *,
+    axes: PerSample[list[int]] | None = None,
+    axis_names: str | None = None,
+    dtype: DALIDataType | None = None,
+    end: PerSample[list[int]] | None = None,
+    fill_values: list[float] = [0.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    out_of_bounds_policy: str = "error",
+    rel_end: PerSample[list[float]] | None = None,
+    rel_shape: PerSample[list[float]] | None = None,
+    rel_start: PerSample[list[float]] | None = None,
+    shape: PerSample[list[int]] | None = None,
+    start: PerSample[list[int]] | None = None,
+) -> Spec:
+    """Cut out a part of each sample: from a begin to an end, or of a shape.
+
+    Coordinates are given for the axes in `axis_names` or `axes` and in their order, **x before y by default**. A part
+    begins at round(begin) and ends at round(end), halves rounded away from zero. Python's ``x[2:4]`` is simpler where
+    it does.
+
+    Args:
+        data: anything.
+        anchor: 1-D input: where the part begins. Integers are elements; floats are parts of the extent (0..1), or
+            elements without `normalized_anchor`.
+        shape_input: 1-D input: extents of the part, with `anchor`.
+        axes: axes that the coordinates are for; negative: from the end. [1, 0] where the data have no layout.
+        axis_names: letters of these axes; "WH" by default.
+        dtype: element type of the result; values are rounded and saturated. That of `data` by default.
+        end: where the part ends, in elements.
+        fill_values: values outside the data, one for all channels or one each; with ``pad``.
+        normalized_anchor: a float `anchor` is in parts of the extent.
+        normalized_shape: a float `shape_input` is in parts of the extent.
+        out_of_bounds_policy: ``error``: the part has to be inside; ``pad`` (or ``constant``): filled with
+            `fill_values`; ``trim_to_shape``: cut; ``edge`` (``clamp``): the border repeats; ``reflect``
+            (``reflect_1001``): mirrored with the border; ``reflect_101``: mirrored without it; ``wrap``: from the
+            other end.
+        rel_end: where the part ends, in parts of the extent.
+        rel_shape: extents of the part, in parts of the extent.
+        rel_start: where the part begins, in parts of the extent.
+        shape: extents of the part, in elements.
+        start: where the part begins, in elements.
+
+    Returns:
+        Same layout, extents of the part.
+
+    Raises:
+        ArgumentValueError: contradicting arguments, or an end before the begin.
+        IndexingError: the part reaches out of the data, and the policy is ``error``; or an axis that is not there.
+        LayoutError: a letter that is not in the layout.
+
+    Example:
+        >>> images = fn.slice(images, rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5])  # doctest: +SKIP
+    """
+    if out_of_bounds_policy not in _POLICIES:
+        raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, _POLICIES))
+    _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
+    if axis_names and not set(axis_names) <= set(data.layout or ""):
+        raise LayoutError(
+            f"axis_names {axis_names!r} are not all in the layout of the data, {data.layout!r}.",
+            hint="Name axes that are there, or give axes=[0] instead.",
+        )
+    return data.replace(dtype=dtype or data.dtype)
+
+
+def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape) -> None:
+    if (anchor is None) != (shape_input is None):
+        raise ArgumentValueError("the inputs anchor and shape belong together; one of them is missing.")
+    begins = [name for name, value in (("start", start), ("rel_start", rel_start)) if value is not None]
+    ends = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
+    endings = [name for name, value in ends.items() if value is not None]
+    if anchor is not None and begins + endings:
+        raise ArgumentValueError(f"{', '.join(begins + endings)} cannot be used with the inputs anchor and shape.")
+    if anchor is None and not begins + endings:
+        raise ArgumentValueError(
+            "where to cut is not told.", hint="For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
+        )
+    for names in (begins, endings):
+        if len(names) > 1:
+            raise ArgumentValueError(f"{' and '.join(names)} exclude each other.")
+
+
+def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
+    """Return coordinates of an input as (elements, None) or (None, parts of the extent)."""
+    values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
+    values = np.asarray(values if isinstance(values, np.ndarray) else values.cpu())
+    return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
+
+
+def _elements(absolute: Any, relative: Any, extents: np.ndarray) -> np.ndarray | None:
+    if relative is not None:
+        return np.asarray(relative, np.float64) * extents
+    return None if absolute is None else np.asarray(absolute, np.float64) + np.zeros_like(extents)
+
+
+def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
+    """Return the axes of the coordinates, [N, k]."""
+    if axis_names or (axes is None and spec.layout):
+        return np.tile([spec.axis(letter) for letter in axis_names or "WH"], (count, 1))
+    if axes is None:
+        axes = np.tile([1, 0], (count, 1))
+    assert spec.ndim is not None, "dalify bug: data without a number of dimensions"
+    if (axes < -spec.ndim).any() or (axes >= spec.ndim).any():
+        raise IndexingError(f"axes {axes[0].tolist()} are not all axes of data of {spec.ndim} dimensions.")
+    return axes % spec.ndim
+
+
+@slice.prepare
+def _(
+    data,
+    anchor,
+    shape_input,
+    *,
+    spec,
+    axes,
+    axis_names,
+    start,
+    rel_start,
+    end,
+    rel_end,
+    shape,
+    rel_shape,
+    normalized_anchor,
+    normalized_shape,
+    out_of_bounds_policy,
+    count,
+):
+    _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
+    extents = np.array(data.shapes(), np.int64).reshape(count, -1)
+    places = _axes(spec, axes, axis_names, count)
+    if anchor is not None:
+        if anchor.dtype != shape_input.dtype:
+            raise ArgumentValueError("the inputs anchor and shape must have elements of one type.")
+        start, rel_start = _by_kind(anchor, normalized_anchor)
+        shape, rel_shape = _by_kind(shape_input, normalized_shape)
+    given = next(len(v[0]) for v in (start, rel_start, end, rel_end, shape, rel_shape) if v is not None)
+    if given != places.shape[1] and given != 1:
+        raise ArgumentValueError(
+            f"{given} coordinates were given for {places.shape[1]} axes.",
+            hint="Name the axes: axis_names='HW' or axes=[0].",
+        )
+    along = np.take_along_axis(extents, places, axis=1).astype(np.float64)
+    first = _elements(start, rel_start, along)
+    first = np.zeros_like(along) if first is None else first
+    last = _elements(end, rel_end, along)
+    length = _elements(shape, rel_shape, along)
+    if last is None:
+        last = along if length is None else first + length
+    begins, ends = (np.trunc(value + np.copysign(0.5, value)).astype(np.int64) for value in (first, last))
+    if (ends < begins).any():
+        where = tuple(np.argwhere(ends < begins)[0])
+        error = ArgumentValueError(f"the part ends at {ends[where]}, before it begins at {begins[where]}.")
+        error.sample = int(where[0])
+        raise error
+    anchors, windows = np.zeros_like(extents), extents.copy()
+    np.put_along_axis(anchors, places, begins, axis=1)
+    np.put_along_axis(windows, places, ends - begins, axis=1)
+    outside = (anchors < 0) | (anchors + windows > extents)
+    if outside.any() and out_of_bounds_policy == "error":
+        n, axis = np.argwhere(outside)[0].tolist()
+        error = IndexingError(
+            f"the part [{anchors[n, axis]}, {anchors[n, axis] + windows[n, axis]}) of axis {axis} reaches out of its "
+            f"{extents[n, axis]} elements.",
+            hint="Write out_of_bounds_policy='pad' or 'trim_to_shape' if that is meant.",
+        )
+        error.sample = n
+        raise error
+    if out_of_bounds_policy == "trim_to_shape":
+        anchors, windows = trimmed(anchors, windows, extents)
+    return {"anchors": anchors, "out_shapes": [tuple(window) for window in windows.tolist()]}
+
+
+@slice.cpu
+@slice.gpu
+def _(out, data, anchor, shape_input, *, spec, anchors, fill_values, out_of_bounds_policy):
+    if out_of_bounds_policy in BORDERS:
+        copy_bordered_window(out, data, anchors, out_of_bounds_policy)
+        return
+    layout = spec.layout or "?" * len(spec.shape)
+    if len(fill_values) > 1:
+        check_fill_values(fill_values, spec.extent("C"))
+    copy: Any = copy_window if isinstance(data, np.ndarray) else copy_window_torch
+    copy(out, data, anchors, fill=channel_fill(fill_values, layout))

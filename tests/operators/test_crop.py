@@ -1,0 +1,67 @@
+"""fn.crop beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+RANDOM = np.random.default_rng(0)
+SHAPES = {
+    "HWC": (15, 16, 3),
+    "CHW": (3, 15, 16),
+    "FHWC": (4, 15, 16, 3),
+    "CFHW": (3, 4, 15, 16),
+    "DHWC": (7, 15, 16, 2),
+}
+IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((15, 16, 3), (21, 14, 3))]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"crop": [10, 11]},
+        {"crop": [10.9, 11.1], "rounding": "truncate"},
+        {"crop_h": 10, "crop_w": 7, "crop_pos_x": 1.0, "crop_pos_y": 0.3},
+        {"crop": [3, 4], "crop_pos_x": Each(np.float32([0.1, 0.9]))},
+        {"crop": Each(np.float32([[3, 4], [5, 6]])), "dtype": "FLOAT"},
+        {"crop_w": Each(np.float32([3, 4])), "crop_h": Each(np.float32([8, 4]))},
+        {"crop": [18, 9], "out_of_bounds_policy": "pad", "fill_values": [7, 8, 9]},
+        {"crop": [18, 19], "out_of_bounds_policy": "pad", "fill_values": 250.4, "crop_pos_x": 0.1},
+        {"crop": [18, 15], "out_of_bounds_policy": "trim_to_shape", "crop_pos_y": 0.9},
+    ],
+    ids=str,
+)
+def test_images(device, arguments):
+    assert_equals_dali("crop", IMAGES, layouts="HWC", device=device, **arguments)
+
+
+@pytest.mark.parametrize("layout", SHAPES)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int32])
+def test_layouts(device, layout, dtype):
+    data = [RANDOM.integers(0, 256, SHAPES[layout]).astype(dtype) for _ in range(2)]
+    assert_equals_dali("crop", data, layouts=layout, device=device, crop=[9, 4], crop_pos_x=Each(np.float32([0, 0.7])))
+    if "D" in layout or "F" in layout:
+        assert_equals_dali("crop", data, layouts=layout, device=device, crop=[3, 9, 4], crop_pos_z=0.2)
+
+
+def test_mistakes():
+    with pytest.raises(IndexingError, match="18 x 15 does not fit into 15 x 16"):
+        run_dalify("crop", IMAGES, layouts="HWC", crop=[18, 15])
+    with pytest.raises(ArgumentValueError, match=r"crop_pos_x must lie within 0\.\.1; got 1\.5") as caught:
+        run_dalify("crop", [IMAGES[0]] * 2, layouts="HWC", crop=[3, 4], crop_pos_x=Each(np.float32([0, 1.5])))
+    assert "sample 1" in str(caught.value)
+    with pytest.raises(ArgumentValueError, match="must be given together"):
+        run_dalify("crop", IMAGES, layouts="HWC", crop_w=3)
+    with pytest.raises(ArgumentValueError, match="must not be given together"):
+        run_dalify("crop", IMAGES, layouts="HWC", crop=[3, 4], crop_w=3, crop_h=3)
+    with pytest.raises(ArgumentValueError, match="2 or 3 elements"):
+        run_dalify("crop", IMAGES, layouts="HWC", crop=3)
+    with pytest.raises(ArgumentValueError, match="one for each of the 3 channels"):
+        run_dalify("crop", IMAGES, layouts="HWC", crop=[3, 3], fill_values=[1, 2])
+    with pytest.raises(LayoutError, match="'HW'"):
+        run_dalify("crop", [IMAGES[0][..., 0]], layouts="HW", crop=[3, 3])

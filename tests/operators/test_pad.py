@@ -1,0 +1,49 @@
+"""fn.pad beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+RANDOM = np.random.default_rng(0)
+IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((4, 5, 3), (6, 2, 3))]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"axes": [0], "shape": [3], "align": [4]},
+        {"axis_names": "HC", "shape": [-1, 5], "fill_value": 3.0},
+        {"axis_names": "HW", "align": 4, "fill_value": 254.5},
+        {"axis_names": "HW", "shape": 7},
+        {"axes": [-1], "shape": [5]},
+        {"axes": [0], "shape": Each([np.int32([9]), np.int32([7])]), "fill_value": Each(np.float32([1, 2]))},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int32])
+def test_images(device, dtype, arguments):
+    data = [image.astype(dtype) for image in IMAGES]
+    assert_equals_dali("pad", data, layouts="HWC", device=device, **arguments)
+
+
+def test_vectors(device):
+    vectors = [np.array([3, 4, 2, 5, 4]), np.array([2, 2]), np.array([3, 199, 5])]
+    for arguments in ({"axes": [0]}, {"axes": [0], "align": [4]}, {"axes": [0], "shape": [1], "align": [2]}, {}):
+        assert_equals_dali("pad", vectors, device=device, fill_value=-1, **arguments)
+
+
+def test_mistakes():
+    with pytest.raises(ArgumentValueError, match="axes and axis_names exclude each other"):
+        run_dalify("pad", IMAGES, layouts="HWC", axes=[0], axis_names="H")
+    with pytest.raises(IndexingError, match="not all axes of data of 3 dimensions"):
+        run_dalify("pad", IMAGES, layouts="HWC", axes=[5])
+    with pytest.raises(LayoutError, match="axis_names 'D' are not all"):
+        run_dalify("pad", IMAGES, layouts="HWC", axis_names="D")
+    with pytest.raises(ArgumentValueError, match="one number or 2, one for each axis; got 3"):
+        run_dalify("pad", IMAGES, layouts="HWC", axis_names="HW", shape=[1, 2, 3])

@@ -1,0 +1,76 @@
+"""fn.slice beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+RANDOM = np.random.default_rng(0)
+IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((10, 8, 3), (12, 9, 3))]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"start": [2, 1]},
+        {"end": [2, 1]},
+        {"shape": [2, 1]},
+        {"rel_start": [0.25, 0.2], "rel_end": [0.75, 0.5]},
+        {"rel_start": [0.15, 0.05], "rel_shape": [0.2, 0.1]},
+        {"rel_start": [0.25, 0.2], "shape": [3, 4]},
+        {"start": [1, 2], "rel_shape": [0.33, 0.5], "dtype": "FLOAT"},
+        {"start": 2, "end": 5, "axes": [0]},
+        {"start": Each(np.int32([[4, 5], [1, 2]])), "end": [6, 6], "axis_names": "HW"},
+        {"start": [-2, 5], "shape": [4, 9], "out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]},
+        {"start": [-2, 5], "shape": [4, 9], "out_of_bounds_policy": "trim_to_shape"},
+        *(
+            {"start": [-9, 3], "shape": [24, 30], "out_of_bounds_policy": policy}
+            for policy in ("edge", "clamp", "reflect", "reflect_1001", "reflect_101", "wrap")
+        ),
+    ],
+    ids=str,
+)
+def test_images(device, arguments):
+    assert_equals_dali("slice", IMAGES, layouts="HWC", device=device, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "begin", "size", "arguments"),
+    [
+        (np.float32, [[0.25, 0.2], [0.1, 0]], [[0.5, 0.3], [0.15, 1]], {}),
+        (np.float32, [[2.5, 0.2], [1, 1]], [[3.5, 4], [1, 1]], {"normalized_anchor": False, "normalized_shape": False}),
+        (np.int32, [[2, 1], [0, 0]], [[3, 4], [1, 2]], {}),
+        (np.int32, [[2], [0]], [[3], [1]], {"axes": [-2]}),
+    ],
+)
+def test_coordinates_as_inputs(dtype, begin, size, arguments):
+    inputs = [np.array(row, dtype) for row in begin], [np.array(row, dtype) for row in size]
+    assert_equals_dali("slice", IMAGES, *inputs, layouts=["HWC", "", ""], **arguments)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.int8])
+def test_any_data(device, dtype):
+    vectors = [np.arange(9).astype(dtype), np.arange(7).astype(dtype)]
+    assert_equals_dali("slice", vectors, device=device, start=[4], end=[6], axes=[0])
+
+
+def test_mistakes():
+    with pytest.raises(ArgumentValueError, match="where to cut is not told"):
+        run_dalify("slice", IMAGES, layouts="HWC")
+    with pytest.raises(ArgumentValueError, match="end and shape exclude each other"):
+        run_dalify("slice", IMAGES, layouts="HWC", end=[4, 5], shape=[2, 2])
+    with pytest.raises(ArgumentValueError, match="ends at 2, before it begins at 4"):
+        run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], end=[2, 2])
+    with pytest.raises(ArgumentValueError, match="3 coordinates were given for 2 axes"):
+        run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5, 1])
+    with pytest.raises(IndexingError, match="axis 1 reaches out of its 8 elements") as caught:
+        run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], shape=[20, 2])
+    assert "sample 0" in str(caught.value)
+    with pytest.raises(LayoutError, match="no D axis: their layout is 'HWC'"):
+        run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], axis_names="DW")
+    with pytest.raises(IndexingError, match="not all axes of data of 1 dimensions"):
+        run_dalify("slice", [np.arange(5)], start=[4], axes=[1])
