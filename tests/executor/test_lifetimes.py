@@ -1,0 +1,229 @@
+"""What lives how long: threads, buffers, processes, the interpreter."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def
+from dalify.pipeline import Pipeline
+
+PROJECT = Path(__file__).parents[2]
+
+SLOW_PIPELINE = """
+    import sys, time
+    import numpy as np
+    from dalify import fn, pipeline_def
+
+    def slow(x):
+        time.sleep(0.02)
+        return x
+
+    @pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=3)
+    def training():
+        x = fn.external_source(lambda i: np.full((4, 3), i, np.float32))
+        return fn.python_function(x + 1, function=slow)
+
+    pipe = training()
+"""
+
+
+def program(text: str) -> list[str]:
+    return [sys.executable, "-c", textwrap.dedent(SLOW_PIPELINE) + textwrap.dedent(text)]
+
+
+def training(size: int = 50_000, **options: Any) -> Pipeline:
+    @pipeline_def(batch_size=4, num_threads=2)
+    def batches() -> Any:
+        data = fn.external_source(lambda i: np.full((4, size), i % 256, np.uint8))
+        return data + np.uint8(1), fn.cast(data, dtype=np.float32)
+
+    return batches(**options)
+
+
+def checksum(outputs: Any) -> list[int]:
+    return [zlib.crc32(item.as_array().tobytes()) for item in outputs]
+
+
+# -- buffers -----------------------------------------------------------------------------------------------------------
+
+
+def test_kept_outputs_never_change() -> None:
+    pipe = training(size=4096)
+    kept = []
+    for _ in range(12):
+        outputs = pipe.run()
+        kept.append((outputs, [item.as_array() for item in outputs], checksum(outputs)))
+    for number, (outputs, arrays, before) in enumerate(kept):
+        assert checksum(outputs) == before
+        assert arrays[0][0, 0] == number + 1
+        assert arrays[1][0, 0] == number
+
+
+def test_views_outlive_lists_and_pipeline() -> None:
+    pipe = training(size=4096)
+    views = [pipe.run()[1].at(2)[100:200] for _ in range(8)]
+    for _ in range(8):
+        pipe.run()
+    del pipe
+    gc.collect()
+    assert [view.min() for view in views] == [view.max() for view in views] == list(range(8))
+
+
+def test_buffers_are_used_again_when_dropped() -> None:
+    pipe = training()
+    for _ in range(8):
+        pipe.run()
+    pool = pipe._engine()._pool
+    before = pool.allocations
+    for _ in range(40):
+        pipe.run()
+    assert pool.allocations <= before + 1
+
+
+def test_kept_buffers_are_not_used_again() -> None:
+    pipe = training()
+    kept = [pipe.run() for _ in range(10)]
+    addresses = [item.data_ptr() for outputs in kept for item in outputs]
+    assert len(set(addresses)) == len(addresses)
+
+
+# -- threads -----------------------------------------------------------------------------------------------------------
+
+
+def threads_of(pipe_name: str) -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(pipe_name)]
+
+
+def waits_until(condition: Any, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_dropped_pipeline_ends_its_threads() -> None:
+    pipe = training(num_threads=3)
+    pipe.run()
+    name = pipe._name + "-"
+    assert len(threads_of(name)) == 3
+    del pipe
+    gc.collect()
+    assert waits_until(lambda: not threads_of(name))
+
+
+def test_close_ends_the_threads() -> None:
+    pipe = training()
+    pipe.run()
+    pipe.close()
+    assert not threads_of(pipe._name + "-")
+
+
+def test_a_pipeline_that_never_ran_has_no_threads() -> None:
+    pipe = training()
+    assert not threads_of(pipe._name + "-")
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_goes_on() -> None:
+    pipe = training(size=64)
+    assert [pipe.run()[1].as_array()[0, 0] for _ in range(3)] == [0, 1, 2]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            found = [int(pipe.run()[1].as_array()[0, 0]) for _ in range(4)]
+            os.write(writing, repr(found).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert os.read(reading, 1000).decode() == "[3, 4, 5, 6]"
+    os.close(reading)
+    assert [pipe.run()[1].as_array()[0, 0] for _ in range(3)] == [3, 4, 5]
+
+
+def test_interpreter_ends_with_batches_under_way() -> None:
+    began = time.monotonic()
+    result = subprocess.run(
+        program("print(pipe.run()[0].as_array()[0, 0])"),
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stdout.split(), result.stderr) == (0, ["1.0"], "")
+    assert time.monotonic() - began < 30
+
+
+def test_interpreter_ends_while_a_user_function_sleeps() -> None:
+    text = """
+    pipe2 = training(num_threads=1)
+    pipe2.schedule_run()
+    pipe.schedule_run()
+    print("done")
+    """
+    result = subprocess.run(program(text), cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stdout.split(), result.stderr) == (0, ["done"], "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+def test_ctrl_c_in_the_middle_of_an_epoch() -> None:
+    text = """
+    pipe.run()
+    print("running", flush=True)
+    for _ in pipe:
+        pass
+    """
+    process = subprocess.Popen(program(text), cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    time.sleep(0.2)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - began < 5
+    assert process.returncode in (130, -signal.SIGINT)
+    assert errors.count("Traceback") == 1
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+def test_after_ctrl_c_no_batch_is_lost() -> None:
+    text = """
+    import os, signal, threading
+    seen = [int(pipe.run()[0].as_array()[0, 0])]
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        while True:
+            seen.append(int(pipe.run()[0].as_array()[0, 0]))
+    except KeyboardInterrupt:
+        pass
+    seen += [int(pipe.run()[0].as_array()[0, 0]) for _ in range(5)]
+    assert seen == list(range(1, len(seen) + 1)), seen
+    print("complete")
+    """
+    result = subprocess.run(program(text), cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.stdout.split(), result.stderr) == (["complete"], "")
