@@ -84,12 +84,11 @@ def _fill_normal(
                 if magnitude < _EXACT:
                     value = table[magnitude, 3]
                 else:
-                    shift = 25
-                    while (magnitude >> shift) < 32:  # large magnitudes are common: one or two turns
-                        shift -= 1
-                    piece = _EXACT + (shift - 1) * 32 + ((magnitude >> shift) & 31)
-                    scale = np.float32(1.0) / np.float32(1 << shift)
-                    t = np.float32(magnitude & ((1 << shift) - 1)) * scale
+                    # As a float64, the exponent is the octave, five bits below it the piece, the others the place in it.
+                    bits = np.float64(magnitude).view(np.int64)
+                    piece = _EXACT + (bits >> 47) - ((1023 + 6) << 5)
+                    scale = np.float32(np.int64((2051 - (bits >> 52)) << 52).view(np.float64))
+                    t = np.float32(np.float64(bits & ((1 << 47) - 1)) * (1.0 / (1 << 47)))
                     t = t + (np.float32(0.5) * scale - np.float32(0.5))
                     value = table[piece, 0] * t + table[piece, 1]
                     value = value * t + table[piece, 2]
