@@ -88,11 +88,14 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
     for node in graph.nodes():
         result = change(_with_edges(node, new_edge, new_branch(node.branch)), new_edge)
         if isinstance(result, Node):
+            kept = [result]  # a node without outputs is a sink, too
             result = tuple(Edge(result, output) for output in range(result.output_count))
+        else:
+            kept = [edge.node for edge in result[:1]]
         for output, edge in enumerate(result):
             table[Edge(node, output)] = edge
         if node in graph.sinks:
-            sinks.extend(edge.node for edge in result[:1])
+            sinks.extend(kept)
     return Graph(tuple(table[edge] for edge in graph.outputs), tuple(unique(sinks)))
 
 

@@ -11,7 +11,10 @@ from dalify.sources.user_function import as_array, as_tensor, call_user_function
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
-    return arguments["num_outputs"]
+    count = arguments["num_outputs"]
+    if count < 0:
+        raise ArgumentValueError(f"num_outputs must not be negative; got {count}.")
+    return count
 
 
 @operator(outputs=_count, batchwise=True, serial=True, side_effect=True)
@@ -51,8 +54,6 @@ def python_function(
     del batch_processing
     if not isinstance(function, Callable):
         raise ArgumentTypeError(f"function must be something that can be called; got {type(function).__name__}.")
-    if num_outputs < 0:
-        raise ArgumentValueError(f"num_outputs must not be negative; got {num_outputs}.")
     device = xs[0].device if xs else "cpu"
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 

@@ -67,6 +67,8 @@ def place(graph: Graph, report: Report) -> Graph:
         if device == "cpu" and "cpu" not in node.operator.kernels and "gpu" in node.operator.kernels:
             runs_on = "gpu"
         placed = _with_inputs(node, runs_on, moved, name)
+        if not node.output_count:
+            return placed
         return tuple(moved(Edge(placed, output), node.output_device) for output in range(node.output_count))
 
     return rewrite(graph, change)
