@@ -15,6 +15,7 @@ __all__ = ["compute_torch"]
 
 _WIDE_UNSIGNED = ("torch.uint16", "torch.uint32", "torch.uint64")
 _SIGN_BIT = -(2**63)
+_DIRECT = {"add": "add", "sub": "sub", "mul": "mul", "fdiv": "true_divide"}
 _BITS = {"torch.uint64": 64, "torch.uint32": 32, "torch.uint16": 16}
 
 
@@ -25,6 +26,11 @@ def compute_torch(function: str, out: torch.Tensor, *operands: torch.Tensor) -> 
         ArgumentValueError: an integer is divided by zero.
     """
     aligned = [_align(operand, out.dim()) for operand in operands]
+    is_odd = any(str(operand.dtype) in (*_WIDE_UNSIGNED, "torch.bool") for operand in aligned)
+    if function in _DIRECT and not is_odd and torch.result_type(aligned[0], aligned[1]) == out.dtype:
+        # One pass over the memory: torch converts the operands as it reads them.
+        getattr(torch, _DIRECT[function])(aligned[0], aligned[1], out=out)
+        return
     if function in _COMPARISONS:
         out.copy_(_compare(function, *aligned))
         return

@@ -84,7 +84,7 @@ def _fill_normal(
                 if magnitude < _EXACT:
                     value = table[magnitude, 3]
                 else:
-                    # As a float64, the exponent is the octave, five bits below it the piece, the others the place in it.
+                    # As a float64: the exponent is the octave, five bits below it the piece, the rest the place in it.
                     bits = np.float64(magnitude).view(np.int64)
                     piece = _EXACT + (bits >> 47) - ((1023 + 6) << 5)
                     scale = np.float32(np.int64((2051 - (bits >> 52)) << 52).view(np.float64))

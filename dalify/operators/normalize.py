@@ -90,7 +90,7 @@ def _axes(spec: Spec, shape: Any, axes: Any, axis_names: Any, *given: np.ndarray
 def _(data, *, axes, axis_names, batch, ddof, epsilon, mean, scale, stddev, spec, count):
     if not batch or (mean is not None and stddev is not None):
         return {"batch_mean": None, "batch_factor": None}
-    if any(values is not None and values.shape[1] != 1 for values in (mean, stddev)):
+    if any(values is not None and len(values[0]) != 1 for values in (mean, stddev)):
         raise ArgumentValueError("with batch=True, a given mean or stddev must be one number.")
     chosen = _axes(spec, data.shapes()[0], axes, axis_names)
     centre = None if mean is None else np.asarray(mean[:1], np.float64)
@@ -105,12 +105,11 @@ def _(data, *, axes, axis_names, batch, ddof, epsilon, mean, scale, stddev, spec
 def _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec):
     """Return axes, mean and factor as far as they are known."""
     shape = tuple(x.shape[1:])
+    mean, stddev = (None if values is None else np.asarray(values, np.float64) for values in (mean, stddev))
     chosen = _axes(spec, shape, axes, axis_names, mean, stddev)
     kept = kept_shape(shape, chosen)
     check_parameter(mean, "mean", kept)
     check_parameter(stddev, "stddev", kept)
-    if mean is not None:
-        mean = np.asarray(mean, np.float64)
     factor = batch_factor if stddev is None else given_factors(stddev, epsilon, scale)
     return chosen, batch_mean if mean is None else mean, factor
 

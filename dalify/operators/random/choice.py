@@ -70,6 +70,7 @@ def _sizes(a: np.ndarray, p: np.ndarray | None) -> np.ndarray:
 
 @choice.cpu
 def _(out, a, _like, *, p, draws):
+    p = None if p is None else np.asarray(p)
     sizes = _sizes(a, p)
     extra = a.shape[2:]
     count = int(np.prod(out.shape[1 : out.ndim - len(extra)], dtype=np.int64))
@@ -82,6 +83,7 @@ def _(out, a, _like, *, p, draws):
 
 @choice.gpu
 def _(out, a, _like, *, p, draws):
+    p = None if p is None else np.asarray(p)
     shape = a.cpu().numpy() if a.dim() == 1 else np.empty(tuple(a.shape[:2]), np.uint8)
     sizes = _sizes(shape, p)
     count = int(np.prod(tuple(out.shape[1 : out.dim() - len(a.shape[2:])]), dtype=np.int64))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
@@ -57,7 +59,8 @@ def uniform(
     return random_spec(shape_like, shape, DALIDataType.FLOAT if dtype is None else dtype, is_known=shape is not VARIES)
 
 
-def _limits(range: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _limits(range: Any) -> tuple[np.ndarray, np.ndarray]:
+    range = np.asarray(range)
     if range.shape[-1] != 2:
         raise ArgumentValueError(f"range must have two numbers, first and end; got {range.shape[-1]}.")
     low, high = range[..., 0], range[..., 1]
@@ -72,6 +75,7 @@ def _(out, _like, *, range, values, draws):
         low, high = _limits(range)
         store(out, distributions.uniform(draws, count, low, high, precision(out.dtype)))
     else:
+        values = np.asarray(values)
         index = distributions.choice(draws, count, values.shape[-1])
         store(out, np.take_along_axis(values, index, axis=1))
 
@@ -83,5 +87,6 @@ def _(out, _like, *, range, values, draws):
         low, high = _limits(range)
         store_torch(out, distributions.uniform_torch(draws, count, low, high, out.device, precision(out.dtype)))
     else:
+        values = np.asarray(values)
         index = distributions.choice_torch(draws, count, values.shape[-1], out.device)
         store_torch(out, torch.tensor(values, device=out.device).gather(1, index))

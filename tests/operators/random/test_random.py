@@ -261,3 +261,16 @@ def test_permute_batch_on_the_gpu(device):
 def test_mistakes_are_named(mistake, error, message):
     with pytest.raises(error, match=message):
         run_here(lambda dali, x: [mistake(dali.fn, x)], [np.ones(4, np.float32)] * 2)
+
+
+def test_lists_of_their_own_length_for_each_sample(device):
+    def graph(dali, x):
+        host = x if device == "cpu" else x.cpu()
+        return [
+            dali.fn.random.uniform(values=host, shape=[50], device=device),
+            dali.fn.random.choice(host, shape=[50], p=host / dali.fn.reductions.sum(host)),
+        ]
+
+    samples = [np.array([1, 2], np.float32), np.array([5, 6, 7], np.float32)]
+    for _, results in run_here(graph, samples, device=device):
+        assert [set(result.tolist()) for result in results] == [{1, 2}, {5, 6, 7}]
