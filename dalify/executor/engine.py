@@ -33,7 +33,7 @@ from dalify.sources.worker_pool import WorkerPool
 __all__ = ["Engine", "Iteration"]
 
 # A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short against a batch.
-_CHUNK_SECONDS = 2e-3
+_CHUNK_SECONDS = 6e-3
 
 
 class Iteration:

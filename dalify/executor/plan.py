@@ -70,9 +70,34 @@ def make_plan(graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapp
         indices: for readers, what their ``index`` function returned.
     """
     planner = _Planner(seeds, indices)
-    for node in graph.nodes():
+    keys: dict[Node, tuple[int, int]] = {}
+    nodes = graph.nodes()
+    for node in nodes:
+        keys[node] = _stage_key(node, keys)
+    # The sort is stable, and no node has a smaller key than what it reads: inputs stay in front.
+    for node in sorted(nodes, key=keys.__getitem__):
         planner.add(node)
     return planner.finish(graph)
+
+
+# Order of stages that do not depend on each other: what a batch begins with, random draws above all, before the segments that use it,
+# so that a segment is not cut in two where a draw comes in.
+_RANKS: dict[tuple[StageKind, bool], int] = {
+    ("batch", False): 0,
+    ("batch", True): 1,
+    ("segment", False): 2,
+    ("device", False): 3,
+    ("device", True): 3,
+}
+
+
+def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]]) -> tuple[int, int]:
+    """Return depth and rank of the earliest stage in which a node can run: the depth grows where the rank would fall."""
+    if node.operator.name in ("external_source", "_literal"):
+        return (0, 0)
+    rank = _RANKS[_kind_of(node), node.operator.is_serial]
+    depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
+    return (max(depths, default=0), rank)
 
 
 class _Planner:
