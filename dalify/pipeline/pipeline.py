@@ -77,6 +77,7 @@ class Pipeline:
         self._tokens: list[Any] = []
         self._lock = threading.RLock()
         self._at_end = False
+        self._closed = False
         self._api: PipelineAPIType | None = None
         self._checks_api = True
         self._shared: tuple[TensorList, ...] | None = None
@@ -154,6 +155,8 @@ class Pipeline:
                 weakref.finalize(self, Engine.close, self._built.engine, wait=False)
 
     def _engine(self) -> Engine:
+        if self._closed:
+            raise PipelineStateError("the pipeline has been closed.", line=self._line, hint="Build it anew to run it again.")
         if self._built is None:
             self.build()
         assert self._built is not None, "dalify bug: build did not build"
@@ -381,7 +384,7 @@ class Pipeline:
 
     def empty(self) -> bool:
         """Tell whether no batch is under way."""
-        return self._built is None or not self._engine().scheduled
+        return self._built is None or self._closed or not self._engine().scheduled
 
     def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
         """Return the number of samples of a reader, or of all named readers."""
@@ -570,6 +573,7 @@ class Pipeline:
 
     def close(self) -> None:
         """End the threads and worker processes; the pipeline cannot run afterwards."""
+        self._closed = True
         if self._built is not None:
             self._built.engine.close()
 

@@ -1,4 +1,4 @@
-"""`external_source` in whole pipelines: the same program runs here and in the real DALI, and every call and result is compared."""
+"""`external_source` in whole pipelines: one program runs here and in the real DALI; calls and results are compared."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def batch_of(number: int, count: int = BATCH_SIZE) -> np.ndarray:
     return np.arange(count * 2, dtype=np.int32).reshape(count, 2) + 100 * number
 
 
-# -- how a source is asked ---------------------------------------------------------------------------------------------------
+# -- how a source is asked ---------------------------------------------------------------------------------------------
 
 
 @case()
@@ -173,7 +173,7 @@ def object_that_can_be_called(calls: list[Any], library: Any) -> dict[str, Any]:
     return {"source": Loader(), "batch": False}
 
 
-# -- iterables and their ends ------------------------------------------------------------------------------------------------
+# -- iterables and their ends ------------------------------------------------------------------------------------------
 
 
 class Countdown:
@@ -222,7 +222,7 @@ def _iterables() -> Iterator[Case]:
 
 CASES += _iterables()
 
-# -- several outputs, declarations -------------------------------------------------------------------------------------------
+# -- several outputs, declarations -------------------------------------------------------------------------------------
 
 
 @case()
@@ -268,7 +268,7 @@ def one_declaration_for_all_outputs(calls: list[Any], library: Any) -> dict[str,
     }
 
 
-# -- forms of data -----------------------------------------------------------------------------------------------------------
+# -- forms of data -----------------------------------------------------------------------------------------------------
 
 
 @case()
@@ -357,7 +357,7 @@ def test_the_first_source_to_end_ends_the_epoch_for_all(first_ends: bool, theirs
     ]
 
 
-# -- fed by hand -------------------------------------------------------------------------------------------------------------
+# -- fed by hand -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("arguments", [{}, {"layout": "A", "ndim": 1}])
@@ -437,7 +437,7 @@ def test_mistakes_in_feeding() -> None:
     assert pipe.run()[0].as_array()[0, 0] == 700
 
 
-# -- whose memory ------------------------------------------------------------------------------------------------------------
+# -- whose memory ------------------------------------------------------------------------------------------------------
 
 
 def test_a_user_may_use_his_buffer_again() -> None:
@@ -514,7 +514,7 @@ def test_forms_that_dali_does_not_take_here() -> None:
         assert (batch.as_array() == wanted).all()
 
 
-# -- mistakes ----------------------------------------------------------------------------------------------------------------
+# -- mistakes ----------------------------------------------------------------------------------------------------------
 
 
 def check_mistake(
@@ -691,7 +691,7 @@ def test_what_a_source_may_be() -> None:
             built(OURS, lambda arguments=arguments: fn.external_source(**arguments))
 
 
-# -- graph -------------------------------------------------------------------------------------------------------------------
+# -- graph -------------------------------------------------------------------------------------------------------------
 
 
 def test_one_output_asked_for_is_a_list_of_one() -> None:
@@ -728,7 +728,7 @@ def test_data_for_the_device() -> None:
     ragged = built(
         OURS, lambda: fn.external_source(lambda: [np.ones(i + 1) for i in range(3)], device="gpu"), device_id=0
     )
-    assert [shape for shape in ragged.run()[0].shape()] == [(1,), (2,), (3,)]
+    assert ragged.run()[0].shape() == [(1,), (2,), (3,)]
 
 
 def test_the_source_runs_in_the_thread_of_run() -> None:
