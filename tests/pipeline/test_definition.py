@@ -1,0 +1,219 @@
+"""What may be written in a pipeline function, and what is said about mistakes in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def, types
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    GraphError,
+    PipelineStateError,
+    UnknownArgumentError,
+)
+from dalify.pipeline import Pipeline
+
+
+def source() -> np.ndarray[Any, Any]:
+    return np.arange(6, dtype=np.int32).reshape(3, 2)
+
+
+def run(definition: Any, **options: Any) -> list[Any]:
+    made = pipeline_def(definition)(**{"batch_size": 3, "num_threads": 1, **options})
+    return [output.as_array().tolist() for output in made.run()]
+
+
+def test_outputs_in_all_forms() -> None:
+    data = source().tolist()
+    assert run(lambda: fn.external_source(source)) == [data]
+    assert run(lambda: (fn.external_source(source), 5)) == [data, [5] * 3]
+    assert run(lambda: [fn.external_source(source), 2.5, True]) == [data, [2.5] * 3, [True] * 3]
+    assert run(lambda: (fn.external_source(source), np.array([1, 2], np.uint8))) == [data, [[1, 2]] * 3]
+    assert run(lambda: (fn.external_source(source), [1, 2])) == [data, [[1, 2]] * 3]
+    assert run(lambda: (fn.external_source(source), types.Constant(3, dtype=types.UINT8))) == [data, [3] * 3]
+    assert run(lambda: tuple(fn.external_source(lambda: (source(), source()), num_outputs=2))) == [data, data]
+
+
+def test_one_node_as_two_outputs() -> None:
+    def twice() -> Any:
+        node = fn.external_source(source)
+        return node, node
+
+    assert run(twice) == [source().tolist()] * 2
+
+
+def test_constants_alone() -> None:
+    assert run(lambda: 7) == [[7] * 3]
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, "text", object()])
+def test_outputs_of_other_types(value: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="output 1"):
+        run(lambda: (fn.external_source(source), value))
+
+
+def test_nested_outputs_say_how_to_unpack() -> None:
+    with pytest.raises(GraphError, match="star"):
+        run(lambda: (fn.external_source(source), (fn.external_source(source),)))
+
+
+def test_arguments_of_function_and_pipeline() -> None:
+    @pipeline_def(batch_size=3, num_threads=1)
+    def scaled(factor: int, *rest: int, offset: int = 0) -> Any:
+        return fn.external_source(source) * factor + offset + sum(rest)
+
+    made = scaled(2, 10, 20, offset=3, seed=7, num_threads=2)
+    assert made.run()[0].as_array()[0].tolist() == [33, 35]
+    assert (made.seed, made.num_threads, made.max_batch_size) == (7, 2, 3)
+
+
+def test_an_argument_of_the_function_comes_first() -> None:
+    @pipeline_def(batch_size=3, num_threads=1)
+    def own(seed: int) -> Any:
+        return fn.external_source(source) + seed
+
+    assert own(seed=5).run()[0].as_array()[0, 0] == 5
+
+
+def test_unknown_arguments() -> None:
+    @pipeline_def(batch_size=3, num_threads=1)
+    def plain(folder: str) -> Any:
+        return fn.external_source(source)
+
+    with pytest.raises(UnknownArgumentError, match=r"(?s)'num_thread'.*Did you mean 'num_threads'.*test_definition.py"):
+        plain("x", num_thread=4)
+    with pytest.raises(UnknownArgumentError, match="Did you mean 'folder'"):
+        plain(foldr="x")
+    with pytest.raises(UnknownArgumentError, match="Did you mean 'prefetch_queue_depth'"):
+        Pipeline(batch_size=1, num_threads=1, prefetch_queue_dept=1)
+
+
+def test_variadic_keywords_are_refused() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"\*\*options"):
+
+        @pipeline_def
+        def loose(**options: Any) -> Any:
+            return fn.external_source(source)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"batch_size": 0}, ArgumentValueError, "batch_size must be at least 1"),
+        ({"batch_size": 2.5}, ArgumentTypeError, "batch_size must be an integer"),
+        ({"batch_size": None}, ArgumentTypeError, "needs batch_size"),
+        ({"num_threads": 0}, ArgumentValueError, "num_threads must be at least 1"),
+        ({"prefetch_queue_depth": 0}, ArgumentValueError, "prefetch_queue_depth"),
+        ({"prefetch_queue_depth": {"cpu": 1}}, ArgumentValueError, "cpu_size"),
+        ({"py_start_method": "thread"}, ArgumentValueError, "must be one of fork, spawn, forkserver"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        Pipeline(**{"batch_size": 2, "num_threads": 1, **options})
+
+
+def test_retired_options_are_taken_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match="max_streams"):
+        Pipeline(batch_size=1, num_threads=1, max_streams=2)
+
+
+def test_current_pipeline() -> None:
+    assert Pipeline.current() is None
+    seen = []
+
+    @pipeline_def(batch_size=3, num_threads=1)
+    def outer() -> Any:
+        seen.append(Pipeline.current())
+        inner = Pipeline(batch_size=1, num_threads=1)
+        with inner:
+            seen.append(Pipeline.current())
+        seen.append(Pipeline.current())
+        seen.append(inner)
+        return fn.external_source(source)
+
+    made = outer()
+    assert seen == [made, seen[3], made, seen[3]]
+    assert Pipeline.current() is None
+
+
+def test_current_pipeline_after_an_error_in_the_definition() -> None:
+    @pipeline_def(batch_size=3, num_threads=1)
+    def broken() -> Any:
+        raise RuntimeError("in the definition")
+
+    with pytest.raises(RuntimeError, match="in the definition"):
+        broken()
+    assert Pipeline.current() is None
+
+
+def test_operators_need_no_pipeline() -> None:
+    node = fn.external_source(source) + 1
+    made = Pipeline(batch_size=3, num_threads=1)
+    made.set_outputs(node)
+    assert made.run()[0].as_array().tolist() == (source() + 1).tolist()
+
+
+def test_subclass_with_define_graph_and_iter_setup() -> None:
+    class Old(Pipeline):
+        def __init__(self, batch_size: int, num_threads: int) -> None:
+            super().__init__(batch_size, num_threads, seed=1)
+            self.number = 0
+
+        def define_graph(self) -> Any:
+            self.data = fn.external_source(name="data")
+            return self.data, self.data * 2
+
+        def iter_setup(self) -> None:
+            self.feed_input(self.data, np.full((2, 1), self.number, np.int32))
+            self.number += 1
+
+    made = Old(2, 1)
+    made.build()
+    for number in range(5):
+        assert [output.as_array().ravel().tolist() for output in made.run()] == [[number] * 2, [2 * number] * 2]
+
+
+def test_a_pipeline_without_outputs_says_what_to_do() -> None:
+    with pytest.raises(PipelineStateError, match="pipeline_def"):
+        Pipeline(batch_size=1, num_threads=1).run()
+
+
+def test_sinks_are_run() -> None:
+    seen: list[int] = []
+    made = Pipeline(batch_size=3, num_threads=1)
+    with made:
+        data = fn.external_source(source)
+        made.set_outputs(data)
+        made.add_sink(fn.python_function(data, function=lambda x: seen.append(int(x[0])) or x))
+    made.run()
+    assert seen[:3] == [0, 2, 4]
+
+
+def test_what_no_output_needs_is_not_run() -> None:
+    def unused() -> Any:
+        fn.external_source(lambda: 1 / 0)
+        return fn.external_source(source)
+
+    assert run(unused) == [source().tolist()]
+
+
+def test_names_of_readers_and_inputs_in_messages() -> None:
+    made = Pipeline(batch_size=3, num_threads=1)
+    made.set_outputs(fn.external_source(source))
+    with pytest.raises(PipelineStateError, match="no reader 'Reader'"):
+        made.reader_meta("Reader")
+    assert made.reader_meta() == {}
+    assert made.epoch_size() == {}
+
+
+def test_an_error_while_building_does_not_spoil_the_pipeline() -> None:
+    made = Pipeline(batch_size=3, num_threads=1)
+    with pytest.raises(PipelineStateError):
+        made.build()
+    made.set_outputs(fn.external_source(source))
+    assert made.run()[0].as_array().tolist() == source().tolist()
