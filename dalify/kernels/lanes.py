@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 
 __all__ = [
+    "blend_four_pixels",
     "split_sixteen_mirrored_pixels",
     "split_sixteen_pixels",
     "weighted_sum_of_four",
@@ -138,6 +139,73 @@ def _generate_short_sum(
         source = builder.add(source, step)
     total = builder.fadd(*sums)
     builder.store(total, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def blend_four_pixels(typing_context: Any, source: Any, offsets: Any, weights: Any, taps: Any, target: Any) -> Any:
+    """Store four RGB pixels of uint8, each the weighted sum of `taps` neighbouring pixels of float32, rounded half up.
+
+    For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of interleaved RGB,
+    readable one float beyond the last pixel that is used; `offsets`, of four ``uintp``: where the first tap of each
+    pixel lies in that row, in bytes; `weights`, of float32 [taps, 4 pixels, 4], each repeated four times; `taps`, at least 1;
+    `target`, of 12 bytes, to fill. Sums must be within the range of an int32.
+    """
+    address = types.uintp
+    return types.void(address, address, address, address, address), _generate_blend
+
+
+def _generate_blend(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+    source, offsets, weights, taps, target = arguments
+    float32, int32, index = ir.FloatType(), ir.IntType(32), source.type
+    pixel, block = ir.VectorType(float32, _LANES), ir.VectorType(float32, 4 * _LANES)
+    integers = ir.VectorType(int32, 4 * _LANES)
+
+    def load(address: Any, kind: Any, align: int) -> Any:
+        return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
+
+    def join(left: Any, right: Any, lanes: int) -> Any:
+        return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(int32, lanes), list(range(lanes))))
+
+    def constant(kind: Any, value: float) -> Any:
+        return ir.Constant(kind, [value] * (4 * _LANES))
+
+    size = index.width // 8
+    pixels_at = [
+        builder.add(source, load(builder.add(offsets, ir.Constant(index, size * i)), index, size)) for i in range(4)
+    ]
+    before = builder.block
+    loop = builder.append_basic_block("blend")
+    after = builder.append_basic_block("blend.end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    count, step, weights_at, total = builder.phi(index), builder.phi(index), builder.phi(index), builder.phi(block)
+    a, b, c, d = (load(builder.add(at, step), pixel, _FLOAT_BYTES) for at in pixels_at)
+    values = join(join(a, b, 2 * _LANES), join(c, d, 2 * _LANES), 4 * _LANES)
+    product = _fused(builder.fmul, values, load(weights_at, block, _FLOAT_BYTES))
+    total_next = _fused(builder.fadd, total, product)
+    count_next = builder.sub(count, ir.Constant(index, 1))
+    step_next = builder.add(step, ir.Constant(index, _RGB * _FLOAT_BYTES))
+    weights_next = builder.add(weights_at, ir.Constant(index, 4 * _LANES * _FLOAT_BYTES))
+    for phi, first, following in (
+        (count, taps, count_next),
+        (step, ir.Constant(index, 0), step_next),
+        (weights_at, weights, weights_next),
+        (total, constant(block, 0.5), total_next),  # half, because the conversion to integers cuts fractions off
+    ):
+        phi.add_incoming(first, before)
+        phi.add_incoming(following, loop)
+    builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
+    builder.position_at_end(after)
+    whole = builder.fptosi(total_next, integers)
+    least, largest = constant(integers, 0), constant(integers, 255)
+    whole = builder.select(builder.icmp_signed(">", whole, least), whole, least)
+    whole = builder.select(builder.icmp_signed("<", whole, largest), whole, largest)
+    narrow = builder.trunc(whole, ir.VectorType(ir.IntType(8), 4 * _LANES))
+    kept = [_LANES * i + channel for i in range(4) for channel in range(_RGB)]
+    places = ir.Constant(ir.VectorType(int32, len(kept)), kept)
+    packed = builder.shuffle_vector(narrow, ir.Constant(narrow.type, ir.Undefined), places)
+    builder.store(packed, builder.inttoptr(target, packed.type.as_pointer()), align=1)
     return context.get_dummy_value()
 
 

@@ -16,6 +16,7 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.frozen import read_only
 from dalify.kernels.lanes import (
+    blend_four_pixels,
     weighted_sum_of_four,
     weighted_sum_of_four_taps,
     weighted_sum_of_six_taps,
@@ -266,10 +267,10 @@ def _filter_row(row, blended, first, weights, channels):
 
 @njit(nogil=True, cache=True)
 def _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step):
-    """Filter one row of pixels of three or four channels horizontally; with three, the fourth lane is overwritten by the next pixel."""
+    """Filter one row of three or four channels horizontally; with three, the next pixel overwrites the fourth lane."""
     weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
     # The usual numbers of taps, enlarging and shrinking to no less than a third, have no inner loop.
-    # pyright: the typing context is numba's to give.
+    # The typing context, which pyright misses, is numba's to give.
     if pairs == np.uintp(1):
         for j in range(first_column.size):
             weighted_sum_of_two_taps(  # pyright: ignore[reportCallIssue]
@@ -303,6 +304,36 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
                 step,
                 row_address + np.uintp(j) * step,
             )
+
+
+@njit(nogil=True, cache=True)
+def _repeated_weights(weights):
+    """Return weights [pixels, taps] as [blocks of four pixels, taps, 4 pixels, 4 equal]; the last block may overlap."""
+    pixels, taps = weights.shape
+    blocks = np.empty(((pixels + 3) // 4, taps, 4, 4), np.float32)
+    for b in range(blocks.shape[0]):
+        first = min(4 * b, pixels - 4)
+        for k in range(taps):
+            for p in range(4):
+                blocks[b, k, p, :] = weights[first + p, k]
+    return blocks
+
+
+@njit(nogil=True, cache=True)
+def _filter_bytes(out, blended, offsets, blocks):
+    """Filter one row of RGB horizontally into uint8; at least four pixels."""
+    width, taps = offsets.size, np.uintp(blocks.shape[1])
+    source, target = np.uintp(blended.ctypes.data), np.uintp(out.ctypes.data)
+    offsets_at, weights_at = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
+    for b in range(blocks.shape[0]):
+        j = np.uintp(min(4 * b, width - 4))
+        blend_four_pixels(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
+            source,
+            offsets_at + j * np.uintp(offsets.itemsize),
+            weights_at + np.uintp(b) * taps * np.uintp(16 * _FLOAT_BYTES),
+            taps,
+            target + j * np.uintp(3),
+        )
 
 
 @njit(nogil=True, cache=True)
@@ -340,8 +371,14 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
         weights_address = np.uintp(column_weights.ctypes.data)
         row_address = np.uintp(row.ctypes.data)
         pairs = np.uintp(even_taps // 2)
+        in_blocks = out.itemsize == 1 and channels == 3 and width >= 4
+        blocks = _repeated_weights(column_weights[:, :taps]) if in_blocks else np.empty((0, 0, 4, 4), np.float32)
+        offsets = (first_column * (channels * _FLOAT_BYTES)).astype(np.uintp)
         for i in range(height):
             _blend(blended, needed, first_row[i], row_weights[i])
+            if in_blocks:
+                _filter_bytes(out[n, i], scratch, offsets, blocks)
+                continue
             if channels == 3 or channels == 4:
                 _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step)
             else:
