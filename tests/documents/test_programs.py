@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,14 +37,6 @@ def imagenet_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def no_warnings() -> Iterator[None]:
-    """DALI puts a filter of its own before pytest's, so its warnings about old names would fill the report."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def on_the_real_dali(module: types.ModuleType) -> types.ModuleType:
     """The same program text with DALI's import root."""
     text = Path(str(module.__file__)).read_text(encoding="utf-8").replace("dalify", "nvidia.dali")
@@ -76,7 +67,7 @@ def test_simple_pipeline_reads_in_order(photo_list: list[tuple[Path, int]]) -> N
         assert np.abs(images.at(index) - expected).max() <= 4
 
 
-@pytest.mark.usefixtures("oracle", "no_warnings")
+@pytest.mark.usefixtures("oracle")
 def test_simple_pipeline_equals_dali() -> None:
     ours, theirs = programs_004.SimplePipeline(8, 1, None), on_the_real_dali(programs_004).SimplePipeline(8, 1, None)
     for pipe in (ours, theirs):
@@ -137,7 +128,7 @@ def test_rotated_pipelines_enlarge_the_canvas(program: type, photo_list: list[tu
     assert sum(areas) > sum(original)
 
 
-@pytest.mark.usefixtures("oracle", "no_warnings")
+@pytest.mark.usefixtures("oracle")
 def test_rotated_pipeline_equals_dali(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = on_the_real_dali(programs_004)
     pipes = []

@@ -19,6 +19,10 @@ class Each:
         self.values = [np.array(value, order="C") for value in values]
         self.layout = layout
 
+    def __repr__(self) -> str:
+        """Return the values: test ids are made of it, and must be the same in every worker process."""
+        return f"Each({[value.tolist() for value in self.values]})"
+
 
 def run_dali(name: str, *inputs: Sequence[np.ndarray], layouts: Sequence[str] | str = (), **arguments: Any) -> Any:
     """Run an operator on the CPU, on one batch.
