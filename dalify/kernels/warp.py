@@ -1,6 +1,6 @@
 """Affine and projective warps of images and volumes: the source point of every output pixel is found by a matrix.
 
-Alone because rotate, warp_affine and warp_perspective only differ in how they make the matrix. Coordinates count from
+Alone because rotate, warp_affine and others only differ in how they find the points. Coordinates count from
 the corner of the first pixel, whose centre is at 0.5: output pixel ``i`` asks the matrix where ``i + 0.5`` lies.
 
 Three-channel bytes, the common case, take a road of their own: the three bytes of a pixel are spread over the 64 bits
@@ -9,12 +9,14 @@ of one word, 21 bits apart, so that one multiplication weighs all three channels
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 
 from dalify.kernels.convert import saturate_cast, to_uint8
 
-__all__ = ["warp_2d", "warp_3d"]
+__all__ = ["sample_2d", "warp_2d", "warp_3d"]
 
 # Weights have 13 bits: with the 8 of a byte they fill the 21 bits of a lane.
 _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
@@ -163,12 +165,13 @@ def _gather_linear(target, source, right, below, offset, part_x, part_y, to_byte
 
 
 @njit(nogil=True, cache=True)
-def _warp_2d(out, x, matrix, nearest, border, fill, to_byte):
+def _warp_2d(out, x, matrix, maps, nearest, border, fill, to_byte):
     # A frame of one pixel holds the fill value; the coordinates are clamped to it. See _warp_rgb.
     pad = 0 if border else 1
     height, width, channels = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad, x.shape[3]
     source = np.empty(((height + 1) * width + 1) * channels, x.dtype)
-    source[:] = fill
+    for i in range(source.size):
+        source[i] = fill[i % channels]
     columns, length = out.shape[2], x.shape[2] * channels
     offset = np.empty(columns, np.int64)
     part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
@@ -180,7 +183,12 @@ def _warp_2d(out, x, matrix, nearest, border, fill, to_byte):
             at = ((y + pad) * width + pad) * channels
             source[at : at + length] = x[n, y].reshape(-1)
         for y in range(out.shape[1]):
-            _trace_row(matrix[n], y, part_x, part_y)
+            if maps.shape[0]:
+                at = min(n, maps.shape[0] - 1)
+                part_x[:] = maps[at, 0, y]
+                part_y[:] = maps[at, 1, y]
+            else:
+                _trace_row(matrix[n], y, part_x, part_y)
             _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y)
             target = out[n, y].reshape(-1)
             if nearest:
@@ -234,11 +242,11 @@ def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
                             out[n, z, y, i, channel] = value
 
 
-def _prepared_fill(fill: float | None, dtype: np.dtype) -> float:
-    """Return the fill value as the image's own type holds it: 300 is 255 among bytes."""
-    held = np.empty(1, dtype)
-    saturate_cast(held, np.array([0.0 if fill is None else fill], np.float32))
-    return float(held[0])
+def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channels: int) -> np.ndarray:
+    """Return the fill values as the image's own type holds them, one per channel: 300 is 255 among bytes."""
+    held = np.empty(channels, dtype)
+    saturate_cast(held, np.broadcast_to(np.asarray(0 if fill is None else fill, np.float32), (channels,)))
+    return held
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
@@ -246,7 +254,9 @@ def _finite(matrix: np.ndarray) -> np.ndarray:
     return np.clip(np.nan_to_num(np.ascontiguousarray(matrix, np.float64), nan=0.0), -1e9, 1e9)
 
 
-def warp_2d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
+def warp_2d(
+    out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+) -> None:
     """Fill `out` with `x` seen through `matrix`, which maps output points to source points.
 
     Args:
@@ -254,20 +264,52 @@ def warp_2d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool
         x: [N, H, W, C], C-contiguous, any dtype. uint8 to uint8 with C = 3 is the fast case.
         matrix: [N, 2, 3], or [N, 3, 3] for a projective map; rows give x, then y (then the divisor).
         nearest: take the pixel that the source point falls into; otherwise interpolate linearly between four.
-        fill: value outside the source; None repeats the border pixel.
+        fill: value outside the source, or one per channel; None repeats the border pixel.
     """
     matrix = _finite(matrix)
-    border, value = fill is None, _prepared_fill(fill, x.dtype)
-    bytes_only = x.dtype == np.uint8 and out.dtype == np.uint8
-    if bytes_only and not nearest and x.shape[3] == 3 and matrix.shape[1] == 2 and x.shape[1] * x.shape[2] < 2**31:
-        _warp_rgb(out, x, matrix, border, value)
-    elif bytes_only:
-        _warp_2d(out, x, matrix, nearest, border, value, True)
+    affine = matrix.shape[1] == 2
+    scalar = fill is None or isinstance(fill, (int, float))
+    both_bytes = x.dtype == np.uint8 and out.dtype == np.uint8
+    if both_bytes and affine and scalar and not nearest and x.shape[3] == 3 and x.shape[1] * x.shape[2] < 2**31:
+        _warp_rgb(out, x, matrix, fill is None, float(_prepared_fill(fill, x.dtype, 1)[0]))
     else:
-        result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
-        _warp_2d(result, x.astype(np.float32, copy=False), matrix, nearest, border, value, False)
-        if result is not out:
-            saturate_cast(out, result)
+        _sampled(out, x, matrix, np.empty((0, 2, 0, 0), np.float32), nearest, fill)
+
+
+def sample_2d(
+    out: np.ndarray, x: np.ndarray, maps: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+) -> None:
+    """Fill `out` with the values of `x` at given points.
+
+    Args:
+        out: [N, H', W', C], C-contiguous, any dtype.
+        x: [N, H, W, C], C-contiguous, any dtype.
+        maps: float32 [N, 2, H', W'], or [1, 2, H', W'] for all samples: x and y of the source points, counted from the
+            corner of the first pixel.
+        nearest: as in `warp_2d`.
+        fill: as in `warp_2d`.
+    """
+    points = np.nan_to_num(np.ascontiguousarray(maps, np.float32), nan=-2.0)
+    _sampled(out, x, np.empty((0, 2, 3)), points, nearest, fill)
+
+
+def _sampled(
+    out: np.ndarray,
+    x: np.ndarray,
+    matrix: np.ndarray,
+    maps: np.ndarray,
+    nearest: bool,
+    fill: float | Sequence[float] | None,
+) -> None:
+    border, value = fill is None, _prepared_fill(fill, x.dtype, x.shape[3])
+    if x.dtype == np.uint8 and out.dtype == np.uint8:
+        _warp_2d(out, x, matrix, maps, nearest, border, value, True)
+        return
+    result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
+    source, value = x.astype(np.float32, copy=False), value.astype(np.float32)
+    _warp_2d(result, source, matrix, maps, nearest, border, value, False)
+    if result is not out:
+        saturate_cast(out, result)
 
 
 def warp_3d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
@@ -281,7 +323,7 @@ def warp_3d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool
         fill: as in `warp_2d`.
     """
     matrix = _finite(matrix)
-    border, value = fill is None, _prepared_fill(fill, x.dtype)
+    border, value = fill is None, float(_prepared_fill(fill, x.dtype, 1)[0])
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _warp_3d(out, x, matrix, nearest, border, value, True)
         return

@@ -6,6 +6,7 @@ Alone because it shares no line with the compiled kernels: here everything is a 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +17,12 @@ from dalify.kernels.convert import saturate_cast_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["warp_torch"]
+__all__ = ["sample_torch", "warp_torch"]
 
 
-def warp_torch(out: Tensor, x: Tensor, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
+def warp_torch(
+    out: Tensor, x: Tensor, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+) -> None:
     """Fill `out` with `x` seen through `matrix`, which maps output points to source points.
 
     Coordinates are computed directly for every point; the CPU kernel for float images sums them up along the row, as
@@ -30,15 +33,35 @@ def warp_torch(out: Tensor, x: Tensor, matrix: np.ndarray, *, nearest: bool, fil
         x: [N, (D,) H, W, C], on `out`'s device.
         matrix: [N, k, k + 1] for k = 2 or 3 spatial axes, or [N, 3, 3] for a projective map of images; numpy.
         nearest: take the pixel that the source point falls into; otherwise interpolate linearly.
-        fill: value outside the source; None repeats the border pixel.
+        fill: value outside the source, or one per channel; None repeats the border pixel.
+    """
+    points = _coordinates(tuple(out.shape[1:-1]), matrix, x.ndim - 2, x.device)
+    sample_torch(out, x, points, nearest=nearest, fill=fill)
+
+
+def sample_torch(
+    out: Tensor, x: Tensor, points: Sequence[Tensor], *, nearest: bool, fill: float | Sequence[float] | None
+) -> None:
+    """Fill `out` with the values of `x` at given points.
+
+    Args:
+        out: [N, (D',) H', W', C].
+        x: [N, (D,) H, W, C], on `out`'s device.
+        points: coordinates of the source points, counted from the corner of the first pixel, float32 [N, ...] or
+            [1, ...], one tensor per axis, outermost first.
+        nearest: as in `warp_torch`.
+        fill: as in `warp_torch`.
     """
     sizes = tuple(x.shape[1:-1])
-    coordinates = _coordinates(tuple(out.shape[1:-1]), matrix, len(sizes), x.device)
     # One pixel beyond the edge is as good as infinity, and keeps every index defined.
-    limited = [c.clamp(-2.0, size + 1.0) for c, size in zip(coordinates, sizes, strict=True)]
+    limited = [
+        c.nan_to_num(-2.0).clamp(-2.0, size + 1.0).expand(x.shape[0], *c.shape[1:])
+        for c, size in zip(points, sizes, strict=True)
+    ]
     flat = x.reshape(x.shape[0], -1, x.shape[-1])
-    held = torch.empty(1, dtype=x.dtype, device=x.device)
-    saturate_cast_torch(held, torch.full((1,), fill or 0.0, device=x.device))
+    wanted = torch.tensor(0.0 if fill is None else fill, dtype=torch.float32, device=x.device).expand(x.shape[-1])
+    held = torch.empty(x.shape[-1], dtype=x.dtype, device=x.device)
+    saturate_cast_torch(held, wanted)
     outside = None if fill is None else held.float()
     if nearest:
         value = _fetch(flat, [c.floor().long() for c in limited], sizes, outside)

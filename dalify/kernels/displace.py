@@ -1,0 +1,95 @@
+"""Warps by a formula: every output pixel takes its value from a point near its own place.
+
+Alone because water and sphere are the same operator with two formulas.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIInterpType
+from dalify.data.spec import Spec
+from dalify.kernels.frames import visual_layout
+from dalify.kernels.warp import sample_2d
+from dalify.kernels.warp_rules import check_interpolation
+from dalify.kernels.warp_torch import sample_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["displace_cpu", "displace_gpu", "displaced_spec", "sphere_maps", "water_maps"]
+
+
+def displaced_spec(x: Spec, interp_type: DALIInterpType) -> Spec:
+    """Return the spec of the result, that of the input.
+
+    Raises:
+        LayoutError: not HWC.
+        ArgumentValueError: another interpolation than nearest and linear.
+    """
+    visual_layout(x, ("HWC",))
+    check_interpolation(interp_type)
+    return x
+
+
+def water_maps(
+    height: int,
+    width: int,
+    amplitudes: tuple[float, float],
+    frequencies: tuple[float, float],
+    phases: tuple[float, float],
+) -> np.ndarray:
+    """Return source points [1, 2, H, W] of standing waves: x is moved by a sine of y, y by a cosine of x.
+
+    Args:
+        height: of the image.
+        width: of the image.
+        amplitudes: of the moves of x and y, pixels.
+        frequencies: radians per pixel.
+        phases: radians.
+    """
+    rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
+    moved_x = np.float32(amplitudes[0]) * np.sin(np.float32(frequencies[0]) * rows + np.float32(phases[0]))
+    moved_y = np.float32(amplitudes[1]) * np.cos(np.float32(frequencies[1]) * columns + np.float32(phases[1]))
+    maps = np.empty((1, 2, height, width), np.float32)
+    maps[0, 0] = columns + moved_x[:, None]
+    maps[0, 1] = rows[:, None] + moved_y
+    return maps
+
+
+def sphere_maps(height: int, width: int) -> np.ndarray:
+    """Return source points [1, 2, H, W] that draw the image to its centre in proportion to the distance from it."""
+    x = np.arange(width, dtype=np.float32) + 0.5 - width / 2
+    y = np.arange(height, dtype=np.float32) + 0.5 - height / 2
+    radius = np.sqrt(x**2 + y[:, None] ** 2) / max(width // 2, height // 2, 1)
+    maps = np.empty((1, 2, height, width), np.float32)
+    maps[0, 0] = x * radius + width / 2
+    maps[0, 1] = y[:, None] * radius + height / 2
+    return maps
+
+
+def displace_cpu(
+    out: np.ndarray, x: np.ndarray, maps: np.ndarray, mask: np.ndarray, interp_type: DALIInterpType, fill_value: float
+) -> None:
+    """Fill `out` [N, H, W, C] with `x` seen through `maps`, or with `x` where `mask` [N] is 0."""
+    nearest = interp_type == DALIInterpType.INTERP_NN
+    for n in range(len(x)):
+        if mask[n]:
+            sample_2d(out[n : n + 1], x[n : n + 1], maps, nearest=nearest, fill=fill_value)
+        else:
+            out[n] = x[n]
+
+
+def displace_gpu(
+    out: Tensor, x: Tensor, maps: np.ndarray, mask: np.ndarray, interp_type: DALIInterpType, fill_value: float
+) -> None:
+    """Do what `displace_cpu` does, on torch tensors."""
+    points = torch.as_tensor(maps, device=x.device)
+    nearest = interp_type == DALIInterpType.INTERP_NN
+    sample_torch(out, x, [points[:, 1], points[:, 0]], nearest=nearest, fill=fill_value)
+    if not mask.all():
+        kept = torch.as_tensor(mask == 0, device=x.device)
+        out[kept] = x[kept]

@@ -1,0 +1,73 @@
+"""Equalise histograms locally, with limited contrast."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.frames import visual_layout
+from dalify.registry import Spec, operator
+
+
+@operator
+def clahe(
+    x: Spec,
+    /,
+    *,
+    bins: int = 256,
+    clip_limit: float,
+    luma_only: bool = True,
+    tiles_x: int,
+    tiles_y: int,
+) -> Spec:
+    """Equalise histograms locally, with limited contrast (CLAHE: Zuiderveld, Graphics Gems IV, 1994).
+
+    The image is divided into tiles; each has its own table, and pixels blend the tables of the four nearest tiles.
+
+    Args:
+        x: uint8 images HWC with 1 or 3 channels, R, G, B in this order.
+        bins: 256, the number of grey levels; other values are refused.
+        clip_limit: largest count of a level in a tile, as a multiple of the mean count; what is above is spread evenly.
+        luma_only: of colour images, equalise the lightness L of CIE Lab alone; False: each channel by itself.
+        tiles_x: tiles along the width.
+        tiles_y: tiles along the height.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        DTypeError: elements are not uint8.
+        ShapeError: neither 1 nor 3 channels.
+        ArgumentValueError: tiles or `clip_limit` are not positive, or `bins` is not 256.
+
+    Example:
+        >>> images = fn.clahe(images, tiles_x=8, tiles_y=8, clip_limit=2.0)  # doctest: +SKIP
+    """
+    visual_layout(x, ("HWC",))
+    if x.dtype != DALIDataType.UINT8:
+        raise DTypeError(f"histograms are equalised in uint8; the input has elements of type {x.dtype!s}.")
+    if x.shape is not None and x.shape[-1] not in (1, 3):
+        raise ShapeError(f"images need 1 or 3 channels; the input has {x.shape[-1]}.")
+    if tiles_x < 1 or tiles_y < 1 or clip_limit <= 0:
+        raise ArgumentValueError(
+            f"tiles_x, tiles_y and clip_limit must be positive; got {tiles_x}, {tiles_y} and {clip_limit:g}."
+        )
+    if bins != 256:
+        raise ArgumentValueError(f"bins must be 256, the number of grey levels of uint8 images; got {bins}.")
+    return x
+
+
+@clahe.cpu
+def _(out, x, *, clip_limit, luma_only, tiles_x, tiles_y):
+    equaliser = cv2.createCLAHE(clip_limit, (tiles_x, tiles_y))
+    for source, target in zip(x, out, strict=True):
+        if source.shape[2] == 3 and luma_only:
+            lab = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
+            lab[..., 0] = equaliser.apply(np.ascontiguousarray(lab[..., 0]))
+            cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=target)
+        else:
+            for channel in range(source.shape[2]):
+                target[..., channel] = equaliser.apply(np.ascontiguousarray(source[..., channel]))

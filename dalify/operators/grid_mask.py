@@ -1,0 +1,97 @@
+"""Black out squares of a grid."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.registry import PerSample, Spec, operator
+
+_LAYOUTS = ("HWC", "FHWC")
+
+
+@operator
+def grid_mask(
+    x: Spec,
+    /,
+    *,
+    angle: PerSample[float | list[float]] = 0.0,
+    ratio: PerSample[float | list[float]] = 0.5,
+    shift_x: PerSample[float | list[float]] = 0.0,
+    shift_y: PerSample[float | list[float]] = 0.0,
+    tile: PerSample[int | list[int]] = 100,
+) -> Spec:
+    """Black out squares of a regular grid (Chen et al., GridMask Data Augmentation, arXiv:2001.04086).
+
+    Args:
+        x: images HWC or sequences FHWC, any type.
+        angle: radians by which the grid is turned about the origin.
+        ratio: side of a square as a part of the tile.
+        shift_x: pixels by which the grid is moved after turning.
+        shift_y: likewise.
+        tile: distance between squares in pixels, > 0.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: `tile` is not positive.
+
+    Example:
+        >>> images = fn.grid_mask(images, tile=64, ratio=0.4, angle=0.3)  # doctest: +SKIP
+    """
+    visual_layout(x, _LAYOUTS)
+    return x
+
+
+@njit(nogil=True, cache=True)
+def _blackened(out: np.ndarray, parameters: np.ndarray) -> None:
+    """Set the pixels of the squares in [N, H, W, C] to zero; parameters [N, 5]: per-pixel steps, shifts, ratio."""
+    for n in range(out.shape[0]):
+        cosine, sine, shift_x, shift_y, ratio = parameters[n]
+        for y in range(out.shape[1]):
+            for i in range(out.shape[2]):
+                u, v = i * cosine - y * sine - shift_x, i * sine + y * cosine - shift_y
+                if u - math.floor(u) < ratio and v - math.floor(v) < ratio:
+                    for c in range(out.shape[3]):
+                        out[n, y, i, c] = 0
+
+
+def _parameters(x: Any, spec: Spec, layout: str, values: dict[str, Any]) -> np.ndarray:
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    frames = frame_count(layout, spec.shape)
+    rows = {name: per_frame(value, frames, name).astype(np.float32) for name, value in values.items()}
+    tile, angle = rows["tile"], rows["angle"]
+    if (tile <= 0).any():
+        raise ArgumentValueError(f"tile must be a positive number of pixels; got {tile.min():g}.")
+    scaled = (np.cos(angle), np.sin(angle), rows["shift_x"], rows["shift_y"])
+    return np.stack([*(part / tile for part in scaled), rows["ratio"]], axis=1)
+
+
+@grid_mask.cpu
+def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
+    np.copyto(out, x)
+    _blackened(flat_frames(out, layout), _parameters(x, spec, layout, values))
+
+
+@grid_mask.gpu
+def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
+    rows = torch.tensor(_parameters(x, spec, layout, values), device=x.device)
+    cosine, sine, move_x, move_y, part = rows.T[:, :, None, None]
+    source, target = flat_frames(x, layout), flat_frames(out, layout)
+    y = torch.arange(source.shape[1], device=x.device)[None, :, None]
+    i = torch.arange(source.shape[2], device=x.device)[None, None, :]
+    u, v = i * cosine - y * sine - move_x, i * sine + y * cosine - move_y
+    black = (u - u.floor() < part) & (v - v.floor() < part)
+    target.copy_(source.masked_fill(black[..., None], 0))

@@ -1,0 +1,52 @@
+"""Give images the artifacts of JPEG compression."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from dalify.base.errors import DTypeError, ShapeError
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.registry import PerSample, Spec, operator
+
+_LAYOUTS = ("HWC", "FHWC")
+
+
+@operator
+def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int]] = 50) -> Spec:
+    """Give images the artifacts of JPEG compression, by compressing and decompressing them.
+
+    Args:
+        x: uint8 images HWC or sequences FHWC with 3 channels, R, G, B.
+        quality: 1 (worst) to 100; values beyond are limited; one per sample or per frame.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        DTypeError: elements are not uint8.
+        ShapeError: not three channels.
+
+    Example:
+        >>> images = fn.jpeg_compression_distortion(images, quality=20)  # doctest: +SKIP
+    """
+    visual_layout(x, _LAYOUTS)
+    if x.dtype != DALIDataType.UINT8:
+        raise DTypeError(f"JPEG holds uint8; the input has elements of type {x.dtype!s}.")
+    if x.shape is not None and x.shape[-1] != 3:
+        raise ShapeError(f"JPEG artifacts need 3 channels; the image has {x.shape[-1]}.")
+    return x
+
+
+@jpeg_compression_distortion.cpu
+def _(out, x, *, quality, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    qualities = np.clip(per_frame(quality, frame_count(layout, spec.shape), "quality"), 1, 100)
+    for source, target, level in zip(flat_frames(x, layout), flat_frames(out, layout), qualities.tolist(), strict=True):
+        blue_first = np.ascontiguousarray(source[..., ::-1])
+        _, compressed = cv2.imencode(".jpg", blue_first, [cv2.IMWRITE_JPEG_QUALITY, level])
+        restored = cv2.imdecode(compressed, cv2.IMREAD_COLOR)
+        assert restored is not None, "dalify bug: OpenCV cannot read its own JPEG"
+        target[...] = restored[..., ::-1]

@@ -1,0 +1,87 @@
+"""Replace integers by values from a table."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.convert import saturate_cast
+from dalify.kernels.pointwise import apply_table
+from dalify.registry import Spec, operator
+
+_HIGHEST_KEY = 65535
+
+
+@operator
+def lookup_table(
+    x: Spec,
+    /,
+    *,
+    default_value: float = 0.0,
+    dtype: DALIDataType = DALIDataType.FLOAT,
+    keys: list[int] = [],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    values: list[float] = [],  # noqa: B006
+) -> Spec:
+    """Replace integers by values from a table.
+
+    Args:
+        x: integers of any type.
+        default_value: for what is no key.
+        dtype: type of the result; values are rounded half away from zero and saturated.
+        keys: 0 to 65535; the last one of equal keys counts.
+        values: one for each key.
+
+    Returns:
+        Same shape and layout, elements of `dtype`.
+
+    Raises:
+        DTypeError: elements are not integers.
+        ArgumentValueError: not as many values as keys, or a key out of range.
+
+    Example:
+        >>> classes = fn.lookup_table(labels, keys=[3, 5], values=[0, 1], dtype=types.INT32)  # doctest: +SKIP
+    """
+    if x.dtype is not None and not x.dtype.is_integer:
+        raise DTypeError(f"only integers can be looked up; the data are of type {x.dtype!s}.")
+    if len(keys) != len(values):
+        raise ArgumentValueError(f"keys and values must be as many; got {len(keys)} and {len(values)}.")
+    if any(not 0 <= key <= _HIGHEST_KEY for key in keys):
+        raise ArgumentValueError(f"keys must lie between 0 and {_HIGHEST_KEY}; got {min(keys)} to {max(keys)}.")
+    return x.replace(dtype=dtype)
+
+
+@lru_cache(maxsize=64)
+def _table(
+    keys: tuple[int, ...], values: tuple[float, ...], default: float, dtype: DALIDataType, size: int
+) -> np.ndarray:
+    """Return the table of at least `size` entries; the last entry is the default."""
+    wanted = np.full(max(size, max(keys, default=0) + 2), default, np.float32)
+    wanted[list(keys)] = np.array(values, np.float32)
+    table = np.empty(wanted.shape, dtype.numpy)
+    saturate_cast(table, wanted)
+    table.flags.writeable = False
+    return table
+
+
+@lookup_table.cpu
+def _(out, x, *, default_value, dtype, keys, values):
+    if x.dtype == np.uint8:
+        table = _table(keys, values, default_value, dtype, 256)[:256]
+        apply_table(out.reshape(1, -1), x.reshape(1, -1), table[None])
+        return
+    table = _table(keys, values, default_value, dtype, 1)
+    last = len(table) - 1
+    known = (x >= 0) & (x < last)
+    np.take(table, np.where(known, x, last).astype(np.intp), out=out)
+
+
+@lookup_table.gpu
+def _(out, x, *, default_value, dtype, keys, values):
+    table = torch.tensor(_table(keys, values, default_value, dtype, 1), device=x.device)
+    last = len(table) - 1
+    index = x.long()
+    out.copy_(table[torch.where((index >= 0) & (index < last), index, last)])

@@ -1,0 +1,49 @@
+"""Let images look as if through a glass ball."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIInterpType
+from dalify.kernels.displace import displace_cpu, displace_gpu, displaced_spec, sphere_maps
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def sphere(
+    x: Spec,
+    /,
+    *,
+    fill_value: float = 0.0,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
+    mask: PerSample[int] = 1,
+) -> Spec:
+    """Let images look as if through a glass ball.
+
+    Points are drawn to the centre in proportion to their distance from it; the corners look beyond the image.
+
+    Args:
+        x: images HWC of any numeric type.
+        fill_value: value outside the image.
+        interp_type: INTERP_NN or INTERP_LINEAR.
+        mask: 0 leaves the image as it is.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: another `interp_type`.
+
+    Example:
+        >>> images = fn.sphere(images)  # doctest: +SKIP
+    """
+    return displaced_spec(x, interp_type)
+
+
+@sphere.cpu
+def _(out, x, *, fill_value, interp_type, mask):
+    displace_cpu(out, x, sphere_maps(x.shape[1], x.shape[2]), mask, interp_type, fill_value)
+
+
+@sphere.gpu
+def _(out, x, *, fill_value, interp_type, mask):
+    displace_gpu(out, x, sphere_maps(x.shape[1], x.shape[2]), mask, interp_type, fill_value)

@@ -1,0 +1,64 @@
+"""Let images look as if under moving water."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIInterpType
+from dalify.kernels.displace import displace_cpu, displace_gpu, displaced_spec, water_maps
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def water(
+    x: Spec,
+    /,
+    *,
+    ampl_x: float = 10.0,
+    ampl_y: float = 10.0,
+    fill_value: float = 0.0,
+    freq_x: float = 0.049087,
+    freq_y: float = 0.049087,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
+    mask: PerSample[int] = 1,
+    phase_x: float = 0.0,
+    phase_y: float = 0.0,
+) -> Spec:
+    """Let images look as if under moving water.
+
+    ``out(x, y) = in(x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y))``, the points
+    counted from the corner of the first pixel.
+
+    Args:
+        x: images HWC of any numeric type.
+        ampl_x: amplitude of the waves along x, pixels.
+        ampl_y: likewise along y.
+        fill_value: value outside the image.
+        freq_x: frequency of the waves along x, radians per pixel of y.
+        freq_y: likewise along y.
+        interp_type: INTERP_NN or INTERP_LINEAR.
+        mask: 0 leaves the image as it is.
+        phase_x: phase of the waves along x, radians.
+        phase_y: likewise along y.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: another `interp_type`.
+
+    Example:
+        >>> images = fn.water(images, ampl_x=5, ampl_y=5)  # doctest: +SKIP
+    """
+    return displaced_spec(x, interp_type)
+
+
+@water.cpu
+def _(out, x, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
+    maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
+    displace_cpu(out, x, maps, mask, interp_type, fill_value)
+
+
+@water.gpu
+def _(out, x, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, phase_x, phase_y):
+    maps = water_maps(x.shape[1], x.shape[2], (ampl_x, ampl_y), (freq_x, freq_y), (phase_x, phase_y))
+    displace_gpu(out, x, maps, mask, interp_type, fill_value)

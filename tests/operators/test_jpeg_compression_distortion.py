@@ -1,0 +1,34 @@
+"""fn.jpeg_compression_distortion beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import DTypeError, ShapeError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+RANDOM = np.random.default_rng(0)
+IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((40, 50, 3), (31, 44, 3))]
+SEQUENCES = [RANDOM.integers(0, 256, (3, 20, 31, 3), dtype=np.uint8)]
+
+
+@pytest.mark.parametrize("quality", [5, 50, 100, 0, Each(np.int32([20, 95]))])
+def test_images(quality):
+    assert_equals_dali("jpeg_compression_distortion", IMAGES, layouts="HWC", quality=quality)
+
+
+def test_frames():
+    assert_equals_dali("jpeg_compression_distortion", SEQUENCES, layouts="FHWC")
+    qualities = Each([np.int32([5, 50, 95])], "F")  # DALI takes one per sample only
+    result = run_dalify("jpeg_compression_distortion", SEQUENCES, layouts="FHWC", quality=qualities)[0]
+    worst = run_dalify("jpeg_compression_distortion", [SEQUENCES[0][0]], layouts="HWC", quality=5)[0]
+    np.testing.assert_array_equal(result[0], worst)
+
+
+def test_mistakes():
+    with pytest.raises(ShapeError, match="need 3 channels; the image has 1"):
+        run_dalify("jpeg_compression_distortion", [np.zeros((8, 8, 1), np.uint8)], layouts="HWC")
+    with pytest.raises(DTypeError, match="JPEG holds uint8"):
+        run_dalify("jpeg_compression_distortion", [np.zeros((8, 8, 3), np.float32)], layouts="HWC")
