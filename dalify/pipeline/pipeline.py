@@ -10,22 +10,28 @@ import weakref
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentTypeError, DalifyError, DTypeError, GraphError, LayoutError, PipelineStateError, ShapeError, suggestion
+from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
-from dalify.executor.engine import Engine
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.graph.draw import to_dot, to_svg
 from dalify.graph.serialize import dumps, from_json, loads, to_json
-from dalify.pipeline.build import Built, build
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.options import PipelineOptions
 
 __all__ = ["Pipeline"]
+
+if TYPE_CHECKING:
+    from dalify.executor.engine import Engine
+    from dalify.pipeline import build as building
+else:
+    # Passes, executor and sources are half of what there is to load, and needed when a pipeline is built.
+    building = LazyModule("dalify.pipeline.build", "building a pipeline")
 
 TensorList = TensorListCPU | TensorListGPU
 _numbers = itertools.count()
@@ -73,7 +79,7 @@ class Pipeline:
         self._sinks: list[Node] = []
         self._outputs: tuple[Edge, ...] | None = None
         self._traced: Graph | None = None
-        self._built: Built | None = None
+        self._built: building.Built | None = None
         self._tokens: list[Any] = []
         self._lock = threading.RLock()
         self._at_end = False
@@ -150,9 +156,9 @@ class Pipeline:
         """Check the graph and make it ready to run. Done by the first run where it was not done before."""
         with self._lock:
             if self._built is None:
-                self._built = build(self._graph(), self._options, self._seed, self._name)
+                self._built = building.build(self._graph(), self._options, self._seed, self._name)
                 _engines.add(self._built.engine)
-                weakref.finalize(self, Engine.close, self._built.engine, wait=False)
+                weakref.finalize(self, self._built.engine.close, wait=False)
 
     def _engine(self) -> Engine:
         if self._closed:
