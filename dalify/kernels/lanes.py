@@ -148,8 +148,8 @@ def blend_four_pixels(typing_context: Any, source: Any, offsets: Any, weights: A
 
     For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of interleaved RGB,
     readable one float beyond the last pixel that is used; `offsets`, of four ``uintp``: where the first tap of each
-    pixel lies in that row, in bytes; `weights`, of float32 [taps, 4 pixels, 4], each repeated four times; `taps`, at least 1;
-    `target`, of 12 bytes, to fill. Sums must be within the range of an int32.
+    pixel lies in that row, in bytes; `weights`, of float32 [taps, 4 pixels, 4], each repeated four times; `taps`, at
+    least 1; `target`, of 12 bytes, to fill. Sums must be within the range of an int32.
     """
     address = types.uintp
     return types.void(address, address, address, address, address), _generate_blend
@@ -201,10 +201,11 @@ def _generate_blend(context: Any, builder: ir.IRBuilder, signature: Any, argumen
     least, largest = constant(integers, 0), constant(integers, 255)
     whole = builder.select(builder.icmp_signed(">", whole, least), whole, least)
     whole = builder.select(builder.icmp_signed("<", whole, largest), whole, largest)
-    narrow = builder.trunc(whole, ir.VectorType(ir.IntType(8), 4 * _LANES))
+    octets = ir.VectorType(ir.IntType(8), 4 * _LANES)
+    narrow: Any = builder.trunc(whole, octets)
     kept = [_LANES * i + channel for i in range(4) for channel in range(_RGB)]
     places = ir.Constant(ir.VectorType(int32, len(kept)), kept)
-    packed = builder.shuffle_vector(narrow, ir.Constant(narrow.type, ir.Undefined), places)
+    packed = builder.shuffle_vector(narrow, ir.Constant(octets, ir.Undefined), places)
     builder.store(packed, builder.inttoptr(target, packed.type.as_pointer()), align=1)
     return context.get_dummy_value()
 
