@@ -230,7 +230,8 @@ class WorkerPool:
                     got_results = True
             with self._submitting:
                 self._give_out()
-            if got_results:
+            # Others may still do all the work; but who asked for so many workers wants to know that one is gone.
+            if got_results and not any(end in ends for end in ready):
                 return
             for worker in self._workers:
                 if not worker.process.is_alive():

@@ -31,6 +31,8 @@ from dalify.sources.shared_memory import Slot, aligned
 
 __all__ = ["IN_PLACE", "Failure", "Piece", "Result", "SourceSettings", "Task", "run_worker", "uniform_starts"]
 
+# Frames of these begin every traceback and tell the user nothing.
+_OWN_FILES = {Walk.take.__code__.co_filename, __file__}
 # How often an idle worker looks whether the process that it works for is still there, in seconds.
 _PARENT_CHECK_S = 5.0
 
@@ -194,6 +196,7 @@ class _Source:
         except StopIteration:
             return Result(*address, ended=True, taken=self._taken())
         except Exception as error:
+            trace = _trace(error)
             if isinstance(error, DalifyError):
                 error.locate(line=self._callback.line if self._callback else None, operator="fn.external_source")
                 if error.sample is not None:
@@ -202,7 +205,7 @@ class _Source:
                 sample = "" if settings.batch else f"sample {task.first + len(items)} of "
                 where = f"for {sample}batch {task.iteration} of epoch {task.epoch}"
                 error.add_note(f"Raised by the source of fn.external_source, {self._callback.place}, {where}.")
-            return Result(*address, failure=_failure(error), taken=self._taken())
+            return Result(*address, failure=_failure(error, trace), taken=self._taken())
         return Result(*address, outputs, taken=self._taken())
 
     def _taken(self) -> int:
@@ -273,8 +276,15 @@ def _fill(rows: NDArray[Any], batch: Batch) -> None:
         rows[row] = sample
 
 
-def _failure(error: Exception) -> Failure:
-    trace = "".join(traceback.format_exception(error))
+def _trace(error: Exception) -> str:
+    """Return the traceback as text, from the user's first frame on where there is one."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename in _OWN_FILES:
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame or error.__traceback__))
+
+
+def _failure(error: Exception, trace: str) -> Failure:
     text = "".join(traceback.format_exception_only(error)).strip()
     error.__traceback__ = None
     try:
