@@ -1,0 +1,46 @@
+"""Call a function that numba compiles once per batch: ``numba_function`` with ``batch_processing=True``.
+
+Alone because an operator sees either chunks of samples or whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numba.typed import List
+
+from dalify.data import Batch, DALIDataType
+from dalify.operators.experimental.numba_function import checked_specs, compiled, output_shapes
+from dalify.registry import Spec, operator
+
+
+def _count(arguments: Mapping[str, Any]) -> int:
+    return len(arguments["out_types"])
+
+
+@operator(outputs=_count, batchwise=True)
+def _numba_batch_function(
+    *xs: Spec,
+    run_fn: object,
+    out_types: list[DALIDataType],
+    in_types: list[DALIDataType],
+    outs_ndim: list[int],
+    ins_ndim: list[int],
+    setup_fn: object = None,
+) -> tuple[Spec, ...]:
+    """Call ``run_fn(outs0, ..., ins0, ...)`` with lists of the arrays of all samples; see ``numba_function``."""
+    return checked_specs(xs, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn)
+
+
+@_numba_batch_function.cpu
+def _(*xs, run_fn, out_types, outs_ndim, setup_fn):
+    shapes = output_shapes(setup_fn, outs_ndim, [x.shapes() for x in xs])
+    outs = [
+        [np.empty(shape, dtype.numpy) for shape in of_output]
+        for dtype, of_output in zip(out_types, shapes, strict=True)
+    ]
+    ins = [[np.require(sample, requirements=["C", "W"]) for sample in x.samples] for x in xs]
+    compiled(run_fn)(*(List(samples) for samples in [*outs, *ins]))
+    return tuple(Batch(None, samples, "") for samples in outs)

@@ -1,0 +1,143 @@
+"""Call a function that numba compiles, sample by sample, on all threads."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from dalify.data import DALIDataType
+from dalify.registry import Spec, operator
+
+
+def _count(arguments: Mapping[str, Any]) -> int:
+    return len(arguments["out_types"])
+
+
+@operator(outputs=_count, allocating=True)
+def numba_function(
+    *xs: Spec,
+    run_fn: object,
+    out_types: list[DALIDataType],
+    in_types: list[DALIDataType],
+    outs_ndim: list[int],
+    ins_ndim: list[int],
+    setup_fn: object = None,
+    blocks: object = None,
+    threads_per_block: object = None,
+) -> tuple[Spec, ...]:
+    """Call a function that numba compiles on each sample. It runs on all threads at once, without Python's lock.
+
+    Args:
+        *xs: any inputs on the CPU.
+        run_fn: ``run_fn(out0, ..., in0, ...)`` fills the outputs of one sample; it is compiled when it first runs.
+        out_types: element type of each output.
+        in_types: element type of each input.
+        outs_ndim: dimensions of each output.
+        ins_ndim: dimensions of each input.
+        setup_fn: ``setup_fn(outs, ins)`` sets the shapes of the outputs: ``outs[i][sample]`` and ``ins[i][sample]``
+            are int64 arrays of extents. Without it, each output has the shape of the input of the same number.
+        blocks: of functions for GPUs; accepted.
+        threads_per_block: of functions for GPUs; accepted.
+
+    Returns:
+        one output per entry of ``out_types``, without layout.
+
+    Raises:
+        ArgumentValueError: lists of different lengths, or more outputs than inputs without ``setup_fn``.
+        DTypeError: an input has another type than ``in_types`` says.
+        ShapeError: an input has another number of dimensions than ``ins_ndim`` says, or an output no possible shape.
+
+    Example:
+        >>> def invert(out, image):
+        ...     out[:] = 255 - image
+        >>> negative = fn.experimental.numba_function(
+        ...     images, run_fn=invert, out_types=[types.UINT8], in_types=[types.UINT8], outs_ndim=[3], ins_ndim=[3]
+        ... )
+    """
+    del blocks, threads_per_block
+    return checked_specs(xs, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn)
+
+
+def checked_specs(
+    xs: Sequence[Spec],
+    run_fn: Any,
+    out_types: Sequence[DALIDataType],
+    in_types: Sequence[DALIDataType],
+    outs_ndim: Sequence[int],
+    ins_ndim: Sequence[int],
+    setup_fn: Any,
+) -> tuple[Spec, ...]:
+    """Compare what was declared with itself and with the inputs, and return the specs of the outputs."""
+    if not isinstance(run_fn, Callable):
+        raise ArgumentTypeError(f"run_fn must be a function; got {type(run_fn).__name__}.")
+    for one, other, first, second in (
+        ("out_types", "outs_ndim", out_types, outs_ndim),
+        ("in_types", "ins_ndim", in_types, ins_ndim),
+        ("in_types", "the inputs", in_types, xs),
+    ):
+        if len(first) != len(second):
+            raise ArgumentValueError(f"{one} has {len(first)} entries and {other} {len(second)}; they must be as many.")
+    if setup_fn is None and len(out_types) != len(in_types):
+        raise ArgumentValueError(
+            f"without setup_fn there must be as many outputs as inputs; got {len(out_types)} and {len(in_types)}.",
+            hint="Give a setup_fn(outs, ins) that sets the shapes of the outputs.",
+        )
+    for index, (spec, dtype, ndim) in enumerate(zip(xs, in_types, ins_ndim, strict=True)):
+        if spec.dtype is not None and spec.dtype != dtype:
+            raise DTypeError(f"input {index} has type {spec.dtype}, but in_types says {dtype}.")
+        if spec.ndim is not None and spec.ndim != ndim:
+            raise ShapeError(f"input {index} has {spec.ndim} dimensions, but ins_ndim says {ndim}.")
+    return tuple(Spec(dtype, ndim, "") for dtype, ndim in zip(out_types, outs_ndim, strict=True))
+
+
+@functools.lru_cache(maxsize=64)
+def compiled(function: Any) -> Any:
+    """Return the function compiled, without Python's lock; one that is compiled already stays as it is."""
+    return function if isinstance(function, numba.core.dispatcher.Dispatcher) else numba.njit(nogil=True)(function)
+
+
+def output_shapes(
+    setup_fn: Any, outs_ndim: Sequence[int], in_shapes: Sequence[Sequence[tuple[int, ...]]]
+) -> list[list[tuple[int, ...]]]:
+    """Return the shapes of each output, one per sample.
+
+    Args:
+        setup_fn: the user's, or None.
+        outs_ndim: dimensions of each output.
+        in_shapes: of each input, one per sample.
+
+    Raises:
+        ShapeError: a negative extent.
+    """
+    if setup_fn is None:
+        return [list(shapes) for shapes in in_shapes]
+    count = len(in_shapes[0])
+    outs = [[np.zeros(ndim, np.int64) for _ in range(count)] for ndim in outs_ndim]
+    ins = [[np.array(shape, np.int64) for shape in shapes] for shapes in in_shapes]
+    getattr(setup_fn, "py_func", setup_fn)(outs, ins)
+    found = [[tuple(int(extent) for extent in shape) for shape in shapes] for shapes in outs]
+    for output, shapes in enumerate(found):
+        for sample, shape in enumerate(shapes):
+            if min(shape, default=0) < 0 or len(shape) != outs_ndim[output]:
+                error = ShapeError(f"setup_fn gave output {output} the shape {shape}.")
+                error.sample = sample
+                raise error
+    return found
+
+
+@numba_function.cpu
+def _(*xs, run_fn, out_types, outs_ndim, setup_fn, count):
+    run = compiled(run_fn)
+    shapes = output_shapes(setup_fn, outs_ndim, [[tuple(x.shape[1:])] * count for x in xs])
+    outs = [
+        [np.empty(shape, dtype.numpy) for shape in of_output]
+        for dtype, of_output in zip(out_types, shapes, strict=True)
+    ]
+    for index in range(count):
+        run(*(out[index] for out in outs), *(x[index, ...] for x in xs))
+    return tuple(outs)
