@@ -125,13 +125,15 @@ what your source gives is checked against them at once instead of failing far aw
 ## 3. Worker processes for slow Python
 
 Operators run in threads. Your callback is Python, and Python runs one thread at a time; if it is slow,
-`parallel=True` has it called in `py_num_workers` processes, and hands arrays over in shared memory.
+`parallel=True` has it called in `py_num_workers` processes, and hands arrays over in shared memory. A worker makes
+whole batches, so `prefetch_queue_depth`, the number of batches that may be made ahead, has to be at least the number
+of workers for all of them to be busy.
 """
 
 
 # %%
 def slow_sample(sample: types.SampleInfo) -> np.ndarray:
-    if sample.iteration >= 6:
+    if sample.iteration >= 12:
         raise StopIteration
     until = time.perf_counter() + 0.004  # some work in Python
     while time.perf_counter() < until:
@@ -142,10 +144,13 @@ def slow_sample(sample: types.SampleInfo) -> np.ndarray:
 def seconds_of_an_epoch(parallel: bool) -> float:
     @pipeline_def(batch_size=16, num_threads=2, py_num_workers=2, py_start_method="fork")
     def from_workers():
-        return fn.external_source(source=slow_sample, batch=False, parallel=parallel)
+        if not parallel:
+            return fn.external_source(source=slow_sample, batch=False)
+        return fn.external_source(source=slow_sample, batch=False, parallel=True, prefetch_queue_depth=4)
 
     pipe = from_workers()
     pipe.build()
+    pipe.run()  # the first batch waits for the workers to start
     start = time.perf_counter()
     batches = 0
     try:
