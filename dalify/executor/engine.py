@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -25,51 +24,15 @@ from dalify.executor.arena import arena_of_thread
 from dalify.executor.device_steps import device_stream
 from dalify.executor.feeds import ExternalFeed, ReaderFeed, common_size
 from dalify.executor.frame import Collector, Frame
+from dalify.executor.iteration import Iteration, join_positions
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.threads import ThreadPool
-from dalify.graph import Branch
 from dalify.sources.worker_pool import WorkerPool
 
-__all__ = ["Engine", "Iteration"]
+__all__ = ["Engine"]
 
 # A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short against a batch.
 _CHUNK_SECONDS = 6e-3
-
-
-class Iteration:
-    """One batch on its way through the stages.
-
-    Attributes:
-        number: counted from the first batch of the run, over restarts; random numbers go by it.
-        order: counted from the engine's start; serial stages go by it.
-        size: number of samples.
-        values: by slot, what stages have published.
-        positions: of the samples of each branch, for later stages.
-        entries: what the samplers chose, by slot of the reader's first output.
-        rewind: states of the samplers before they chose, to take the choice back.
-        error: the first error, by sample; None while all is well.
-        ready: set when all stages are done.
-    """
-
-    def __init__(self, number: int, size: int, slot_count: int) -> None:
-        self.number = number
-        self.order = 0
-        self.size = size
-        self.values: list[Batch | None] = [None] * slot_count
-        self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
-        self.entries: dict[int, Any] = {}
-        self.rewind: dict[int, dict[str, int]] = {}
-        self.stage = 0
-        self.pending = 0
-        self.error: BaseException | None = None
-        self.error_start = 0
-        self.collectors: dict[int, Collector] = {}
-        self.parts: list[tuple[int, dict[Branch | None, np.ndarray[Any, Any]]]] = []
-        self.chunk_seconds = 0.0
-        self.event: Any = None
-        self.ready = threading.Event()
-        self.discarded = False
-        self.lock = threading.Lock()
 
 
 class Engine:
@@ -343,7 +306,15 @@ class Engine:
             values[slot] = batch.slice(low, high) if high > low else None
         arena = arena_of_thread()
         frame = Frame(
-            values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors, iteration.entries, ""
+            values,
+            start,
+            stop - start,
+            iteration.number,
+            iteration.size,
+            arena,
+            iteration.collectors,
+            iteration.entries,
+            "",
         )
         for branch, positions in whole.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -395,7 +366,7 @@ class Engine:
                 for slot, collector in iteration.collectors.items():
                     iteration.values[slot] = collector.result()
                 iteration.collectors = {}
-                _join_positions(iteration)
+                join_positions(iteration)
             except BaseException as error:
                 iteration.error = error
             seconds = iteration.chunk_seconds / iteration.size
@@ -408,12 +379,3 @@ class Engine:
 def _is_scratch(batch: Batch) -> bool:
     """Tell whether a batch on the CPU may lie in scratch memory or repeat a constant, and so has to be copied to leave its stage."""
     return batch.device == "cpu"
-
-
-def _join_positions(iteration: Iteration) -> None:
-    """Put the branch positions that the chunks found together, for later stages."""
-    branches = {branch for _, found in iteration.parts for branch in found if branch is not None}
-    parts = sorted(iteration.parts, key=lambda part: part[0])
-    for branch in branches:
-        if branch not in iteration.positions:
-            iteration.positions[branch] = np.concatenate([found[branch] for _, found in parts if branch in found])

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numba.typed import List
+from numba import typed
 
 from dalify.data import Batch, DALIDataType
 from dalify.operators.experimental.numba_function import checked_specs, compiled, output_shapes
@@ -42,5 +42,6 @@ def _(*xs, run_fn, out_types, outs_ndim, setup_fn):
         for dtype, of_output in zip(out_types, shapes, strict=True)
     ]
     ins = [[np.require(sample, requirements=["C", "W"]) for sample in x.samples] for x in xs]
-    compiled(run_fn)(*(List(samples) for samples in [*outs, *ins]))
+    as_list: Any = typed.List  # numba makes the class by assignment, which type checkers do not follow
+    compiled(run_fn)(*(as_list(samples) for samples in [*outs, *ins]))
     return tuple(Batch(None, samples, "") for samples in outs)

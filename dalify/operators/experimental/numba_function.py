@@ -8,6 +8,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from dalify.data import DALIDataType
@@ -98,7 +99,7 @@ def checked_specs(
 @functools.lru_cache(maxsize=64)
 def compiled(function: Any) -> Any:
     """Return the function compiled, without Python's lock; one that is compiled already stays as it is."""
-    return function if isinstance(function, numba.core.dispatcher.Dispatcher) else numba.njit(nogil=True)(function)
+    return function if isinstance(function, Dispatcher) else numba.njit(nogil=True)(function)
 
 
 def output_shapes(

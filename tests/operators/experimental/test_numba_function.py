@@ -102,7 +102,9 @@ EXPECTED: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow) if case == "batch" else case for case in CASES]
+)
 def test_results(case: str) -> None:
     assert run(dalify, numba_function, *CASES[case], types.DALIDataType) == EXPECTED[case]
 

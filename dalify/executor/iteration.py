@@ -1,0 +1,59 @@
+"""One batch on its way through the stages of a plan."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from dalify.data import Batch
+from dalify.executor.frame import Collector
+from dalify.graph import Branch
+
+__all__ = ["Iteration", "join_positions"]
+
+
+class Iteration:
+    """One batch on its way through the stages.
+
+    Attributes:
+        number: counted from the first batch of the run, over restarts; random numbers go by it.
+        order: counted from the engine's start; serial stages go by it.
+        size: number of samples.
+        values: by slot, what stages have published.
+        positions: of the samples of each branch, for later stages.
+        entries: what the samplers chose, by slot of the reader's first output.
+        rewind: states of the samplers before they chose, to take the choice back.
+        error: the first error, by sample; None while all is well.
+        ready: set when all stages are done.
+    """
+
+    def __init__(self, number: int, size: int, slot_count: int) -> None:
+        self.number = number
+        self.order = 0
+        self.size = size
+        self.values: list[Batch | None] = [None] * slot_count
+        self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
+        self.entries: dict[int, Any] = {}
+        self.rewind: dict[int, dict[str, int]] = {}
+        self.stage = 0
+        self.pending = 0
+        self.error: BaseException | None = None
+        self.error_start = 0
+        self.collectors: dict[int, Collector] = {}
+        self.parts: list[tuple[int, dict[Branch | None, np.ndarray[Any, Any]]]] = []
+        self.chunk_seconds = 0.0
+        self.event: Any = None
+        self.ready = threading.Event()
+        self.discarded = False
+        self.lock = threading.Lock()
+
+
+def join_positions(iteration: Iteration) -> None:
+    """Put the branch positions that the chunks found together, for later stages."""
+    branches = {branch for _, found in iteration.parts for branch in found if branch is not None}
+    parts = sorted(iteration.parts, key=lambda part: part[0])
+    for branch in branches:
+        if branch not in iteration.positions:
+            iteration.positions[branch] = np.concatenate([found[branch] for _, found in parts if branch in found])

@@ -1,0 +1,102 @@
+"""Fill images from points that two maps name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
+from dalify.data.dtypes import DALIInterpType
+from dalify.data.spec import Spec
+from dalify.kernels.frames import flat_frames, visual_layout
+from dalify.kernels.warp import sample_2d
+from dalify.kernels.warp_rules import check_interpolation
+from dalify.kernels.warp_torch import sample_torch
+from dalify.registry import operator
+
+_LAYOUTS = ("HWC", "FHWC")
+_ORIGINS = ("corner", "center")
+
+
+@operator
+def remap(
+    x: Spec,
+    mapx: Spec,
+    mapy: Spec,
+    /,
+    *,
+    interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    pixel_origin: str = "corner",
+) -> Spec:
+    """Fill images from points that two maps name: ``out(x, y) = in(mapx(x, y), mapy(x, y))``, 0 outside.
+
+    Args:
+        x: images HWC or sequences FHWC of any numeric type.
+        mapx: x of the source points, float32 [H', W'], or [F, H', W'] for frames; a last axis of one is allowed.
+        mapy: y of the source points.
+        interp: INTERP_LINEAR or INTERP_NN.
+        pixel_origin: points count from the "corner" of the first pixel, or from its "center" as in OpenCV.
+
+    Returns:
+        Extents of the maps, same type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: maps of different shapes, or not as many frames.
+        ArgumentValueError: an unknown option.
+
+    Example:
+        >>> images = fn.experimental.remap(images, mapx, mapy)  # doctest: +SKIP
+    """
+    layout = visual_layout(x, _LAYOUTS)
+    check_interpolation(interp)
+    if pixel_origin not in _ORIGINS:
+        raise ArgumentValueError(option_error_text("pixel_origin", pixel_origin, _ORIGINS))
+    if x.shape is None or mapx.shape is None or mapy.shape is None:
+        return x
+    if mapx.shape != mapy.shape:
+        raise ShapeError(f"mapx and mapy must have one shape; got {mapx.shape} and {mapy.shape}.")
+    frames = x.shape[: layout.startswith("F")]
+    extents = _extents(mapx.shape, (mapx.layout or "").startswith("F") or len(frames) == 1, frames)
+    return x.replace(shape=(*frames, *extents, x.shape[-1]))
+
+
+def _extents(shape: tuple[int, ...], may_have_frames: bool, frames: tuple[int, ...]) -> tuple[int, ...]:
+    plain = shape[:-1] if len(shape) > 2 and shape[-1] == 1 else shape
+    if may_have_frames and len(plain) == 3:
+        if frames and plain[0] != frames[0]:
+            raise ShapeError(f"the maps are for {plain[0]} frames; the input has {frames[0]}.")
+        plain = plain[1:]
+    if len(plain) != 2:
+        raise ShapeError(f"a map has the axes height and width; got the shape {shape}.")
+    return plain
+
+
+def _points(mapping: Any, out_shape: Any, frames: int, pixel_origin: str) -> Any:
+    """Return one map as [N * F, H', W'], counted from the corner."""
+    count = mapping.shape[0]
+    height, width = out_shape[1:3]
+    points = mapping.reshape(count, -1, height, width)
+    if points.shape[1] != frames:
+        points = points.repeat(frames, 1) if isinstance(points, np.ndarray) else points.repeat(1, frames, 1, 1)
+    flat = points.reshape(count * frames, height, width)
+    return flat + 0.5 if pixel_origin == "center" else flat
+
+
+@remap.cpu
+def _(out, x, mapx, mapy, *, interp, pixel_origin, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    source, target = flat_frames(x, layout), flat_frames(out, layout)
+    frames = len(target) // len(x)
+    maps = [_points(mapping, target.shape, frames, pixel_origin) for mapping in (mapx, mapy)]
+    sample_2d(target, source, np.stack(maps, axis=1), nearest=interp == DALIInterpType.INTERP_NN, fill=0.0)
+
+
+@remap.gpu
+def _(out, x, mapx, mapy, *, interp, pixel_origin, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    source, target = flat_frames(x, layout), flat_frames(out, layout)
+    frames = len(target) // len(x)
+    maps = [_points(mapping, target.shape, frames, pixel_origin).float() for mapping in (mapy, mapx)]
+    sample_torch(target, source, maps, nearest=interp == DALIInterpType.INTERP_NN, fill=0.0)

@@ -1,0 +1,162 @@
+"""Warp images by a perspective matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIInterpType
+from dalify.data.spec import Spec
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.warp import sample_2d, warp_2d
+from dalify.kernels.warp_rules import check_interpolation, inverted
+from dalify.kernels.warp_torch import projected_points, sample_torch, warp_torch
+from dalify.registry import PerSample, Shaping, operator
+
+_LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
+_BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
+_ORIGINS = ("corner", "center")
+# Takes points counted from the centre of the first pixel to points counted from its corner.
+_TO_CORNER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
+
+
+@operator
+def warp_perspective(
+    x: Spec,
+    matrix_input: Spec | None = None,
+    /,
+    *,
+    border_mode: str = "constant",
+    fill_value: list[float] | None = None,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
+    inverse_map: bool = True,
+    matrix: PerSample[list[float]] | None = None,
+    pixel_origin: str = "corner",
+    size: Shaping[list[float]] | None = None,
+) -> Spec:
+    """Warp images by a perspective matrix.
+
+    With ``inverse_map=True`` the matrix maps output points to source points, up to a factor:
+    ``(x', y', w) = M (x, y, 1)`` and ``out(x, y) = in(x' / w, y' / w)``.
+
+    Args:
+        x: images HW, HWC, CHW or sequences of them, of any numeric type.
+        matrix_input: the matrix as an input, [3, 3] per sample, or [F, 3, 3] for frames; instead of `matrix`.
+        border_mode: what lies outside: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101" (once) or
+            "wrap".
+        fill_value: of the border mode "constant": one value or one per channel; by default 0.
+        interp_type: INTERP_LINEAR or INTERP_NN.
+        inverse_map: the matrix maps output to source; False: source to output, it is inverted.
+        matrix: 9 numbers row by row; one matrix per sample or per frame.
+        pixel_origin: points count from the "corner" of the first pixel, or from its "center" as in OpenCV.
+        size: height and width of the result; by default those of the input.
+
+    Returns:
+        Same type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: no matrix or two, one without inverse for ``inverse_map=False``, or an unknown option.
+        ShapeError: a matrix of another size.
+
+    Example:
+        >>> images = fn.experimental.warp_perspective(
+        ...     images, matrix=[1, 0, 0, 0, 1, 0, 0.001, 0, 1]
+        ... )  # doctest: +SKIP
+    """
+    layout = visual_layout(x, _LAYOUTS)
+    check_interpolation(interp_type)
+    for name, value, options in (("border_mode", border_mode, _BORDERS), ("pixel_origin", pixel_origin, _ORIGINS)):
+        if value not in options:
+            raise ArgumentValueError(option_error_text(name, value, options))
+    if (matrix_input is None) == (matrix is None or matrix == ()):
+        raise ArgumentValueError("give the matrix either as second input or as `matrix`, and exactly once.")
+    if not isinstance(size, tuple) or not size:
+        return x
+    if len(size) != 2 or min(size) < 0:
+        raise ArgumentValueError(f"size must be a height and a width, not negative; got {list(size)}.")
+    height, width = (math.floor(extent + 0.5) for extent in size)
+    return x.with_extents({"H": height, "W": width}) if x.layout else _resized(x, layout, height, width)
+
+
+def _resized(x: Spec, layout: str, height: int, width: int) -> Spec:
+    named = x.replace(layout=layout).with_extents({"H": height, "W": width})
+    return named.replace(layout="")
+
+
+def _maps(given: Any, matrix: Any, inverse_map: bool, pixel_origin: str, frames: int) -> np.ndarray:
+    """Return the maps from output to source, both counted from the corner, float64 [N * F, 3, 3]."""
+    values = matrix if given is None else np.asarray(given, np.float32).reshape(len(given), -1)
+    maps = per_frame(values, frames, "matrix", 9).reshape(-1, 3, 3).astype(np.float64)
+    maps = maps if inverse_map else inverted(maps)
+    return maps if pixel_origin == "corner" else _TO_CORNER @ maps @ np.linalg.inv(_TO_CORNER)
+
+
+def _as_images(x: Any, layout: str) -> Any:
+    """Return a group as [N, H, W, C]; a view wherever the strides allow it. Arrays or tensors."""
+    flat = flat_frames(x, layout)
+    if layout == "HW":
+        return flat[..., None]
+    return flat.swapaxes(1, 2).swapaxes(2, 3) if layout.endswith("CHW") else flat
+
+
+def _folded(point: Any, size: int, border_mode: str) -> Any:
+    """Bring coordinates counted from the corner back into the image, as the border mode repeats it."""
+    if border_mode == "wrap":
+        return point % size + 1  # the image gets a frame of one pixel
+    if border_mode == "reflect":
+        return size - abs(size - point % (2 * size))
+    if size == 1:
+        return point * 0 + 0.5
+    return size - 1 - abs(size - 1 - (point - 0.5) % (2 * size - 2)) + 0.5
+
+
+@warp_perspective.cpu
+def _(
+    out, x, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, spec
+):  # fmt: skip
+    layout = visual_layout(spec, _LAYOUTS)
+    maps = _maps(matrix_input, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape))
+    source, target = np.ascontiguousarray(_as_images(x, layout)), _as_images(out, layout)
+    nearest = interp_type == DALIInterpType.INTERP_NN
+    result = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
+    if border_mode in ("constant", "replicate"):
+        fill = None if border_mode == "replicate" else fill_value or 0.0
+        warp_2d(result, source, maps, nearest=nearest, fill=fill)
+    else:
+        height, width = source.shape[1:3]
+        if border_mode == "wrap":
+            source = np.pad(source, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="wrap")
+        points = projected_points(result.shape[1:3], maps)
+        points[:, 0] = _folded(points[:, 0], width, border_mode)
+        points[:, 1] = _folded(points[:, 1], height, border_mode)
+        sample_2d(result, source, points, nearest=nearest, fill=None)
+    if result is not target:
+        target[...] = result
+
+
+@warp_perspective.gpu
+def _(
+    out, x, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, spec
+):  # fmt: skip
+    layout = visual_layout(spec, _LAYOUTS)
+    given = None if matrix_input is None else matrix_input.cpu().numpy()
+    maps = _maps(given, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape))
+    source, target = _as_images(x, layout), _as_images(out, layout)
+    nearest = interp_type == DALIInterpType.INTERP_NN
+    if border_mode in ("constant", "replicate"):
+        fill = None if border_mode == "replicate" else fill_value or 0.0
+        warp_torch(target, source, maps, nearest=nearest, fill=fill)
+        return
+    height, width = source.shape[1:3]
+    if border_mode == "wrap":
+        rows = torch.arange(-1, height + 1, device=x.device) % height
+        columns = torch.arange(-1, width + 1, device=x.device) % width
+        source = source.index_select(1, rows).index_select(2, columns)
+    points = torch.as_tensor(projected_points(target.shape[1:3], maps), device=x.device)
+    folded = [_folded(points[:, 1], height, border_mode), _folded(points[:, 0], width, border_mode)]
+    sample_torch(target, source, folded, nearest=nearest, fill=None)
