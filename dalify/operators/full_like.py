@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.promotion import broadcast_shape
 from dalify.registry import Spec, operator
 
@@ -14,11 +16,11 @@ def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
     """Repeat a value until it fills the shape of other data.
 
     Args:
-        data_like: any data; only their shape and layout matter.
+        data_like: any data; their values do not matter.
         fill_value: a number, or data that broadcast to that shape, aligned at the end.
 
     Returns:
-        the type of `fill_value`, the shape and layout of `data_like`.
+        the type, shape and layout of `data_like`; values are rounded and saturated.
 
     Raises:
         ShapeError: `fill_value` does not broadcast to the shape.
@@ -29,16 +31,20 @@ def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
     shape = data_like.shape
     if shape is not None and fill_value.shape is not None and broadcast_shape(fill_value.shape, shape) != shape:
         raise ShapeError(f"a value of shape {fill_value.shape} does not broadcast to shape {shape}.")
-    return data_like.replace(dtype=fill_value.dtype)
+    return data_like
 
 
 @full_like.cpu
 def _(out, _like, value):
     missing = out.ndim - value.ndim
-    np.copyto(out, value.reshape((len(value),) + (1,) * missing + value.shape[1:]))
+    held = np.empty(value.shape, out.dtype)
+    saturate_cast(held, value)
+    np.copyto(out, held.reshape((len(value),) + (1,) * missing + value.shape[1:]))
 
 
 @full_like.gpu
 def _(out, _like, value):
     missing = out.dim() - value.dim()
-    out.copy_(value.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))
+    held = torch.empty(value.shape, dtype=out.dtype, device=out.device)
+    saturate_cast_torch(held, value)
+    out.copy_(held.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))
