@@ -1,7 +1,7 @@
 """The steps of a plan: one per node. The only place where kernels are called.
 
-A step reads and writes the values of a frame by slot. Consecutive samples of one shape form a group, and a kernel is called once per
-group; a uniform chunk is one call.
+A step reads and writes the values of a frame by slot. Consecutive samples of one shape form a group, and a kernel is
+called once per group; a uniform chunk is one call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
 from dalify.executor.values import argument_array, constant_array
 from dalify.graph import Branch, Edge, Node, rule_arguments
-from dalify.registry import VARIES, Kernel, Parameter
+from dalify.registry import Kernel, Parameter
 
 __all__ = ["KernelStep", "LiteralStep", "MergeStep", "ReaderStep", "SplitStep", "Step", "located"]
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from dalify.kernels import philox
     from dalify.kernels.philox import SampleDraws
 else:
-    philox = LazyModule("dalify.kernels.philox", "drawing random numbers")  # it loads numba, which `import dalify` must not
+    philox = LazyModule(
+        "dalify.kernels.philox", "drawing random numbers"
+    )  # it loads numba, which `import dalify` must not
 
 # Larger samples are handed to kernels one by one: copying them together would cost more than the call.
 _STACKING_LIMIT_BYTES = 1 << 16
@@ -110,7 +112,8 @@ def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
     """Return the predicate as booleans ``[N]``."""
     if predicate.ndim:
         raise ConditionError(
-            f"the condition has {predicate.ndim} dimension{'s' if predicate.ndim > 1 else ''} per sample; it must be a single value.",
+            f"the condition has {predicate.ndim} dimension{'s' if predicate.ndim > 1 else ''} per sample; it "
+            "must be a single value.",
             line=node.line,
             hint="Reduce it first, for instance with fn.reductions.max(x).",
         )
@@ -137,7 +140,9 @@ class MergeStep:
             return
         assert predicate is not None, "dalify bug: samples without a predicate"
         try:
-            check_agreement(one.spec_of(0).replace(shape=None), other.spec_of(0).replace(shape=None), self._variable, self._lines)
+            check_agreement(
+                one.spec_of(0).replace(shape=None), other.spec_of(0).replace(shape=None), self._variable, self._lines
+            )
         except DalifyError as error:
             raise located(error, self.node, None, None) from None
         mask = _truth(predicate, self.node)
@@ -313,7 +318,8 @@ class KernelStep:
             sample = int(frame.positions(self.node.branch)[sample])
         return located(error, self.node, sample, origin)
 
-    # -- whole batches ---------------------------------------------------------------------------------------------------
+    # -- whole batches
+    # ---------------------------------------------------------------------------------------------------
 
     def _batchwise(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
@@ -330,9 +336,7 @@ class KernelStep:
         if len(self.outputs) == 1 and not isinstance(results, tuple):
             results = (results,)
         origins = None if first is None else first.origins
-        return [
-            self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)
-        ]
+        return [self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)]
 
     def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
         if isinstance(result, Batch):
@@ -341,7 +345,8 @@ class KernelStep:
             return Batch(None, result, spec.layout or "", self.device, origins if _fits(origins, result) else None)
         return Batch(result, None, spec.layout or "", self.device, origins if _fits(origins, result) else None)
 
-    # -- groups ----------------------------------------------------------------------------------------------------------
+    # -- groups
+    # ----------------------------------------------------------------------------------------------------------
 
     def _groupwise(
         self,
@@ -380,10 +385,14 @@ class KernelStep:
                 for output in outputs:
                     whole = outs[output]
                     filled.append(
-                        whole[start:stop] if whole is not None else self._allocate(frame, output, start, size, out_specs[output])
+                        whole[start:stop]
+                        if whole is not None
+                        else self._allocate(frame, output, start, size, out_specs[output])
                     )
             try:
-                results = self._kernel.function(*filled, *xs, **self._named(self._kernel, group))
+                # Nothing to fill: kernels need not think of samples without elements.
+                if not filled or any(0 not in out.shape for out in filled):
+                    results = self._kernel.function(*filled, *xs, **self._named(self._kernel, group))
             except Exception as error:
                 if not hasattr(error, "__dalify_sample__"):
                     within = error.sample if isinstance(error, DalifyError) else None
@@ -397,9 +406,7 @@ class KernelStep:
             for part, out in zip(parts, filled, strict=True):
                 part.append(out)
         origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
-        return [
-            self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs
-        ]
+        return [self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs]
 
     def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:
         dtype = spec.dtype if not self._operator.is_allocating else None
@@ -408,7 +415,11 @@ class KernelStep:
             return Batch(whole, None, layout, self.device, origins, dtype)
         if len(parts) == 1 and not isinstance(parts[0], list) and len(parts[0]) == count:
             return Batch(parts[0], None, layout, self.device, origins, dtype)
-        samples = [part[index, ...] if not isinstance(part, list) else part[index] for part in parts for index in range(len(part))]
+        samples = [
+            part[index, ...] if not isinstance(part, list) else part[index]
+            for part in parts
+            for index in range(len(part))
+        ]
         return Batch(None, samples, layout, self.device, origins, dtype)
 
     def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
@@ -444,7 +455,11 @@ class KernelStep:
         self, inputs: list[Batch | None], arguments: dict[str, Any], out_shapes: Any, count: int
     ) -> list[tuple[int, int]]:
         """Return the groups as ranges: consecutive samples of equal shapes and equal shaping arguments."""
-        uniform = out_shapes is None and not self._varying and all(batch is None or batch.dense is not None for batch in inputs)
+        uniform = (
+            out_shapes is None
+            and not self._varying
+            and all(batch is None or batch.dense is not None for batch in inputs)
+        )
         ragged = [array for array in arguments.values() if isinstance(array, list)]
         if count == 1 or (uniform and not ragged):
             return [(0, count)]
@@ -500,7 +515,9 @@ class KernelStep:
         try:
             return {name: values[name] for name in kernel.names}
         except KeyError as error:
-            raise AssertionError(f"dalify bug: {self._operator.name}'s kernel asks for {error}, which nobody gives") from None
+            raise AssertionError(
+                f"dalify bug: {self._operator.name}'s kernel asks for {error}, which nobody gives"
+            ) from None
 
 
 def _plain(value: Any) -> Any:

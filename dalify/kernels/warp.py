@@ -266,7 +266,7 @@ def warp_2d(
         nearest: take the pixel that the source point falls into; otherwise interpolate linearly between four.
         fill: value outside the source, or one per channel; None repeats the border pixel.
     """
-    matrix = _finite(matrix)
+    matrix, x = _finite(matrix), _not_empty(x, fill)
     affine = matrix.shape[1] == 2
     scalar = fill is None or isinstance(fill, (int, float))
     both_bytes = x.dtype == np.uint8 and out.dtype == np.uint8
@@ -274,6 +274,14 @@ def warp_2d(
         _warp_rgb(out, x, matrix, fill is None, float(_prepared_fill(fill, x.dtype, 1)[0]))
     else:
         _sampled(out, x, matrix, np.empty((0, 2, 0, 0), np.float32), nearest, fill)
+
+
+def _not_empty(x: np.ndarray, fill: float | Sequence[float] | None) -> np.ndarray:
+    """Return the source, or, where it has no pixels, one of the fill value: kernels read at clamped positions."""
+    if x.size:
+        return x
+    pixel = _prepared_fill(fill, x.dtype, x.shape[-1]).astype(x.dtype)
+    return np.tile(pixel, (x.shape[0], *(1 for _ in x.shape[1:-1]), 1))
 
 
 def sample_2d(
@@ -290,7 +298,7 @@ def sample_2d(
         fill: as in `warp_2d`.
     """
     points = np.nan_to_num(np.ascontiguousarray(maps, np.float32), nan=-2.0)
-    _sampled(out, x, np.empty((0, 2, 3)), points, nearest, fill)
+    _sampled(out, _not_empty(x, fill), np.empty((0, 2, 3)), points, nearest, fill)
 
 
 def _sampled(
@@ -322,7 +330,7 @@ def warp_3d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool
         nearest: as in `warp_2d`.
         fill: as in `warp_2d`.
     """
-    matrix = _finite(matrix)
+    matrix, x = _finite(matrix), _not_empty(x, fill)
     border, value = fill is None, float(_prepared_fill(fill, x.dtype, 1)[0])
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _warp_3d(out, x, matrix, nearest, border, value, True)

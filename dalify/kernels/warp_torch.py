@@ -17,7 +17,7 @@ from dalify.kernels.convert import saturate_cast_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["sample_torch", "warp_torch"]
+__all__ = ["projected_points", "sample_torch", "warp_torch"]
 
 
 def warp_torch(
@@ -53,15 +53,17 @@ def sample_torch(
         fill: as in `warp_torch`.
     """
     sizes = tuple(x.shape[1:-1])
+    if 0 in sizes:
+        sizes = (1,) * len(sizes)  # nothing to look at: as on the CPU, a pixel of the fill value
     # One pixel beyond the edge is as good as infinity, and keeps every index defined.
     limited = [
         c.nan_to_num(-2.0).clamp(-2.0, size + 1.0).expand(x.shape[0], *c.shape[1:])
         for c, size in zip(points, sizes, strict=True)
     ]
-    flat = x.reshape(x.shape[0], -1, x.shape[-1])
     wanted = torch.tensor(0.0 if fill is None else fill, dtype=torch.float32, device=x.device).expand(x.shape[-1])
     held = torch.empty(x.shape[-1], dtype=x.dtype, device=x.device)
     saturate_cast_torch(held, wanted)
+    flat = x.reshape(x.shape[0], -1, x.shape[-1]) if x.numel() else held.expand(x.shape[0], 1, -1)
     outside = None if fill is None else held.float()
     if nearest:
         value = _fetch(flat, [c.floor().long() for c in limited], sizes, outside)
@@ -98,6 +100,25 @@ def _coordinates(sizes: tuple[int, ...], matrix: np.ndarray, axes: int, device: 
         divisor = rows.pop()
         rows = [torch.where(divisor == 0, -2.0, row / divisor) for row in rows]
     return rows[::-1]
+
+
+def projected_points(size: Sequence[int], matrices: np.ndarray) -> np.ndarray:
+    """Return where projective maps take the pixel centres of an image, on the CPU.
+
+    Args:
+        size: height and width of the image.
+        matrices: [N, 3, 3].
+
+    Returns:
+        float32 [N, 2, H, W]: x and y, counted from the corner of the first pixel; -2 where a point has no image.
+    """
+    x = np.arange(size[1]) + 0.5
+    y = np.arange(size[0])[:, None] + 0.5
+    m = np.asarray(matrices, np.float64)[:, :, :, None, None]
+    rows = m[:, :, 0] * x + m[:, :, 1] * y + m[:, :, 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        points = rows[:, :2] / rows[:, 2:]
+    return np.nan_to_num(points, nan=-2.0, posinf=-2.0, neginf=-2.0).astype(np.float32)
 
 
 def _fetch(flat: Tensor, at: list[Tensor], sizes: tuple[int, ...], outside: Tensor | None) -> Tensor:

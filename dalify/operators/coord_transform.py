@@ -67,7 +67,7 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
     size = given.shape[-1] if isinstance(given, np.ndarray) else len(given)
     if size == 1:
         return columns
-    if size % width:
+    if not width or size % width:
         raise ShapeError(f"{size} numbers do not make a matrix with {width} columns, for vectors of {columns} numbers.")
     return size // width
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.kernels.frames import visual_layout
 from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
@@ -51,6 +51,7 @@ def random_resized_crop(
 
     Raises:
         ArgumentValueError: a range or size that cannot be meant.
+        ShapeError: an image without pixels.
         LayoutError: the data are no images or sequences.
 
     Example:
@@ -66,6 +67,8 @@ def random_resized_crop(
     if x.shape is None:
         return result
     first, last = spatial_axes(x.layout or "")
+    if 0 in x.shape[first:last]:
+        raise ShapeError(f"an image of {' x '.join(map(str, x.shape[first:last]))} pixels has no window to crop.")
     return result.replace(shape=(*x.shape[:first], size[0], size[-1], *x.shape[last:]))
 
 
