@@ -147,7 +147,8 @@ def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.
         kernel(result.reshape(count, -1), source, matrix, offset, False)
     else:
         flat = x.reshape(x.shape[0], -1, inputs).astype(np.float32, copy=False)
-        result = (flat @ matrix.swapaxes(1, 2) + offset[:, None, :]).reshape(out.shape)
+        with np.errstate(invalid="ignore"):  # infinities of the data make NaN here, which is the result
+            result = (flat @ matrix.swapaxes(1, 2) + offset[:, None, :]).reshape(out.shape)
     saturate_cast(out, result)
 
 

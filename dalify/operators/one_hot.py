@@ -74,7 +74,8 @@ def _(out, x, *, axis, num_classes, off_value, on_value):
     entries = _entries(out.dtype, off_value, on_value)
     last = np.moveaxis(out, 1 + axis, -1) if axis >= 0 else out
     last[...] = entries[0]
-    classes = x.astype(np.int64)
+    with np.errstate(invalid="ignore"):  # what is not finite becomes a number that is no class
+        classes = x.astype(np.int64)
     places = np.nonzero((classes >= 0) & (classes < num_classes))
     last[(*places, classes[places])] = entries[1]
 
