@@ -1,0 +1,282 @@
+"""Typical use of every operator: what the battery cannot read from a schema. One short entry per operator, in `CASES`."""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from dalify import types
+from tests.helpers.photos import drawn_photo, write_photo_folder
+
+__all__ = ["CASES", "SAMPLES", "Case", "Data", "Each"]
+
+SAMPLES = 5
+_RANDOM = np.random.default_rng(7)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """One input: samples of one shape and one more of another, the odd one, which makes a batch ragged."""
+
+    samples: list[np.ndarray]
+    layout: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Each:
+    """An argument that differs from sample to sample; like `Data`, with a value for the odd sample at the end."""
+
+    values: list[np.ndarray]
+    layout: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """Typical use of one operator.
+
+    Attributes:
+        inputs: positional.
+        arguments: by name, `Each` for those that differ; or a function from an empty folder to them.
+        atol: largest absolute difference to DALI.
+        rtol: largest difference to DALI relative to the value, and on float results also to the largest value.
+        not_sample_by_sample: why one sample alone gives another result than in its batch.
+        not_beside_dali: why there is nothing to compare with.
+        not_serialised: why the graph cannot be written down.
+        share: largest part of the elements that may differ from DALI by more than the tolerance.
+    """
+
+    inputs: tuple[Data, ...] = ()
+    arguments: Mapping[str, Any] | Callable[[Path], Mapping[str, Any]] = field(default_factory=dict)
+    atol: float = 0.0
+    rtol: float = 0.0
+    not_sample_by_sample: str = ""
+    not_beside_dali: str = ""
+    not_serialised: str = ""
+    share: float = 0.0
+
+    def given(self, folder: Path) -> Mapping[str, Any]:
+        """Return the arguments; files that they name lie in ``folder``."""
+        return self.arguments(folder) if callable(self.arguments) else self.arguments
+
+
+def _case(*inputs: Data, **given: Any) -> Case:
+    own = {name: given.pop(name) for name in Case.__dataclass_fields__ if name in given}
+    return Case(inputs=inputs, arguments=own.pop("arguments", given), **own)
+
+
+def _image(*inputs: Data, **given: Any) -> Case:
+    """Bytes of an image, rounded: DALI may be one off."""
+    return _case(*inputs, atol=1, **given)
+
+
+def _float(*inputs: Data, **given: Any) -> Case:
+    return _case(*inputs, rtol=1e-5, **given)
+
+
+def _data(
+    draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], odd: tuple[int, ...], layout: str = ""
+) -> Data:
+    return Data([draw(shape) for _ in range(SAMPLES)] + [draw(odd)], layout)
+
+
+def _bytes(shape: tuple[int, ...]) -> np.ndarray:
+    return _RANDOM.integers(0, 256, shape, dtype=np.uint8)
+
+
+def _floats(shape: tuple[int, ...]) -> np.ndarray:
+    return _RANDOM.normal(0, 10, shape).astype(np.float32)
+
+
+def _unit(shape: tuple[int, ...]) -> np.ndarray:
+    return _RANDOM.uniform(0.05, 0.95, shape).astype(np.float32)
+
+
+def _labels(shape: tuple[int, ...]) -> np.ndarray:
+    return _RANDOM.integers(0, 4, shape, dtype=np.int32)
+
+
+def _box_rows(shape: tuple[int, ...]) -> np.ndarray:
+    starts = _RANDOM.uniform(0.02, 0.5, (shape[0], 2))
+    return np.concatenate([starts, starts + _RANDOM.uniform(0.1, 0.45, (shape[0], 2))], axis=1).astype(np.float32)
+
+
+def _tones(shape: tuple[int, ...]) -> np.ndarray:
+    time = np.arange(shape[0]) / 16000
+    tone = sum(
+        np.sin(2 * np.pi * f * time + p)
+        for f, p in zip(_RANDOM.uniform(80, 4000, 4), _RANDOM.uniform(0, 6, 4), strict=True)
+    )
+    return (0.2 * tone + _RANDOM.normal(0, 0.01, shape[0])).astype(np.float32)
+
+
+def _encoded(extension: str) -> Data:
+    pictures = [drawn_photo(24 + 8 * number, 40, number) for number in range(SAMPLES + 1)]
+    return Data([cv2.imencode(extension, picture[..., ::-1])[1].reshape(-1) for picture in pictures])
+
+
+def _sound() -> Data:
+    def encode(sound: np.ndarray) -> np.ndarray:
+        file = io.BytesIO()
+        with wave.open(file, "wb") as out:
+            out.setnchannels(1)
+            out.setsampwidth(2)
+            out.setframerate(16000)
+            out.writeframes((sound * 20000).clip(-32768, 32767).astype("<i2").tobytes())
+        return np.frombuffer(file.getvalue(), np.uint8)
+
+    return Data([encode(_tones((800 + 100 * number,))) for number in range(SAMPLES + 1)])
+
+
+def _numpy_files() -> Data:
+    def encode(array: np.ndarray) -> np.ndarray:
+        file = io.BytesIO()
+        np.save(file, array)
+        return np.frombuffer(file.getvalue(), np.uint8)
+
+    return Data([encode(sample) for sample in FLOATS.samples])
+
+
+def _folder(folder: Path) -> Mapping[str, Any]:
+    write_photo_folder(folder, images_per_class=2, longest_side=40)
+    return {"file_root": str(folder)}
+
+
+def _numbers(values: Any, dtype: Any = np.float32) -> Each:
+    return Each([np.asarray(value, dtype) for value in values])
+
+
+PHOTOS = Data([drawn_photo(28, 36, number) for number in range(SAMPLES)] + [drawn_photo(35, 21, SAMPLES)], "HWC")
+VIDEO = _data(_bytes, (4, 12, 16, 3), (3, 10, 14, 3), "FHWC")
+FLOATS = _data(_floats, (6, 7), (5, 9))
+UNITS = _data(_unit, (6, 7), (5, 9))
+NUMBERS = _data(_floats, (), ())
+LABELS = _data(_labels, (7,), (4,))
+SCALAR_LABELS = _data(_labels, (), ())
+MASKS = _data(_labels, (12, 14, 1), (10, 9, 1), "HWC")
+BOXES = _data(_box_rows, (5, 4), (3, 4))
+POINTS = _data(_floats, (8, 2), (6, 2))
+TRANSFORMS = _data(_floats, (2, 3), (2, 3))
+SOUND = _data(_tones, (4000,), (3300,))
+SPECTRA = _data(lambda shape: np.abs(_floats(shape)) + 0.1, (65, 20), (65, 31), "ft")
+JPEGS = _encoded(".jpg")
+PNGS = _encoded(".png")
+WAVES = _sound()
+ANGLES = _numbers([0, 30, -45.5, 90, 200, 10])
+SIGNS = _numbers([1, 0, 1, 1, 0, 1], np.int32)
+FACTORS = _numbers([1, 0.4, 1.7, 0, 1.1, 0.9])
+POSITIVE = _numbers([1, 0.4, 1.7, 0.2, 1.1, 0.9])
+
+_OUTSIDE = "DALI has no such function: users write it as an expression"
+_BATCH = "looks at the other samples of the batch"
+_DRAWN = "random numbers of its own"
+_CODE = "holds a Python function"
+
+CASES: dict[str, Case] = {
+    "arithmetic": _case(PHOTOS, PHOTOS, function="add", not_beside_dali=_OUTSIDE),
+    "tensor_subscript": _case(PHOTOS, items=(("slice", 2, None, 3), ("at", 1)), not_beside_dali=_OUTSIDE),
+    "external_source": _case(
+        source=lambda: PHOTOS.samples[:SAMPLES],
+        layout="HWC",
+        not_serialised=_CODE,
+        not_sample_by_sample="its source gives the batch",
+    ),
+    "batch_permutation": _case(not_beside_dali=_DRAWN, not_sample_by_sample=_BATCH),
+    "permute_batch": _case(PHOTOS, indices=_numbers([4, 3, 1, 0, 2, 2], np.int32), not_sample_by_sample=_BATCH),
+    "python_function": _case(FLOATS, function=lambda x: x * 2, not_serialised=_CODE),
+    "dl_tensor_python_function": _case(FLOATS, function=lambda xs: xs, not_serialised=_CODE),
+    "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
+    # decoders
+    "decoders.image": _image(JPEGS, share=0.02),
+    "decoders.image_crop": _image(JPEGS, crop=[16, 20], share=0.02),
+    "decoders.image_random_crop": _case(JPEGS, not_beside_dali=_DRAWN),
+    "decoders.image_slice": _image(JPEGS, rel_start=[0.1, 0.2], rel_end=[0.7, 0.8], axis_names="HW", share=0.02),
+    "peek_image_shape": _case(PNGS),
+    # boxes, points, matrices
+    "bb_flip": _float(BOXES, horizontal=SIGNS, vertical=1, ltrb=True),
+    "bbox_paste": _float(BOXES, ratio=2.5, paste_x=0.25, ltrb=True),
+    "coord_flip": _float(POINTS, layout="xy"),
+    "coord_transform": _float(POINTS, M=[0.5, 2.0, -1.0, 3.0], T=[10.0, -5.0]),
+    "transforms.combine": _float(TRANSFORMS, TRANSFORMS),
+    "transforms.crop": _float(from_start=[10.0, 20.0], from_end=[110.0, 90.0], to_start=[0.0, 0.0], to_end=[1.0, 1.0]),
+    "transforms.rotation": _float(angle=ANGLES, center=[5.0, 7.0]),
+    "transforms.scale": _float(scale=[2.0, 0.5], center=[5.0, 7.0]),
+    "transforms.shear": _float(shear=[0.2, -0.1], center=[5.0, 7.0]),
+    "transforms.translation": _float(offset=[3.0, -4.0]),
+    # colour
+    "brightness": _image(PHOTOS, brightness=FACTORS, brightness_shift=0.1),
+    "brightness_contrast": _image(PHOTOS, brightness=FACTORS, contrast=1.3),
+    "color_space_conversion": _image(PHOTOS, image_type=types.RGB, output_type=types.YCbCr),
+    "color_twist": _image(PHOTOS, hue=ANGLES, saturation=FACTORS, brightness=1.1, contrast=0.8),
+    "contrast": _image(PHOTOS, contrast=FACTORS),
+    "hsv": _image(PHOTOS, hue=ANGLES, saturation=FACTORS, value=1.2),
+    "hue": _image(PHOTOS, hue=ANGLES),
+    "saturation": _image(PHOTOS, saturation=FACTORS),
+    "lookup_table": _case(MASKS, keys=[0, 2, 3], values=[0.5, 7.0, -1.0], default_value=9.0),
+    # geometry
+    "crop": _case(PHOTOS, crop=[16, 20], crop_pos_x=0.25, crop_pos_y=_numbers([0, 0.2, 0.5, 0.7, 1, 0.5])),
+    "crop_mirror_normalize": _float(
+        PHOTOS, crop=[16, 20], mirror=SIGNS, mean=[120.0, 110.0, 100.0], std=[60.0, 61.0, 62.0]
+    ),
+    "flip": _case(PHOTOS, horizontal=SIGNS, vertical=1),
+    "pad": _case(PHOTOS, axis_names="HW", fill_value=3.0, align=[16], not_sample_by_sample=_BATCH),
+    "paste": _case(PHOTOS, ratio=1.6, paste_x=0.3, fill_value=[10, 20, 30]),
+    "random_resized_crop": _case(PHOTOS, size=[16, 18], not_beside_dali=_DRAWN),
+    "resize": _image(PHOTOS, size=[20, 47]),
+    "resize_crop_mirror": _image(PHOTOS, resize_shorter=24.0, crop=[20, 18], mirror=SIGNS),
+    "rotate": _image(PHOTOS, angle=ANGLES, fill_value=7.0),
+    "slice": _case(PHOTOS, rel_start=[0.1, 0.2], rel_end=[0.7, 0.9], axis_names="HW"),
+    "warp_affine": _image(PHOTOS, matrix=[0.9, 0.2, -3.0, -0.1, 1.1, 2.0], fill_value=9.0),
+    # filters and noise
+    "erase": _case(PHOTOS, anchor=[3.0, 5.0], shape=[8.0, 9.0], axis_names="HW", fill_value=[1.0, 2.0, 3.0]),
+    "gaussian_blur": _image(PHOTOS, sigma=_numbers([0.5, 1, 1.5, 2, 0.8, 1.2])),
+    "grid_mask": _case(PHOTOS, tile=9, ratio=0.4, angle=0.3),
+    "noise.gaussian": _case(PHOTOS, stddev=20.0, not_beside_dali=_DRAWN),
+    "noise.salt_and_pepper": _case(PHOTOS, prob=0.2, not_beside_dali=_DRAWN),
+    "noise.shot": _case(PHOTOS, factor=5.0, not_beside_dali=_DRAWN),
+    # random numbers
+    "random.beta": _case(alpha=2.0, beta=POSITIVE, shape=[3, 4], not_beside_dali=_DRAWN),
+    "random.choice": _case(FLOATS, not_beside_dali=_DRAWN),
+    "random.coin_flip": _case(shape=[10], not_beside_dali=_DRAWN),
+    "random.normal": _case(mean=3.0, stddev=2.0, shape=[10], not_beside_dali=_DRAWN),
+    "random.uniform": _case(range=[2.0, 5.0], shape=[10], not_beside_dali=_DRAWN),
+    # tensors
+    "cast": _case(FLOATS, dtype=types.INT16),
+    "cast_like": _case(FLOATS, LABELS),
+    "cat": _case(PHOTOS, PHOTOS, axis_name="W"),
+    "constant": _case(fdata=[1.0, 2.0, 3.5], shape=[3], layout="C"),
+    "copy": _case(PHOTOS),
+    "element_extract": _case(VIDEO, element_map=[2, 0]),
+    "expand_dims": _case(PHOTOS, axes=[0], new_axis_names="F"),
+    "full": _case(NUMBERS, shape=[2, 3]),
+    "full_like": _case(PHOTOS, NUMBERS),
+    "get_property": _case(PHOTOS, key="layout"),
+    "normalize": _float(PHOTOS, axis_names="HW", shift=2.0, scale=3.0),
+    "one_hot": _case(LABELS, num_classes=4, on_value=2.0),
+    "ones": _case(shape=[2, 3], layout="XY"),
+    "ones_like": _case(PHOTOS, dtype=types.FLOAT),
+    "per_frame": _case(FLOATS),
+    "reductions.max": _case(PHOTOS, axis_names="HW"),
+    "reductions.mean": _float(PHOTOS, axis_names="HW"),
+    "reductions.mean_square": _float(PHOTOS, axis_names="HW"),
+    "reductions.min": _case(FLOATS, axes=[1], keep_dims=True),
+    "reductions.rms": _float(PHOTOS, axis_names="HW"),
+    "reductions.std_dev": _float(PHOTOS, NUMBERS),
+    "reductions.sum": _case(PHOTOS, axis_names="HW"),
+    "reductions.variance": _float(PHOTOS, NUMBERS, ddof=1),
+    "reinterpret": _case(FLOATS, shape=[-1], dtype=types.INT16),
+    "reshape": _case(PHOTOS, src_dims=[1, 0, 2], layout="WHC"),
+    "sequence_rearrange": _case(VIDEO, new_order=[2, 0, 0, 1]),
+    "shapes": _case(PHOTOS),
+    "squeeze": _case(MASKS, axis_names="C"),
+    "stack": _case(FLOATS, FLOATS, axis=1),
+    "transpose": _case(PHOTOS, perm=[2, 0, 1]),
+    "zeros": _case(shape=[2, 3], dtype=types.UINT8),
+    "zeros_like": _case(PHOTOS),
+}

@@ -1,0 +1,40 @@
+"""Where the arguments of our operators differ from DALI's on purpose, with the reason for each."""
+
+from __future__ import annotations
+
+__all__ = ["DEFAULTS", "MISSING", "OWN"]
+
+_BY_TYPE = "the default depends on the element type: half of its range, 0.5 of floats"
+_FOLLOWS = "not given: interp_type, then INTERP_LINEAR; DALI tells in its code whether the argument was given"
+_AXES = "None, for axis_names decide; which axes are meant where neither is given is DALI's default"
+
+# "operator.argument": why the default is another one.
+DEFAULTS: dict[str, str] = {
+    "brightness_contrast.contrast_center": _BY_TYPE,
+    "contrast.contrast_center": _BY_TYPE,
+    "decoders.image_slice.axes": _AXES,
+    "dl_tensor_python_function.batch_processing": "True is what DALI does, by its ops.DLTensorPythonFunction",
+    "erase.axes": _AXES,
+    "erase.axis_names": _AXES,
+    "erase.normalized_anchor": "not given: normalized; DALI tells in its code whether the argument was given",
+    "erase.normalized_shape": "not given: normalized; DALI tells in its code whether the argument was given",
+    "external_source.batch": "None is True; DALI's ops.ExternalSource has None, too",
+    "external_source.batch_info": "False is what DALI's None means",
+    "random_resized_crop.interp_type": _FOLLOWS,
+    "random_resized_crop.mag_filter": _FOLLOWS,
+    "random_resized_crop.min_filter": _FOLLOWS,
+    "resize.interp_type": _FOLLOWS,
+    "resize.mag_filter": _FOLLOWS,
+    "resize.min_filter": _FOLLOWS,
+    "resize_crop_mirror.interp_type": _FOLLOWS,
+    "resize_crop_mirror.mag_filter": _FOLLOWS,
+    "resize_crop_mirror.min_filter": _FOLLOWS,
+    "slice.axes": _AXES,
+    "slice.axis_names": _AXES,
+}
+
+# Arguments of DALI that an operator here does not have.
+MISSING: dict[str, str] = {}
+
+# Arguments that only the operator here has, or, by its name alone, an operator whose inputs are others.
+OWN: dict[str, str] = {}
