@@ -1,7 +1,7 @@
 """Element-wise functions of graph values and numbers, under DALI's names: ``math.sqrt(x)``.
 
-Operands follow the rules of arithmetic: Python integers are INT32, Python floats FLOAT; extents are broadcast. All functions that are not
-defined for integers give floating-point numbers.
+Operands follow the rules of arithmetic: Python integers are INT32, Python floats FLOAT; extents are broadcast. All
+functions that are not defined for integers give floating-point numbers.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = [
     "floor",
     "fpow",
     "log",
-    "log10",
     "log2",
+    "log10",
     "max",
     "min",
     "pow",
@@ -159,7 +159,10 @@ def atanh(x: Any) -> DataNode:
 
 
 def pow(base: Any, exponent: Any) -> DataNode:
-    """Return ``base`` to the power of ``exponent``; integers stay integers, and a negative exponent then gives 0, element by element."""
+    """Return ``base`` to the power of ``exponent``.
+
+    Integers stay integers, and a negative exponent then gives 0, element by element.
+    """
     return arithmetic("pow", (base, exponent))
 
 

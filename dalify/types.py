@@ -1,4 +1,7 @@
-"""Element types, enumerations and constants under DALI's names: ``types.FLOAT``, ``types.RGB``, ``types.Constant`` …."""
+"""Element types, enumerations and constants under DALI's names.
+
+``types.FLOAT``, ``types.RGB``, ``types.Constant`` ….
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
-from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
-from dalify.data.sample_info import BatchInfo, SampleInfo
+from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, from_numpy, to_numpy
 from dalify.graph import DataNode, Expression, arithmetic, constant
 
 NO_TYPE = DALIDataType.NO_TYPE
@@ -160,7 +162,12 @@ class ScalarConstant(Expression):
 
 
 def ConstantNode(  # noqa: N802 -- DALI's name
-    value: Any, device: str | None = None, dtype: DALIDataType | None = None, shape: Any = None, layout: str | None = None, **_: Any
+    value: Any,
+    device: str | None = None,
+    dtype: DALIDataType | None = None,
+    shape: Any = None,
+    layout: str | None = None,
+    **_: Any,
 ) -> DataNode:
     """Make a graph value that is the same for every sample.
 
@@ -171,12 +178,21 @@ def ConstantNode(  # noqa: N802 -- DALI's name
         shape: extents to bring the value to.
         layout: letters of the dimensions.
     """
-    array = value if shape is None else np.broadcast_to(np.asarray(value).reshape(-1), (int(np.prod(shape)),)).reshape(shape)
+    array = (
+        value
+        if shape is None
+        else np.broadcast_to(np.asarray(value).reshape(-1), (int(np.prod(shape)),)).reshape(shape)
+    )
     return constant(array, dtype, layout or "", device or "cpu")
 
 
 def Constant(  # noqa: N802 -- DALI's name
-    value: Any, dtype: DALIDataType | None = None, shape: Any = None, layout: str | None = None, device: str | None = None, **arguments: Any
+    value: Any,
+    dtype: DALIDataType | None = None,
+    shape: Any = None,
+    layout: str | None = None,
+    device: str | None = None,
+    **arguments: Any,
 ) -> Any:
     """Wrap a constant: a number for arithmetic, or an array as a graph value.
 
@@ -196,4 +212,8 @@ def Constant(  # noqa: N802 -- DALI's name
     return ConstantNode(value, device, dtype, shape, layout, **arguments)
 
 
-__all__ = [name for name in globals() if not name.startswith("_") and name not in ("annotations", "Any", "np", "constant", "arithmetic")]
+__all__ = [
+    name
+    for name in globals()
+    if not name.startswith("_") and name not in ("annotations", "Any", "np", "constant", "arithmetic")
+]

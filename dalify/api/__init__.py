@@ -1,1 +1,4 @@
-"""The ways to call the registry: functions (``fn``) and classes (``ops``). Made from the catalogue; no operator is named here."""
+"""The ways to call the registry.
+
+Functions (``fn``) and classes (``ops``). Made from the catalogue; no operator is named here.
+"""

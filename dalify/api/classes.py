@@ -25,7 +25,11 @@ class OperatorInstance:
     def __init__(self, **arguments: Any) -> None:
         for name in arguments:
             modern = LEGACY_ARGUMENTS.get(name, name)
-            if name not in COMMON_PARAMETERS and modern not in self.operator.parameters and name not in RETIRED_ARGUMENTS:
+            if (
+                name not in COMMON_PARAMETERS
+                and modern not in self.operator.parameters
+                and name not in RETIRED_ARGUMENTS
+            ):
                 try:
                     self.operator.parameter(name)
                 except DalifyError as error:

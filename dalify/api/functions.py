@@ -34,7 +34,9 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
             return [result]  # asked for a number of outputs, users get a list even of one
         return result
     if len(lengths) > 1:
-        raise ShapeError(f"lists of inputs must be of equal length; got lengths {sorted(lengths)}.", operator=operator.public_name)
+        raise ShapeError(
+            f"lists of inputs must be of equal length; got lengths {sorted(lengths)}.", operator=operator.public_name
+        )
     return [
         call(operator, tuple(value[index] if _is_node_list(value) else value for value in inputs), arguments)
         for index in range(lengths.pop())

@@ -1,4 +1,7 @@
-"""Modules whose contents are the catalogue: ``fn``, ``fn.readers``, ``ops`` …. An operator's file is loaded when it is first named."""
+"""Modules whose contents are the catalogue.
+
+``fn``, ``fn.readers``, ``ops`` …. An operator's file is loaded when it is first named.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,9 @@ class Namespace(ModuleType):
         old = self._find(name)
         modern = catalogue.resolve(old)
         if modern not in catalogue.names():
-            raise UnknownOperatorError(f"{self._public}.{name} is an old name of fn.{modern}, which this version does not have.")
+            raise UnknownOperatorError(
+                f"{self._public}.{name} is an old name of fn.{modern}, which this version does not have."
+            )
         member = self._make(catalogue.find(modern), f"{self._public}.{name}")
         if modern == old:
             self.__dict__[name] = member  # next time Python finds it without asking
@@ -79,7 +84,9 @@ class Namespace(ModuleType):
     def __dir__(self) -> list[str]:
         """Return the public names, for completion."""
         names = [name for name in self._members().values() if name not in LEGACY_NAMES]
-        spelled = {self._spell(name[len(self._prefix) :]) for name in names if not name.rpartition(".")[2].startswith("_")}
+        spelled = {
+            self._spell(name[len(self._prefix) :]) for name in names if not name.rpartition(".")[2].startswith("_")
+        }
         return sorted(spelled | {name for name in self.__dict__ if not name.startswith("_")})
 
 

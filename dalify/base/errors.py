@@ -1,7 +1,8 @@
 """The errors that users meet: one class per kind of mistake.
 
-Each says what is wrong, where (the user's line, the operator, the sample and where it came from) and what to write instead. The
-classes derive from the built-in types that DALI raises in the same situation, so that existing ``except`` clauses hold.
+Each says what is wrong, where (the user's line, the operator, the sample and where it came from) and what to write
+instead. The classes derive from the built-in types that DALI raises in the same situation, so that existing
+``except`` clauses hold.
 """
 
 from __future__ import annotations

@@ -37,7 +37,9 @@ def map_leaves(function: Callable[..., object], value: Any, *others: Any) -> Any
 def structure_text(value: object) -> str:
     """Describe a nested structure without its data, e.g. ``{'image': *, 'boxes': [*, *]}``."""
     if isinstance(value, dict):
-        inner = ", ".join(f"{key!r}: {structure_text(item)}" for key, item in cast("dict[object, object]", value).items())
+        inner = ", ".join(
+            f"{key!r}: {structure_text(item)}" for key, item in cast("dict[object, object]", value).items()
+        )
         return "{" + inner + "}"
     if isinstance(value, (list, tuple)):
         items = [structure_text(item) for item in cast("list[object]", value)]

@@ -1,7 +1,7 @@
 """Packages that are loaded when first used.
 
-``import dalify`` has to be quick and must work without the heavy packages; a proxy stands for each of them at module level, so
-that files import at the top like any other and pay on first use only.
+``import dalify`` has to be quick and must work without the heavy packages; a proxy stands for each of them at module
+level, so that files import at the top like any other and pay on first use only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What the values of two branches have to share to be one variable afterwards. Checked when the graph is built and when it runs."""
+"""What the values of two branches have to share to be one variable afterwards.
+
+Checked when the graph is built and when it runs.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,24 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any) ->
         DivergentBranchesError: element type, number of dimensions or layout differ.
     """
     for what, one, other, way_out in (
-        ("element type", if_true.dtype, if_false.dtype, "Convert one of them, for instance with fn.cast or the dtype= argument."),
-        ("number of dimensions", if_true.ndim, if_false.ndim, "Reshape one of them, for instance with fn.expand_dims or fn.squeeze."),
-        ("layout", if_true.layout, if_false.layout, "Set the layout of one of them, for instance with fn.reshape(x, layout='HWC')."),
+        (
+            "element type",
+            if_true.dtype,
+            if_false.dtype,
+            "Convert one of them, for instance with fn.cast or the dtype= argument.",
+        ),
+        (
+            "number of dimensions",
+            if_true.ndim,
+            if_false.ndim,
+            "Reshape one of them, for instance with fn.expand_dims or fn.squeeze.",
+        ),
+        (
+            "layout",
+            if_true.layout,
+            if_false.layout,
+            "Set the layout of one of them, for instance with fn.reshape(x, layout='HWC').",
+        ),
     ):
         if one == other or one is None or other is None:
             continue
@@ -34,7 +52,9 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any) ->
             f"\n  {side} branch: {_text(value)}" + (f", defined at\n{line.quote('    ')}" if line else "")
             for side, value, line in zip(("true", "false"), (one, other), lines or (None, None), strict=True)
         )
-        raise DivergentBranchesError(f"{name} has another {what} in each branch of the condition.{places}", hint=way_out)
+        raise DivergentBranchesError(
+            f"{name} has another {what} in each branch of the condition.{places}", hint=way_out
+        )
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,8 @@
 """Samples that travel together through the executor.
 
-Uniform samples are one dense array with a leading sample axis, so that a kernel handles them in one call; samples of different
-shapes are a list. Both look alike from outside. The public ``TensorListCPU`` and ``TensorListGPU`` wrap a Batch.
+Uniform samples are one dense array with a leading sample axis, so that a kernel handles them in one call; samples of
+different shapes are a list. Both look alike from outside. The public ``TensorListCPU`` and ``TensorListGPU`` wrap a
+Batch.
 """
 
 from __future__ import annotations

@@ -140,5 +140,7 @@ def from_numpy(dtype: Any) -> DALIDataType:
         found = _FROM_NUMPY.get(np.dtype(dtype).newbyteorder("="))
     if found is None:
         supported = ", ".join(str(value) for value in _FROM_NUMPY)
-        raise DTypeError(f"arrays of {np.dtype(dtype)} elements cannot be used.", hint=f"Convert to one of: {supported}.")
+        raise DTypeError(
+            f"arrays of {np.dtype(dtype)} elements cannot be used.", hint=f"Convert to one of: {supported}."
+        )
     return found

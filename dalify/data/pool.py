@@ -1,7 +1,7 @@
 """Memory for batches, used again when nobody looks at it any more.
 
-A fresh allocation of a batch costs page faults, which can take longer than filling it. A block goes back to its pool when the
-last array, tensor or DLPack capsule that views it is gone: never under a consumer, whatever he keeps.
+A fresh allocation of a batch costs page faults, which can take longer than filling it. A block goes back to its pool
+when the last array, tensor or DLPack capsule that views it is gone: never under a consumer, whatever he keeps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is known about the samples on one edge of the graph.
 
-An operator's output rule maps specs to specs. It runs twice: when the graph is built, with what is known then, and for every
-group of samples, with their shape.
+An operator's output rule maps specs to specs. It runs twice: when the graph is built, with what is known then, and
+for every group of samples, with their shape.
 """
 
 from __future__ import annotations
@@ -108,8 +108,5 @@ class Spec:
     def __repr__(self) -> str:
         """Return e.g. ``cpu UINT8 HWC (480, 640, 3)``."""
         dtype = "?" if self.dtype is None else self.dtype.name
-        if self.layout:
-            form = self.layout
-        else:
-            form = "?-D" if self.ndim is None else f"{self.ndim}-D"
+        form = self.layout or ("?-D" if self.ndim is None else f"{self.ndim}-D")
         return f"{self.device} {dtype} {form}" + ("" if self.shape is None else f" {self.shape}")

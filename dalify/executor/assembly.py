@@ -60,7 +60,8 @@ def assemble(
         asked: where the user asked for the device, for the message that there is none.
 
     Raises:
-        DalifyError: a reader finds nothing, a source cannot be used, there is no device; with operator and the user's line.
+        DalifyError: a reader finds nothing, a source cannot be used, there is no device; with operator and the user's
+            line.
     """
     nodes = graph.nodes()
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
@@ -81,7 +82,15 @@ def assemble(
         workers.start()  # before any thread of ours exists: a fork copies the locks that threads hold
     readers = {slot: ReaderFeed(step.node, samplers[step.node]) for slot, step in plan.readers.items()}
     return Engine(
-        plan, resources.num_threads, resources.batch_size, externals, readers, torch_device, pool, resources.name, workers
+        plan,
+        resources.num_threads,
+        resources.batch_size,
+        externals,
+        readers,
+        torch_device,
+        pool,
+        resources.name,
+        workers,
     )
 
 
@@ -103,9 +112,9 @@ def _parallel_source(workers: WorkerPool | None, node: Node, batch_size: int) ->
 def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
     """Return seed and stream number of every random node and reader.
 
-    A stream goes by the operator's name and its occurrence (or by the name that the user gave), so that another operator
-    that is added to the graph changes nobody's random numbers. A seed given to an operator is its own alone: two operators with the
-    same seed draw the same numbers.
+    A stream goes by the operator's name and its occurrence (or by the name that the user gave), so that another
+    operator that is added to the graph changes nobody's random numbers. A seed given to an operator is its own alone:
+    two operators with the same seed draw the same numbers.
     """
     found: dict[Node, tuple[int, int]] = {}
     occurrences: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """Copies between the CPU and the device, and which device that is.
 
-``device="gpu"`` means the accelerator that torch finds. With ``DALIFY_DEVICE=cpu`` in the environment GPU plans run on torch's CPU device: the
-whole GPU path then works, and is tested, on machines without an accelerator.
+``device="gpu"`` means the accelerator that torch finds. With ``DALIFY_DEVICE=cpu`` in the environment GPU plans run
+on torch's CPU device: the whole GPU path then works, and is tested, on machines without an accelerator.
 """
 
 from __future__ import annotations
@@ -49,13 +49,15 @@ def find_device(device_id: int | None, node: Node) -> str:
                 "the GPU was asked for, but torch finds no accelerator on this machine.",
                 line=node.line,
                 operator=".gpu()" if node.operator.name == "_transfer" else node.operator.public_name,
-                hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on the CPU.",
+                hint=f"Use device='cpu', or set the environment variable {_VARIABLE}=cpu to run GPU pipelines on "
+                "the CPU.",
             )
         wanted = found.type
         count = torch.accelerator.device_count()
         if device_id is not None and device_id >= count:
             raise DeviceError(
-                f"device_id={device_id} does not exist: torch finds {count} device{'s' if count > 1 else ''} of type {wanted}.",
+                f"device_id={device_id} does not exist: torch finds {count} device{'s' if count > 1 else ''} of "
+                f"type {wanted}.",
                 line=node.line,
             )
     return wanted if device_id is None or ":" in wanted else f"{wanted}:{device_id}"

@@ -1,8 +1,9 @@
 """Runs a plan for batch after batch.
 
-Several batches are under way at once. Each is an Iteration that moves from stage to stage; the worker that finishes the last chunk of a
-stage starts the next one, so no thread waits for another, and the chunks of the next batch fill the threads that would be idle at
-the end of this one. An error ends its iteration only: the engine, and the iterations behind it, go on.
+Several batches are under way at once. Each is an Iteration that moves from stage to stage; the worker that finishes
+the last chunk of a stage starts the next one, so no thread waits for another, and the chunks of the next batch fill
+the threads that would be idle at the end of this one. An error ends its iteration only: the engine, and the
+iterations behind it, go on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,7 +33,8 @@ from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
 
-# A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short against a batch.
+# A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short
+# against a batch.
 _CHUNK_SECONDS = 6e-3
 
 
@@ -82,7 +85,8 @@ class Engine:
         self._scheduled: deque[Iteration] = deque()
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
 
-    # -- in the caller's thread --------------------------------------------------------------------------------------------
+    # -- in the caller's thread
+    # --------------------------------------------------------------------------------------------
 
     @property
     def scheduled(self) -> int:
@@ -159,7 +163,10 @@ class Engine:
         return tuple(Batch(None, [], "") if batch is None else batch for batch in outputs)
 
     def discard(self) -> None:
-        """Take back all iterations that are under way: readers will give the same samples again; what came from outside is lost."""
+        """Take back all iterations that are under way.
+
+        Readers will give the same samples again; what came from outside is lost.
+        """
         for iteration in reversed(self._scheduled):
             iteration.discarded = True
             self.next_number = iteration.number
@@ -168,7 +175,9 @@ class Engine:
         self._scheduled.clear()
 
     def start_epoch(self, epoch: int) -> None:
-        """Drop what is under way; begin an epoch of all readers, and the next one of all external sources, at its first sample.
+        """Drop what is under way.
+
+        Begin an epoch of all readers, and the next one of all external sources, at its first sample.
 
         Args:
             epoch: number of the readers' epoch, 0 for the first.
@@ -209,7 +218,8 @@ class Engine:
                     iteration.values[slot] = old.values[slot]
             self._set_off(iteration)
 
-    # -- in the worker threads -----------------------------------------------------------------------------------------------
+    # -- in the worker threads
+    # -----------------------------------------------------------------------------------------------
 
     def _enter(self, iteration: Iteration) -> None:
         """Begin the iteration's current stage, or park it until its turn."""
@@ -268,7 +278,7 @@ class Engine:
                 count = self._num_threads if size * seconds > _CHUNK_SECONDS / 2 else 1
             count = min(size, count)
         bounds = [size * index // count for index in range(count + 1)]
-        return list(zip(bounds[:-1], bounds[1:], strict=True))
+        return list(pairwise(bounds))
 
     def _run(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         """Take one chunk through a stage. Never raises."""
@@ -338,8 +348,8 @@ class Engine:
             slot: Collector(iteration.size, self._pool_of(slot)) for slot in stage.publishes if stage.kind == "batch"
         }
         frame = Frame(
-            list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors, iteration.entries,
-            self._torch_device or "",
+            list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
+            iteration.entries, self._torch_device or "",
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)
@@ -377,5 +387,5 @@ class Engine:
 
 
 def _is_scratch(batch: Batch) -> bool:
-    """Tell whether a batch on the CPU may lie in scratch memory or repeat a constant, and so has to be copied to leave its stage."""
+    """Tell whether a batch may lie in scratch memory or repeat a constant, and so is copied when it leaves its stage."""
     return batch.device == "cpu"

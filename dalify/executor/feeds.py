@@ -1,7 +1,7 @@
 """Where the batches of a pipeline begin: users' sources, data fed by hand, and the samplers of readers.
 
-Called in the thread that schedules an iteration, one iteration after the other: sources see their indices in order, and an error in a
-user's callback surfaces in the user's own call.
+Called in the thread that schedules an iteration, one iteration after the other: sources see their indices in order,
+and an error in a user's callback surfaces in the user's own call.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class ExternalFeed:
         raise PipelineStateError(
             f"no data were fed to the external_source {self.name or self.node.label!r}.",
             line=self.node.line,
-            hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or give it a source.",
+            hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "
+            "give it a source.",
         )
 
     def feed(self, data: Any, layout: str | None) -> None:
@@ -144,7 +145,8 @@ class ExternalFeed:
         """
         if self.source is not None:
             raise PipelineStateError(
-                f"the external_source {self.name!r} has a source of its own and cannot be fed by hand.", line=self.node.line
+                f"the external_source {self.name!r} has a source of its own and cannot be fed by hand.",
+                line=self.node.line,
             )
         try:
             batches = self._converted([data])

@@ -1,4 +1,7 @@
-"""What the steps of a plan work on: the values of one chunk of samples, and where results of a whole batch are gathered."""
+"""What the steps of a plan work on.
+
+The values of one chunk of samples, and where results of a whole batch are gathered.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ class Collector:
     sample of another shape comes along, the batch becomes a list.
 
     Args:
-        size: number of samples of the whole batch; None where it is not known, inside a branch: then chunks are joined at the end.
+        size: number of samples of the whole batch; None where it is not known, inside a branch: then chunks are
+            joined at the end.
         pool: memory for what leaves the stage.
     """
 
@@ -53,7 +57,10 @@ class Collector:
         return dense[start : start + count]
 
     def store(self, start: int, batch: Batch) -> None:
-        """Take a chunk's result; what does not lie in the dense buffer yet is copied, since scratch memory is used again."""
+        """Take a chunk's result.
+
+        What does not lie in the dense buffer yet is copied, since scratch memory is used again.
+        """
         count = len(batch)
         if batch.dense is not None:
             dense = batch.dense
@@ -121,7 +128,18 @@ class Frame:
         entries: by slot of a reader, what its sampler chose for the batch.
     """
 
-    __slots__ = ("_positions", "arena", "batch_size", "collectors", "count", "entries", "start", "step", "torch_device", "values")
+    __slots__ = (
+        "_positions",
+        "arena",
+        "batch_size",
+        "collectors",
+        "count",
+        "entries",
+        "start",
+        "step",
+        "torch_device",
+        "values",
+    )
 
     def __init__(
         self,

@@ -1,7 +1,10 @@
-"""From a graph to stages: what runs chunk by chunk on the worker threads, what needs a whole batch, what runs on the device.
+"""From a graph to stages.
 
-A *segment* is a run of per-sample operators: a worker takes a chunk of samples through all of it, so that data stay in its cache and
-there is no barrier between operators. Whole-batch operators, users' serial functions and the device each make stages of their own.
+What runs chunk by chunk on the worker threads, what needs a whole batch, what runs on the device.
+
+A *segment* is a run of per-sample operators: a worker takes a chunk of samples through all of it, so that data stay
+in its cache and there is no barrier between operators. Whole-batch operators, users' serial functions and the device
+each make stages of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ class Stage:
     """Steps that run together.
 
     Attributes:
-        kind: ``segment``: per chunk, on all threads; ``batch``: once per batch; ``device``: once per batch, on the device's stream.
+        kind: ``segment``: per chunk, on all threads; ``batch``: once per batch; ``device``: once per batch, on the
+            device's stream.
         is_serial: never two batches at once, and in the order of the batches.
         steps: in order.
         reads: slots from earlier stages, with the branch of each.
@@ -80,8 +84,8 @@ def make_plan(graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapp
     return planner.finish(graph)
 
 
-# Order of stages that do not depend on each other: what a batch begins with, random draws above all, before the segments that use it,
-# so that a segment is not cut in two where a draw comes in.
+# Order of stages that do not depend on each other: what a batch begins with, random draws above all, before the
+# segments that use it, so that a segment is not cut in two where a draw comes in.
 _RANKS: dict[tuple[StageKind, bool], int] = {
     ("batch", False): 0,
     ("batch", True): 1,
@@ -92,7 +96,10 @@ _RANKS: dict[tuple[StageKind, bool], int] = {
 
 
 def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]]) -> tuple[int, int]:
-    """Return depth and rank of the earliest stage in which a node can run: the depth grows where the rank would fall."""
+    """Return depth and rank of the earliest stage in which a node can run.
+
+    The depth grows where the rank would fall.
+    """
     if node.operator.name in ("external_source", "_literal"):
         return (0, 0)
     rank = _RANKS[_kind_of(node), node.operator.is_serial]

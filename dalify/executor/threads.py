@@ -1,4 +1,7 @@
-"""The worker threads of a pipeline. Tasks of earlier batches go first; tasks of the next batch fill what would be idle at the end of one."""
+"""The worker threads of a pipeline.
+
+Tasks of earlier batches go first; tasks of the next batch fill what would be idle at the end of one.
+"""
 
 from __future__ import annotations
 

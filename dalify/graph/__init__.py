@@ -1,4 +1,7 @@
-"""The graph: frozen nodes, what users hold while they define it, what is known about its edges, drawing and writing it down."""
+"""The graph.
+
+Frozen nodes, what users hold while they define it, what is known about its edges, drawing and writing it down.
+"""
 
 from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.datanode import DataNode, Expression, new_axis

@@ -1,7 +1,7 @@
 """Which branch of a condition a node was made in.
 
-A node only remembers its branch while the function is traced; ``passes/split_branches.py`` inserts the splitting and merging afterwards, from
-these notes alone. So no maker of nodes has to know about conditions.
+A node only remembers its branch while the function is traced; ``passes/split_branches.py`` inserts the splitting and
+merging afterwards, from these notes alone. So no maker of nodes has to know about conditions.
 """
 
 from __future__ import annotations

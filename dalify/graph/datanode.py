@@ -15,7 +15,10 @@ __all__ = ["DataNode", "Expression", "hook", "install", "new_axis"]
 
 
 class _NewAxis:
-    """Marks, in an index, an axis of extent one: ``x[newaxis]``, or with a letter for the layout, ``x[newaxis("F")]``."""
+    """Marks, in an index, an axis of extent one.
+
+    ``x[newaxis]``, or with a letter for the layout, ``x[newaxis("F")]``.
+    """
 
     __slots__ = ("name",)
 
@@ -159,8 +162,8 @@ class Expression:
 class DataNode(Expression):
     """One output of an operator in a pipeline's graph.
 
-    It has no value while the pipeline is defined; it takes part in arithmetic, indexing, conditions of ``if`` inside functions decorated with
-    ``@pipeline_def``, and is given to further operators.
+    It has no value while the pipeline is defined; it takes part in arithmetic, indexing, conditions of ``if`` inside
+    functions decorated with ``@pipeline_def``, and is given to further operators.
     """
 
     __slots__ = ("edge",)
@@ -224,7 +227,9 @@ class DataNode(Expression):
         return result.gpu() if device == "gpu" else result
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """Return a note that travels with each sample: ``source_info`` (where it came from) or ``layout``, as bytes (UINT8, 1-D).
+        """Return a note that travels with each sample.
+
+        ``source_info`` (where it came from) or ``layout``, as bytes (UINT8, 1-D).
 
         Args:
             key: which note.
@@ -249,7 +254,8 @@ class DataNode(Expression):
         raise ConditionError(
             "a graph value was used as a condition, but it has no value yet: it will differ from sample to sample.",
             line=SourceLine.capture(),
-            hint="Inside a function decorated with @pipeline_def, `if`, `and`, `or` and `not` work on graph values; here the code was not "
+            hint="Inside a function decorated with @pipeline_def, `if`, `and`, `or` and `not` work on graph "
+            "values; here the code was not "
             "rewritten\n  (library code, code without a source file, enable_conditionals=False, or @do_not_convert).",
         )
 
@@ -257,7 +263,10 @@ class DataNode(Expression):
         raise ConditionError(f"{what} a graph value, which has no value yet.", line=SourceLine.capture(), hint=hint)
 
     def __iter__(self) -> NoReturn:
-        self._refuse("cannot iterate over", "A node stands for one sample's data of unknown size; use indexing, fn.reductions or fn.per_frame.")
+        self._refuse(
+            "cannot iterate over",
+            "A node stands for one sample's data of unknown size; use indexing, fn.reductions or fn.per_frame.",
+        )
 
     def __len__(self) -> NoReturn:
         self._refuse("cannot take len() of", "Its extents are node.shape(), e.g. node.shape()[0].")
@@ -279,7 +288,8 @@ class DataNode(Expression):
         return f"<DataNode {self.edge.node!r}>"
 
 
-# DataNode's methods make nodes, and making nodes makes DataNodes: trace.py, which makes them, fills this table when it is loaded.
+# DataNode's methods make nodes, and making nodes makes DataNodes: trace.py, which makes them, fills this table when
+# it is loaded.
 _hooks: dict[str, Any] = {}
 
 

@@ -1,4 +1,7 @@
-"""A graph: its outputs, and what has to run although no output needs it. All else is found by walking back from there."""
+"""A graph.
+
+Its outputs, and what has to run although no output needs it. All else is found by walking back from there.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,8 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
 
     Args:
         graph: where to start.
-        change: gets each node with its inputs, arguments and branch already replaced, and a function from old edges to new ones;
-            returns the node itself or another, or the edges that stand for its outputs.
+        change: gets each node with its inputs, arguments and branch already replaced, and a function from old edges
+            to new ones; returns the node itself or another, or the edges that stand for its outputs.
 
     Returns:
         the graph of the new nodes; nodes that nothing needs any more are gone.

@@ -1,4 +1,7 @@
-"""One use of an operator in a graph, and the edges between uses. Frozen: a pass replaces nodes, it never changes them."""
+"""One use of an operator in a graph, and the edges between uses.
+
+Frozen: a pass replaces nodes, it never changes them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,8 @@ class Node:
         name: name that the user gave; None otherwise.
         seed: seed that the user gave to a random operator; None: derived from the pipeline's.
         preserve: kept even when no output needs it.
-        number: position in the order in which nodes were made. A replaced node keeps it: random streams and messages go by it.
+        number: position in the order in which nodes were made. A replaced node keeps it: random streams and messages
+            go by it.
     """
 
     operator: Operator

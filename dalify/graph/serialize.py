@@ -1,4 +1,7 @@
-"""A graph as JSON, and back. Nothing in the text is executed: operators are found by name in the catalogue, values are plain data."""
+"""A graph as JSON, and back.
+
+Nothing in the text is executed: operators are found by name in the catalogue, values are plain data.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +53,12 @@ def to_json(graph: Graph) -> dict[str, Any]:
                 arguments[name] = {"edge": edge_data(value)} if isinstance(value, Edge) else _encoded(value)
             except TypeError:
                 raise SerializationError(
-                    f"the argument {name} is a Python {type(value).__name__}, which cannot be written down without executing code later.",
+                    f"the argument {name} is a Python {type(value).__name__}, which cannot be written down "
+                    "without executing code later.",
                     line=node.line,
                     operator=node.operator.public_name,
-                    hint="Only graphs of operators with plain arguments can be serialised; feed data with feed_input instead of a callback.",
+                    hint="Only graphs of operators with plain arguments can be serialised; feed data with "
+                    "feed_input instead of a callback.",
                 ) from None
         return {
             "operator": node.operator.name,
@@ -158,7 +163,9 @@ def _graph(data: dict[str, Any]) -> Graph:
             item = data["branches"][number]
             if item["parent"] is not None and item["parent"] >= number:
                 raise ValueError("a branch stands before the one around it")
-            branches[number] = Branch(some_edge(item["condition"]), bool(item["taken"]), branch(item["parent"]), _decoded(item["line"]))
+            branches[number] = Branch(
+                some_edge(item["condition"]), bool(item["taken"]), branch(item["parent"]), _decoded(item["line"])
+            )
         return branches[number]
 
     for item in data["nodes"]:
@@ -166,7 +173,9 @@ def _graph(data: dict[str, Any]) -> Graph:
         arguments: dict[str, Any] = {}
         for name, value in item["arguments"].items():
             operator.parameter(name)
-            arguments[name] = some_edge(value["edge"]) if isinstance(value, dict) and "edge" in value else _decoded(value)
+            arguments[name] = (
+                some_edge(value["edge"]) if isinstance(value, dict) and "edge" in value else _decoded(value)
+            )
         nodes.append(
             Node(
                 operator,

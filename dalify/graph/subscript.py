@@ -16,8 +16,9 @@ __all__ = ["subscript"]
 def subscript(node: DataNode, index: Any) -> DataNode:
     """Make the node for ``node[index]``.
 
-    The operator ``tensor_subscript`` gets ``items``, one entry per item of the index: ``("at", i)``, ``("slice", start, stop, step)``,
-    ``("newaxis", letter or None)``, ``("ellipsis",)``; where a number is a graph value, ``("node", k)`` stands for its k-th further input.
+    The operator ``tensor_subscript`` gets ``items``, one entry per item of the index: ``("at", i)``, ``("slice",
+    start, stop, step)``, ``("newaxis", letter or None)``, ``("ellipsis",)``; where a number is a graph value,
+    ``("node", k)`` stands for its k-th further input.
 
     Raises:
         ArgumentTypeError: an index that is no integer, slice, node, newaxis or Ellipsis.
@@ -34,7 +35,8 @@ def subscript(node: DataNode, index: Any) -> DataNode:
             return python_operator.index(value)
         except TypeError:
             raise ArgumentTypeError(
-                f"an index must be an integer, a slice, a graph value or newaxis; got {value!r} of type {type(value).__name__}.",
+                f"an index must be an integer, a slice, a graph value or newaxis; got {value!r} of type "
+                f"{type(value).__name__}.",
                 line=SourceLine.capture(),
             ) from None
 

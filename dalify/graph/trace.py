@@ -1,8 +1,8 @@
 """From calls to nodes: the one place where graph nodes are made.
 
-Needs no current pipeline: a node is context-free, and a pipeline is found by walking back from its outputs. The pipeline that is being
-traced records the nodes only to find those that must be kept without being an output (``preserve=True``, side effects), and to
-tell what was pruned.
+Needs no current pipeline: a node is context-free, and a pipeline is found by walking back from its outputs. The
+pipeline that is being traced records the nodes only to find those that must be kept without being an output
+(``preserve=True``, side effects), and to tell what was pruned.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, from_numpy
-from dalify.graph.branch import current_branch
 from dalify.graph import datanode
+from dalify.graph.branch import current_branch
 from dalify.graph.datanode import DataNode, Expression
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec
@@ -43,7 +43,10 @@ _MADE: ContextVar[list[Node] | None] = ContextVar("dalify_made_nodes", default=N
 
 @contextmanager
 def recording(made: list[Node]) -> Iterator[None]:
-    """Collect in ``made`` the nodes made meanwhile: some must run although no output needs them, and users ask what was pruned."""
+    """Collect in ``made`` the nodes made meanwhile.
+
+    Some must run although no output needs them, and users ask what was pruned.
+    """
     token = _MADE.set(made)
     try:
         yield
@@ -94,8 +97,9 @@ def _call(
     _check_device(operator, device, edges)
     branch = current_branch()
     if not any(edge is not None for edge in edges) and not any(isinstance(v, Edge) for v in arguments.values()):
-        # What reads nothing (random numbers, readers, constants) runs for the whole batch: every sample then gets the number that it
-        # would have had without the condition, and a reader advances the same way whatever the condition says.
+        # What reads nothing (random numbers, readers, constants) runs for the whole batch: every sample then gets the
+        # number that it would have had without the condition, and a reader advances the same way whatever the
+        # condition says.
         branch = None
     node = Node(
         operator,
@@ -121,7 +125,10 @@ def _defaults(operator: Operator) -> dict[str, Any]:
 
 
 def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
-    """Check the number of inputs; move positional arguments that are no inputs (``external_source(source)``) to the keywords."""
+    """Check the number of inputs.
+
+    Move positional arguments that are no inputs (``external_source(source)``) to the keywords.
+    """
     declared = operator.inputs
     values = list(inputs)
     if any(item.is_variadic for item in declared):
@@ -166,7 +173,8 @@ def _input(operator: Operator, value: Any) -> Edge:
     if is_promotable(value):
         return constant(value).edge
     raise ArgumentTypeError(
-        f"an input must be a graph node, a number or an array; got {type(value).__name__}.", operator=operator.public_name
+        f"an input must be a graph node, a number or an array; got {type(value).__name__}.",
+        operator=operator.public_name,
     )
 
 
@@ -177,9 +185,11 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
             modern = LEGACY_ARGUMENTS.get(name)
             if modern in operator.parameters:
                 warn_deprecated(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
-                name = modern  # noqa: PLW2901 -- goes on under its modern name
+                name = modern
             elif name in RETIRED_ARGUMENTS:
-                warn_deprecated(f"{operator.public_name}: the argument {name!r} has no effect any more and can be left out.", line)
+                warn_deprecated(
+                    f"{operator.public_name}: the argument {name!r} has no effect any more and can be left out.", line
+                )
                 continue
         parameter = operator.parameter(name)
         if isinstance(value, DataNode):
@@ -199,7 +209,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
                 f"{name} is a list with graph nodes in it.", hint=f"Join them first: {name}=fn.stack(a, b)."
             )
         else:
-            value = parameter.normalise(value, operator.public_name)  # noqa: PLW2901
+            value = parameter.normalise(value, operator.public_name)
             if value is not None or parameter.is_required:
                 arguments[name] = value
     missing = [parameter.name for parameter in operator.parameters.values() if parameter.is_required]
@@ -246,8 +256,8 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
     """Make a node with the same value for every sample.
 
     Args:
-        value: number or array. As in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type, but for
-            lists of Python numbers, which follow the rule for numbers.
+        value: number or array. As in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type,
+            but for lists of Python numbers, which follow the rule for numbers.
         dtype: element type, instead of that rule.
         layout: layout of an array.
         device: where the value is wanted.

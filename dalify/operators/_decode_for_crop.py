@@ -1,4 +1,7 @@
-"""Decode only the rows of an image that a random crop behind it is going to read. Made by ``passes/push_crop.py``, not by users."""
+"""Decode only the rows of an image that a random crop behind it is going to read.
+
+Made by ``passes/push_crop.py``, not by users.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +50,7 @@ def _decode_for_crop(
 
 
 @_decode_for_crop.prepare
-def _(
-    encoded, *, output_type, adjust_orientation, num_attempts, random_area, random_aspect_ratio, size, draws
-):
+def _(encoded, *, output_type, adjust_orientation, num_attempts, random_area, random_aspect_ratio, size, draws):
     shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation)
     uniforms = draws.uniform(draws_per_sample(num_attempts))
     windows = random_crop_windows(np.array(shapes)[:, :2], uniforms, random_area, random_aspect_ratio)

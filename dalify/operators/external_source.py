@@ -36,11 +36,12 @@ def external_source(
     """Take data from a Python source.
 
     Args:
-        source: a callable (of no argument, or of one), an iterable, or a generator function; None when data are fed with
-            ``Pipeline.feed_input`` or ``Pipeline.run(name=data)``.
-        num_outputs: None when the source gives one item; otherwise it gives tuples of so many, and the result is a list of nodes.
-        cycle: what follows the last item of an iterable: None or "no" (the end), "quiet" or True (the first again, without end), "raise"
-            (StopIteration once, then the first again).
+        source: a callable (of no argument, or of one), an iterable, or a generator function; None when data are fed
+            with ``Pipeline.feed_input`` or ``Pipeline.run(name=data)``.
+        num_outputs: None when the source gives one item; otherwise it gives tuples of so many, and the result is a
+            list of nodes.
+        cycle: what follows the last item of an iterable: None or "no" (the end), "quiet" or True (the first again,
+            without end), "raise" (StopIteration once, then the first again).
         layout: layout of the samples, one text or one per output.
         dtype: element type that is expected, one or one per output.
         ndim: dimensions of a sample that are expected, one or one per output.

@@ -1,6 +1,9 @@
-"""What happens to a graph between tracing and running: ``Graph -> Graph``, one verb per file, in the order of ``PASSES``.
+"""What happens to a graph between tracing and running.
 
-Pruning needs no pass of its own: a graph is found by walking back from its outputs, and every rewrite drops what nothing needs.
+``Graph -> Graph``, one verb per file, in the order of ``PASSES``.
+
+Pruning needs no pass of its own: a graph is found by walking back from its outputs, and every rewrite drops what
+nothing needs.
 """
 
 from __future__ import annotations
@@ -32,8 +35,8 @@ __all__ = [
 
 Pass = Callable[[Graph, Report], Graph]
 
-# In order, each with what holds after it. Types are inferred first: they are the user's mistakes, to be told about his graph and not
-# about what we made of it.
+# In order, each with what holds after it. Types are inferred first: they are the user's mistakes, to be told about
+# his graph and not about what we made of it.
 PASSES: tuple[tuple[Pass, Stage], ...] = (
     (infer_specs, "traced"),
     (fold_constants, "traced"),

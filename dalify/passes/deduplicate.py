@@ -27,11 +27,15 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         operator = node.operator
-        apart = operator.is_random or operator.is_reader or operator.is_serial or operator.has_side_effect or node.preserve
+        apart = (
+            operator.is_random or operator.is_reader or operator.is_serial or operator.has_side_effect or node.preserve
+        )
         if apart or node.name is not None or operator.name == "external_source":
             return node
         try:
-            arguments = tuple(sorted((name, _key(value)) for name, value in node.arguments.items() if name not in _NOTES))
+            arguments = tuple(
+                sorted((name, _key(value)) for name, value in node.arguments.items() if name not in _NOTES)
+            )
             first = seen.setdefault((operator, node.inputs, arguments, node.device, node.branch), node)
         except TypeError:  # an argument that cannot be compared
             return node

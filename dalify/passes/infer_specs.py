@@ -21,5 +21,7 @@ def infer_specs(graph: Graph, report: Report) -> Graph:
     for node in graph.nodes():
         specs = node_specs(node)
         if node.operator.name == "external_source" and not all(spec.is_known for spec in specs):
-            report.note("infer_specs", f"{node!r} declares no dtype and layout (or ndim): its users are checked when data come")
+            report.note(
+                "infer_specs", f"{node!r} declares no dtype and layout (or ndim): its users are checked when data come"
+            )
     return graph

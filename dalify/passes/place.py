@@ -1,7 +1,7 @@
 """Decide where every node runs, and insert the copies between the devices.
 
-``mixed`` becomes a CPU node and a copy. Where the GPU was asked for and an operator has no GPU kernel, its CPU kernel is used, between copies;
-the reason is kept for ``Pipeline.explain``.
+``mixed`` becomes a CPU node and a copy. Where the GPU was asked for and an operator has no GPU kernel, its CPU kernel
+is used, between copies; the reason is kept for ``Pipeline.explain``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,11 @@ def place(graph: Graph, report: Report) -> Graph:
         if name in _STRUCTURAL:
             return _with_inputs(node, device, moved, name)
         runs_on = "cpu" if device == "mixed" else device
-        if device == "gpu" and "gpu" not in node.operator.kernels and ("cpu" in node.operator.kernels or node.operator.is_reader):
+        if (
+            device == "gpu"
+            and "gpu" not in node.operator.kernels
+            and ("cpu" in node.operator.kernels or node.operator.is_reader)
+        ):
             runs_on = "cpu"
             if node.inputs:
                 report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, between copies")

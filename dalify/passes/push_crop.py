@@ -1,7 +1,9 @@
-"""Tell a decoder which rows the crop behind it is going to read: an image of which the lower half is not wanted is decoded in half the time.
+"""Tell a decoder which rows the crop behind it is going to read.
 
-The crop stays as it is. Its window follows from its random numbers and the size of the image, which the file's header tells, so the
-decoder works out the same window beforehand and leaves the rows below it undefined.
+An image of which the lower half is not wanted is decoded in half the time.
+
+The crop stays as it is. Its window follows from its random numbers and the size of the image, which the file's header
+tells, so the decoder works out the same window beforehand and leaves the rows below it undefined.
 """
 
 from __future__ import annotations
@@ -42,9 +44,7 @@ def push_crop(graph: Graph, report: Report) -> Graph:
         if decoder is None or crop is None or node.operator is not decoder.operator:
             return node
         arguments = {name: node.arguments[name] for name in _OF_DECODER if name in node.arguments}
-        arguments |= {
-            name: crop.arguments.get(name, crop.operator.parameters[name].default) for name in _OF_CROP
-        }
+        arguments |= {name: crop.arguments.get(name, crop.operator.parameters[name].default) for name in _OF_CROP}
         report.note("push_crop", f"{node!r} decodes only the rows that {crop!r} reads")
         # The crop's number: random numbers go by it, and both nodes must draw the same window.
         return replace(node, operator=catalogue.find("_decode_for_crop"), arguments=arguments, number=crop.number)

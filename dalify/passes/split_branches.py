@@ -1,7 +1,8 @@
 """Make conditions explicit: split samples where a branch begins to use a value, put them together where it ends.
 
-While a function is traced, a node only remembers the branch that it was written in. This pass alone knows what follows: a value from
-outside a branch that is used inside it must be reduced to the branch's samples, once per value and branch.
+While a function is traced, a node only remembers the branch that it was written in. This pass alone knows what
+follows: a value from outside a branch that is used inside it must be reduced to the branch's samples, once per value
+    and branch.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class _Splitter:
 def _leak(node: Node, user: Node | None) -> DivergentBranchesError:
     where = f"\n  It is used at\n{user.line.quote('    ')}" if user is not None and user.line else ""
     return DivergentBranchesError(
-        f"a value made inside a branch of a condition is used outside it, where it exists only for some samples.{where}",
+        "a value made inside a branch of a condition is used outside it, where it exists only for some "
+        f"samples.{where}",
         line=node.line,
         operator=node.operator.public_name,
         hint="Assign it to a variable in both branches and use that variable afterwards.",

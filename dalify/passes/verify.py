@@ -1,4 +1,7 @@
-"""What holds at each stage of a graph's life. Checked after every pass: a pass that breaks a promise is our bug, and found at once."""
+"""What holds at each stage of a graph's life.
+
+Checked after every pass: a pass that breaks a promise is our bug, and found at once.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,18 @@ def verify(graph: Graph, stage: Stage) -> None:
 
     Args:
         graph: what a pass returned.
-        stage: ``traced``: edges lead to outputs that exist, arguments lie on the CPU; ``split``: also, a node reads only values of its own
-            branch; ``placed``: also, an edge joins equal devices, and every node has a kernel there.
+        stage: ``traced``: edges lead to outputs that exist, arguments lie on the CPU; ``split``: also, a node reads
+            only values of its own branch; ``placed``: also, an edge joins equal devices, and every node has a kernel
+            there.
 
     Raises:
         AssertionError: a promise is broken.
     """
     for node in graph.nodes():
         for edge in node.edges():
-            assert edge.output < edge.node.output_count, f"dalify bug: {node!r} reads output {edge.output} of {edge.node!r}"
+            assert edge.output < edge.node.output_count, (
+                f"dalify bug: {node!r} reads output {edge.output} of {edge.node!r}"
+            )
         if stage != "traced":
             _check_branches(node)
         if stage == "placed":
@@ -41,7 +47,8 @@ def _check_branches(node: Node) -> None:
     for index, edge in enumerate(node.inputs):
         home = None if edge is None else edge.node.branch
         if name == "_conditional.merge" and index > 0:
-            assert home is not None and home.parent is node.branch, f"dalify bug: {node!r} merges a value that was not split"
+            assert home is not None, f"dalify bug: {node!r} merges a value that was not split"
+            assert home.parent is node.branch, f"dalify bug: {node!r} merges a value of another condition"
             assert home.taken == (index == 1), f"dalify bug: {node!r} merges the wrong side"
         elif edge is not None:
             assert home is node.branch, f"dalify bug: {node!r} reads a value of another branch"
@@ -59,5 +66,7 @@ def _check_devices(node: Node) -> None:
         predicate = (name == "_conditional.split" and index == 1) or (name == "_conditional.merge" and index == 0)
         wanted = "cpu" if predicate else node.device
         assert edge is None or edge.device == wanted, f"dalify bug: {node!r} reads {edge!r} from another device"
-    structural = name in ("_literal", "external_source", "_conditional.split", "_conditional.merge") or node.operator.is_reader
+    structural = (
+        name in ("_literal", "external_source", "_conditional.split", "_conditional.merge") or node.operator.is_reader
+    )
     assert structural or node.device in node.operator.kernels, f"dalify bug: {node!r} has no kernel where it was placed"

@@ -6,4 +6,12 @@ from dalify.pipeline.definition import pipeline_def
 from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy
 from dalify.pipeline.pipeline import Pipeline
 
-__all__ = ["DataNode", "OperatorConcurrency", "Pipeline", "PipelineOptions", "StreamPolicy", "do_not_convert", "pipeline_def"]
+__all__ = [
+    "DataNode",
+    "OperatorConcurrency",
+    "Pipeline",
+    "PipelineOptions",
+    "StreamPolicy",
+    "do_not_convert",
+    "pipeline_def",
+]

@@ -40,7 +40,8 @@ def build(graph: Graph, options: PipelineOptions, seed: int, name: str) -> Built
     Raises:
         DalifyError: the graph cannot run; with operator and the user's line.
     """
-    # The node that the user wrote, for the message where there is no device: the passes insert copies that he never saw.
+    # The node that the user wrote, for the message where there is no device: the passes insert copies that he never
+    # saw.
     asked = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes: what they insert, replace or remove must not change anybody's random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}

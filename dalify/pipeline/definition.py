@@ -24,11 +24,13 @@ def pipeline_def(fn: Callable[..., Any], /) -> PipelineFactory: ...
 def pipeline_def(
     fn: None = None, /, *, enable_conditionals: bool = ..., **pipeline_kwargs: Any
 ) -> Callable[[Callable[..., Any]], PipelineFactory]: ...
-def pipeline_def(fn: Callable[..., Any] | None = None, /, *, enable_conditionals: bool = True, **pipeline_kwargs: Any) -> Any:
+def pipeline_def(
+    fn: Callable[..., Any] | None = None, /, *, enable_conditionals: bool = True, **pipeline_kwargs: Any
+) -> Any:
     """Turn a function that returns graph nodes into a factory of pipelines.
 
-    The function's ``if``, ``and``, ``or``, ``not`` and its calls to other functions of the user work on graph values as if they
-    were written for a single sample.
+    The function's ``if``, ``and``, ``or``, ``not`` and its calls to other functions of the user work on graph values
+    as if they were written for a single sample.
 
     Args:
         fn: the function; what it returns are the pipeline's outputs: a node, a tuple or list of nodes, or None.
@@ -50,7 +52,8 @@ def pipeline_def(fn: Callable[..., Any] | None = None, /, *, enable_conditionals
         for item in inspect.signature(function).parameters.values():
             if item.kind is inspect.Parameter.VAR_KEYWORD:
                 raise ArgumentTypeError(
-                    f"the pipeline function {function.__name__}() must not take **{item.name}: its keywords could not be told from "
+                    f"the pipeline function {function.__name__}() must not take **{item.name}: its keywords "
+                    "could not be told from "
                     "those of the pipeline.",
                     line=SourceLine.of_code(function.__code__) if hasattr(function, "__code__") else None,
                     hint="Name the arguments that it takes.",

@@ -49,7 +49,8 @@ class PipelineOptions:
         device_id: number of the accelerator; None for the current one where the graph needs one.
         seed: decides all random numbers; None draws a new one for every pipeline.
         exec_pipelined: prepare batches ahead.
-        exec_async: prepare them in other threads; without it, or without exec_pipelined, a batch is begun when it is asked for.
+        exec_async: prepare them in other threads; without it, or without exec_pipelined, a batch is begun when it is
+            asked for.
         prefetch_queue_depth: batches under way at once, or ``{"cpu_size": n, "gpu_size": m}``.
         exec_dynamic: accepted; memory and copies are always dynamic.
         enable_conditionals: rewrite ``if`` and its kin; on by default, other than in DALI.
@@ -134,7 +135,9 @@ class PipelineOptions:
         depths = self.prefetch_queue_depth
         values = list(depths.values()) if isinstance(depths, Mapping) else [depths]
         if isinstance(depths, Mapping) and set(depths) != {"cpu_size", "gpu_size"}:
-            raise ArgumentValueError(f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}.")
+            raise ArgumentValueError(
+                f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
+            )
         if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
 

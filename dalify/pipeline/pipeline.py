@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from dalify.base.deprecation import warn_deprecated
-from dalify.base.errors import ArgumentTypeError, DalifyError, DTypeError, GraphError, LayoutError, PipelineStateError, ShapeError, suggestion
+from dalify.base.errors import (
+    ArgumentTypeError,
+    DalifyError,
+    DTypeError,
+    GraphError,
+    LayoutError,
+    PipelineStateError,
+    ShapeError,
+    suggestion,
+)
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
@@ -48,8 +57,8 @@ def _close_engines() -> None:
 class Pipeline:
     """A graph of operators and the threads that run it.
 
-    Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph`` instead, or the graph may be
-    given with ``set_outputs`` inside ``with pipeline:``.
+    Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
+    instead, or the graph may be given with ``set_outputs`` inside ``with pipeline:``.
 
     Args:
         batch_size: most samples in a batch.
@@ -60,7 +69,12 @@ class Pipeline:
     """
 
     def __init__(
-        self, batch_size: int = -1, num_threads: int = -1, device_id: int | None = None, seed: int | None = None, **options: Any
+        self,
+        batch_size: int = -1,
+        num_threads: int = -1,
+        device_id: int | None = None,
+        seed: int | None = None,
+        **options: Any,
     ) -> None:
         line = SourceLine.capture()
         if isinstance(seed, SupportsIndex):  # numpy's integers too, whose arithmetic overflows
@@ -88,7 +102,8 @@ class Pipeline:
         self._checks_api = True
         self._shared: tuple[TensorList, ...] | None = None
 
-    # -- definition ----------------------------------------------------------------------------------------------------------
+    # -- definition
+    # ----------------------------------------------------------------------------------------------------------
 
     @staticmethod
     def current() -> Pipeline | None:
@@ -162,13 +177,16 @@ class Pipeline:
 
     def _engine(self) -> Engine:
         if self._closed:
-            raise PipelineStateError("the pipeline has been closed.", line=self._line, hint="Build it anew to run it again.")
+            raise PipelineStateError(
+                "the pipeline has been closed.", line=self._line, hint="Build it anew to run it again."
+            )
         if self._built is None:
             self.build()
         assert self._built is not None, "dalify bug: build did not build"
         return self._built.engine
 
-    # -- running -------------------------------------------------------------------------------------------------------------
+    # -- running
+    # -------------------------------------------------------------------------------------------------------------
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration, and begin further ones ahead.
@@ -238,7 +256,10 @@ class Pipeline:
             ):
                 wanted = options.expected(what, index)
                 if wanted is not None and wanted != found:
-                    raise kind(f"output {index} has the {what} {_shown(found)}, but output_{what} says {_shown(wanted)}.", line=self._line)
+                    raise kind(
+                        f"output {index} has the {what} {_shown(found)}, but output_{what} says {_shown(wanted)}.",
+                        line=self._line,
+                    )
 
     def schedule_run(self) -> None:
         """Begin an iteration, without waiting for it."""
@@ -291,7 +312,8 @@ class Pipeline:
             raise PipelineStateError(
                 "this pipeline is run in two ways that cannot be mixed: "
                 f"{_API_NAMES[self._api]} before, {_API_NAMES[api]} now.",
-                hint="Use one of them, or call pipe.enable_api_check(False) if you know the order in which batches come out.",
+                hint="Use one of them, or call pipe.enable_api_check(False) if you know the order in which "
+                "batches come out.",
             )
         self._api = api
 
@@ -299,10 +321,16 @@ class Pipeline:
         """Switch the refusal of mixed ways to run on or off."""
         self._checks_api = enable
 
-    # -- sources, epochs -----------------------------------------------------------------------------------------------------
+    # -- sources, epochs
+    # -----------------------------------------------------------------------------------------------------
 
     def feed_input(
-        self, data_node: str | DataNode, data: Any, layout: str | None = None, cuda_stream: Any = None, use_copy_kernel: bool = False
+        self,
+        data_node: str | DataNode,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: Any = None,
+        use_copy_kernel: bool = False,
     ) -> None:
         """Give a batch to an external source without source.
 
@@ -326,16 +354,21 @@ class Pipeline:
             return
         names = [feed.name for feed in self._engine().externals if feed.name]
         known = f"It has: {', '.join(names)}." if names else "Give the external_source a name."
-        raise PipelineStateError(f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known)
+        raise PipelineStateError(
+            f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
+        )
 
     def input_feed_count(self, name: str) -> int:
         """Return how many batches have to be fed before the first run gives a result."""
         return 1
 
     def reset(self) -> None:
-        """Begin the next epoch of all external sources, wherever the last one stands; their batches under way are dropped.
+        """Begin the next epoch of all external sources, wherever the last one stands.
 
-        DALI ignores a reset before the end of the data; here it takes effect. Readers have no end: they go on where they are.
+        Their batches under way are dropped.
+
+        DALI ignores a reset before the end of the data; here it takes effect. Readers have no end: they go on where
+        they are.
         """
         with self._lock:
             engine = self._engine()
@@ -368,7 +401,10 @@ class Pipeline:
 
     @property
     def has_endless_data(self) -> bool:
-        """Whether no external source can end the data: only readers and generators of random numbers feed the pipeline."""
+        """Whether no external source can end the data.
+
+        Only readers and generators of random numbers feed the pipeline.
+        """
         return not self._engine().externals
 
     def prepare(self) -> None:
@@ -411,14 +447,19 @@ class Pipeline:
         if name not in found:
             raise PipelineStateError(
                 f"the pipeline has no reader {name!r}.{suggestion(name, found)}",
-                hint=f"Its readers are: {', '.join(found) or 'none'}. Name one with fn.readers.file(..., name='Reader').",
+                hint=f"Its readers are: {', '.join(found) or 'none'}. Name one with fn.readers.file(..., "
+                "name='Reader').",
             )
         return found[name]
 
-    # -- looking inside, writing down ----------------------------------------------------------------------------------------
+    # -- looking inside, writing down
+    # ----------------------------------------------------------------------------------------
 
     def explain(self) -> str:
-        """Return what each pass did to the graph and why, with the user's lines: pruned, folded, merged, split, placed, copied."""
+        """Return what each pass did to the graph and why, with the user's lines.
+
+        Pruned, folded, merged, split, placed, copied.
+        """
         self.build()
         assert self._built is not None, "dalify bug: build did not build"
         needed = set(self._graph().nodes())
@@ -449,7 +490,7 @@ class Pipeline:
         return to_svg(self._graph())
 
     def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
-        """Return the graph and the pipeline's main arguments as JSON, which ``deserialize`` reads without executing anything.
+        """Return graph and main arguments as JSON, which ``deserialize`` reads without executing anything.
 
         Args:
             define_graph: accepted for old programs; a function that returns the outputs.
@@ -462,7 +503,10 @@ class Pipeline:
             with self:
                 self.set_outputs(*define_graph())
         options = self._options
-        kept = {name: getattr(options, name) for name in ("batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async")}
+        kept = {
+            name: getattr(options, name)
+            for name in ("batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async")
+        }
         text = dumps({**to_json(self._graph()), "options": {**kept, "seed": options.seed}})
         if filename is not None:
             Path(filename).write_bytes(text)
@@ -483,7 +527,9 @@ class Pipeline:
             SerializationError: not a pipeline's text, or damaged.
         """
         if (serialized_pipeline is None) == (filename is None):
-            raise ArgumentTypeError("give either the serialised pipeline or the name of its file.", line=SourceLine.capture())
+            raise ArgumentTypeError(
+                "give either the serialised pipeline or the name of its file.", line=SourceLine.capture()
+            )
         data = loads(serialized_pipeline if serialized_pipeline is not None else Path(filename or "").read_bytes())
         graph = from_json(data)
         given = {name: value for name, value in options.items() if value is not None}
@@ -498,7 +544,8 @@ class Pipeline:
         pipe.build()
         return pipe
 
-    # -- facts ---------------------------------------------------------------------------------------------------------------
+    # -- facts
+    # ---------------------------------------------------------------------------------------------------------------
 
     @property
     def max_batch_size(self) -> int:
@@ -606,7 +653,8 @@ def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
             yield value.node().edge
         elif isinstance(value, (tuple, list)) and any(isinstance(item, DataNode) for item in value):
             raise GraphError(
-                f"output {index} of the pipeline is a {type(value).__name__} with graph values in it; an output must be a single value.",
+                f"output {index} of the pipeline is a {type(value).__name__} with graph values in it; an output "
+                "must be a single value.",
                 line=SourceLine.capture(),
                 hint="Unpack it with a star: return (images, *boxes).",
             )
@@ -616,7 +664,8 @@ def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
             return
         else:
             raise ArgumentTypeError(
-                f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph node, a number or an array.",
+                f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph node, a "
+                "number or an array.",
                 line=SourceLine.capture(),
                 hint="Return what the functions of dalify.fn returned.",
             )

@@ -2,23 +2,25 @@
 
 How a kernel is called
     A *group* is N samples whose inputs have one shape (and whose shaping arguments are equal). A filling kernel gets
-    ``kernel(out[, out2 ...], x[, y ...], *, names)``: arrays ``[N, ...]``, C-contiguous in each sample. It fills ``out`` completely.
-    An allocating kernel gets no ``out`` and returns its results: an array ``[N, ...]`` or a list of N arrays (a tuple of these for several
-    outputs). An optional input that was not given is None. A batchwise kernel gets Batches and returns Batches, arrays or lists.
+    ``kernel(out[, out2 ...], x[, y ...], *, names)``: arrays ``[N, ...]``, C-contiguous in each sample. It fills
+    ``out`` completely. An allocating kernel gets no ``out`` and returns its results: an array ``[N, ...]`` or a list
+    of N arrays (a tuple of these for several outputs). An optional input that was not given is None. A batchwise
+    kernel gets Batches and returns Batches, arrays or lists.
 
     ``names`` are keyword-only and each kernel gets those that it lists:
     static parameters as normalised (int, float, bool, str, enum, tuple, None);
     per-sample ones as arrays: ``[N]`` of int32, float32 or bool, ``[N, k]`` for lists (None when not given);
     what ``prepare`` returned; and of the executor:
     ``spec``/``specs`` (of the first input / all inputs, with shape), ``out_spec``/``out_specs``,
-    ``draws`` (random operators: ``draws.uniform(count) -> float64[N, count]`` in [0, 1), ``draws.bits(count) -> uint32[N, count]``),
-    ``count`` (N).
+    ``draws`` (random operators: ``draws.uniform(count) -> float64[N, count]`` in [0, 1), ``draws.bits(count) ->
+    uint32[N, count]``), ``count`` (N).
     Operators without inputs get ``count`` and fill ``out[N, ...]``.
 
 How a rule is called
-    ``rule(spec, ..., name=value)``: all parameters of the signature, normalised; a per-sample argument given as a node is VARIES, and so is a
-    shaping one while the graph is built; when the graph runs, a shaping argument is the value of the sample. ``spec.shape`` is None while
-    the graph is built. While dtype, ndim or layout of an input is not known (data from outside), the rule is not called at build.
+    ``rule(spec, ..., name=value)``: all parameters of the signature, normalised; a per-sample argument given as a
+    node is VARIES, and so is a shaping one while the graph is built; when the graph runs, a shaping argument is the
+    value of the sample. ``spec.shape`` is None while the graph is built. While dtype, ndim or layout of an input is
+    not known (data from outside), the rule is not called at build.
 """
 
 from dalify.data.spec import Spec

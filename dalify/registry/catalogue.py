@@ -1,7 +1,7 @@
 """Where each operator is found: the path is the name.
 
-``decoders.image`` lives in ``dalify/operators/decoders/image.py``. Files are loaded when their operator is first used, so that
-``import dalify`` costs nothing for operators that a program does not use.
+``decoders.image`` lives in ``dalify/operators/decoders/image.py``. Files are loaded when their operator is first
+used, so that ``import dalify`` costs nothing for operators that a program does not use.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import threading
+from pathlib import Path
 
 from dalify.base.errors import UnknownOperatorError, suggestion
 from dalify.registry.legacy import LEGACY_NAMES
@@ -16,7 +17,7 @@ from dalify.registry.operator import Operator
 
 __all__ = ["find", "names", "namespaces", "resolve"]
 
-_ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "operators")
+_ROOT = Path(__file__).resolve().parent.parent / "operators"
 _loaded: dict[str, Operator] = {}
 _names: list[str] = []
 _lock = threading.RLock()

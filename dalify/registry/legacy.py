@@ -1,4 +1,7 @@
-"""Old spellings of DALI: names of operators and of arguments that still work, with a warning that names the modern one."""
+"""Old spellings of DALI.
+
+Names of operators and of arguments that still work, with a warning that names the modern one.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What an operator is.
 
-``@operator`` turns a function into an Operator: its signature is the schema, its docstring the documentation, its body the rule that
-maps specs of inputs to specs of outputs. Kernels are attached per device. Everything else in the house (functions, classes, stubs,
-documentation, the executor) reads what stands here and knows no operator by name.
+``@operator`` turns a function into an Operator: its signature is the schema, its docstring the documentation, its
+body the rule that maps specs of inputs to specs of outputs. Kernels are attached per device. Everything else in the
+house (functions, classes, stubs, documentation, the executor) reads what stands here and knows no operator by name.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Operator:
         kernels: by device.
         outputs: number of outputs, or a function from the constant arguments to it.
         is_batchwise: kernels take and return whole batches.
-        whole_batch: tells from the constant arguments that a groupwise operator must see its batch in one piece, because
-            ``prepare`` looks at all samples.
+        whole_batch: tells from the constant arguments that a groupwise operator must see its batch in one piece,
+            because ``prepare`` looks at all samples.
         is_allocating: kernels return their results instead of filling arrays given to them.
         is_random: draws random numbers; takes ``seed``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
@@ -164,9 +164,9 @@ class Operator:
     def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         """Attach a function that runs before the samples are grouped.
 
-        It gets the chunk's inputs as Batches and the named parameters (per-sample ones as arrays), and returns more per-sample
-        arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list of one shape per sample) replaces the
-        shape from the rule.
+        It gets the chunk's inputs as Batches and the named parameters (per-sample ones as arrays), and returns more
+        per-sample arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list of one shape
+        per sample) replaces the shape from the rule.
         """
         self.prepare_function = Kernel(function, "cpu")
         return function
@@ -258,8 +258,9 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """Declare an operator.
 
     Args:
-        rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``: any number), whose
-            other parameters are the operator's arguments, and whose result is the Spec, or tuple of Specs, of the outputs.
+        rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
+            any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
+            of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, random, reader, serial, side_effect, mixed.
     """
     if rule is not None:

@@ -1,4 +1,4 @@
-"""What a keyword argument of an operator may be, read from its annotation, and the check of the values that users write."""
+"""What an operator's keyword argument may be, read from its annotation, and the check of what users write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ __all__ = ["NO_DEFAULT", "VARIES", "Parameter", "PerSample", "Shaping", "paramet
 T = TypeVar("T")
 
 PerSample = Annotated[T, "per_sample"]
-"""The argument may differ from sample to sample: a constant or a graph node. Kernels get ``[N]`` (or ``[N, k]``) arrays."""
+"""The argument may differ from sample to sample.
+
+A constant or a graph node. Kernels get ``[N]`` (or ``[N, k]``) arrays.
+"""
 
 Shaping = Annotated[T, "shaping"]
 """Like PerSample, and the output shape depends on it: when the graph runs, the rule gets the value of each sample."""

@@ -33,7 +33,8 @@ def conditions(draw: st.DrawFn, depth: int = 0) -> str:
     """A boolean expression of the variables."""
     kind = draw(st.sampled_from(["compare", "compare", "chain", "and", "or", "not"] if depth < 2 else ["compare"]))
     if kind == "compare":
-        return f"{draw(st.sampled_from(_VARIABLES))} {draw(st.sampled_from(['<', '>', '==', '!=', '<=', '>=']))} {draw(st.integers(-3, 3))}"
+        sign = draw(st.sampled_from(["<", ">", "==", "!=", "<=", ">="]))
+        return f"{draw(st.sampled_from(_VARIABLES))} {sign} {draw(st.integers(-3, 3))}"
     if kind == "chain":
         return f"{draw(st.integers(-4, 0))} < {draw(st.sampled_from(_VARIABLES))} <= {draw(st.integers(0, 4))}"
     if kind == "not":

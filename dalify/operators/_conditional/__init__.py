@@ -1,1 +1,4 @@
-"""What conditions become: splitting and merging of samples, and negation. Written by the rewriter and the passes, not by users."""
+"""What conditions become.
+
+Splitting and merging of samples, and negation. Written by the rewriter and the passes, not by users.
+"""
