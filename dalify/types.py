@@ -12,6 +12,9 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, from_numpy, to_numpy
+from dalify.data.dtypes import PipelineAPIType as PipelineAPIType
+from dalify.data.sample_info import BatchInfo as BatchInfo
+from dalify.data.sample_info import SampleInfo as SampleInfo
 from dalify.graph import DataNode, Expression, arithmetic, constant
 
 NO_TYPE = DALIDataType.NO_TYPE
