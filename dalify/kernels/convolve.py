@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
+from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "bordered_indices",
     "convolve_axes",
     "convolve_axes_torch",
+    "data_axes",
     "gaussian_kernel",
     "gaussian_sigma",
     "gaussian_window",
@@ -57,6 +60,23 @@ def gaussian_kernel(sigma: float, window_size: int) -> np.ndarray:
     return (weights / weights.sum()).astype(np.float32)
 
 
+def data_axes(layout: str, ndim: int) -> tuple[int, int]:
+    """Return the first filtered axis of a sample and their number: all but leading F and C and a trailing C.
+
+    Raises:
+        LayoutError: C stands between the others, or fewer than 1 or more than 3 axes are left.
+    """
+    letters = layout or ("HWC" if ndim == 3 else "DHWC" if ndim == 4 else "HW"[:ndim])
+    first = len(letters) - len(letters.lstrip("FC"))
+    inner = letters[first:].removesuffix("C")
+    if "C" in inner or "F" in inner or not 1 <= len(inner) <= 3:
+        raise LayoutError(
+            f"a filter needs 1 to 3 neighbouring data axes, with C first or last; the layout is {letters!r}.",
+            hint="Transpose first, for instance to HWC.",
+        )
+    return first, len(inner)
+
+
 def mirrored_indices(size: int, radius: int) -> np.ndarray:
     """Return where positions -radius … size - 1 + radius are found when edges mirror without repeating: int64.
 
@@ -67,6 +87,31 @@ def mirrored_indices(size: int, radius: int) -> np.ndarray:
     period = 2 * (size - 1)
     position = np.arange(-radius, size + radius) % period
     return np.minimum(position, period - position)
+
+
+def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return where positions -before … size - 1 + after are found, and which of them are outside for good.
+
+    Args:
+        size: extent of the axis.
+        before: positions in front of it.
+        after: positions behind it.
+        border: "reflect_101", "reflect_1001", "wrap", "clamp" or "constant".
+
+    Returns:
+        int64 positions within the axis, and booleans that are True where "constant" wants its own value.
+    """
+    position = np.arange(-before, size + after)
+    outside = (position < 0) | (position >= size) if border == "constant" else np.zeros(position.size, bool)
+    if border == "wrap":
+        position = position % size
+    elif border == "reflect_1001":
+        position = position % (2 * size)
+        position = np.minimum(position, 2 * size - 1 - position)
+    elif border == "reflect_101":
+        widest = max(before, after)
+        position = mirrored_indices(size, widest)[widest - before : 2 * widest + size - (widest - after)]
+    return np.clip(position, 0, size - 1), outside
 
 
 def _filter_plane(out: np.ndarray, image: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray) -> None:

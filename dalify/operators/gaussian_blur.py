@@ -6,34 +6,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.convolve import (
     convolve_axes,
     convolve_axes_torch,
+    data_axes,
     gaussian_kernel,
     gaussian_sigma,
     gaussian_window,
 )
 from dalify.kernels.frames import flat_frames
 from dalify.registry import PerSample, Spec, operator
-
-
-def _data_axes(layout: str, ndim: int) -> tuple[int, int]:
-    """Return the first filtered axis of a sample and their number: all but leading F and C and a trailing C.
-
-    Raises:
-        LayoutError: C stands between the others, or fewer than 1 or more than 3 axes are left.
-    """
-    letters = layout or ("HWC" if ndim == 3 else "DHWC" if ndim == 4 else "HW"[:ndim])
-    first = len(letters) - len(letters.lstrip("FC"))
-    inner = letters[first:].removesuffix("C")
-    if "C" in inner or "F" in inner or not 1 <= len(inner) <= 3:
-        raise LayoutError(
-            f"a blur needs 1 to 3 neighbouring data axes, with C first or last; the layout is {letters!r}.",
-            hint="Transpose first, for instance to HWC.",
-        )
-    return first, len(inner)
 
 
 @operator
@@ -69,7 +53,7 @@ def gaussian_blur(
     Example:
         >>> images = fn.gaussian_blur(images, sigma=1.5)  # doctest: +SKIP
     """
-    _data_axes(x.layout or "", x.ndim or 0)
+    data_axes(x.layout or "", x.ndim or 0)
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
         raise DTypeError(f"dtype must be the input's type ({x.dtype!s}), FLOAT, or left out; got {dtype!s}.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)
@@ -102,7 +86,7 @@ def _kernel(sigma: float, window_size: int) -> np.ndarray:
 def _kernels(spec: Spec, sigma: np.ndarray, window_size: np.ndarray) -> tuple[list[list[np.ndarray]], int, str]:
     layout = spec.layout or ""
     assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    first, axes = _data_axes(layout, len(spec.shape))
+    first, axes = data_axes(layout, len(spec.shape))
     frames = spec.shape[0] if layout.startswith("F") else 1
     sigmas, windows = _rows(sigma, frames, axes, "sigma"), _rows(window_size, frames, axes, "window_size")
     kernels = [

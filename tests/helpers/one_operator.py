@@ -40,7 +40,7 @@ def run_dalify(
         for key, value in arguments.items():
             if isinstance(value, Each):
                 keywords[key] = source(value.values, value.layout)
-            elif isinstance(value, str) and hasattr(dalify.types, value):
+            elif isinstance(value, str) and value != value.lower() and hasattr(dalify.types, value):
                 keywords[key] = getattr(dalify.types, value)
             else:
                 keywords[key] = value

@@ -55,7 +55,7 @@ def run_dali(name: str, *inputs: Sequence[np.ndarray], layouts: Sequence[str] | 
         for key, value in arguments.items():
             if isinstance(value, Each):
                 keywords[key] = source(value.values, value.layout)
-            elif isinstance(value, str) and hasattr(dali.types, value):
+            elif isinstance(value, str) and value != value.lower() and hasattr(dali.types, value):
                 keywords[key] = getattr(dali.types, value)
             else:
                 keywords[key] = value

@@ -46,8 +46,8 @@ def warp_perspective(
     Args:
         x: images HW, HWC, CHW or sequences of them, of any numeric type.
         matrix_input: the matrix as an input, [3, 3] per sample, or [F, 3, 3] for frames; instead of `matrix`.
-        border_mode: what lies outside: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101" (once) or
-            "wrap".
+        border_mode: what lies outside: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101" (once)
+            or "wrap".
         fill_value: of the border mode "constant": one value or one per channel; by default 0.
         interp_type: INTERP_LINEAR or INTERP_NN.
         inverse_map: the matrix maps output to source; False: source to output, it is inverted.

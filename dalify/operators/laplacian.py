@@ -1,0 +1,137 @@
+"""The Laplacian: the sum of second derivatives."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.data.spec import Spec
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.convolve import convolve_axes, convolve_axes_torch, data_axes
+from dalify.kernels.frames import flat_frames
+from dalify.registry import PerSample, operator
+
+_WIDEST = 31
+
+
+@operator
+def laplacian(
+    x: Spec,
+    /,
+    *,
+    dtype: DALIDataType | None = None,
+    normalized_kernel: bool = False,
+    scale: PerSample[float | list[float]] | None = None,
+    smoothing_size: PerSample[int | list[int]] | None = None,
+    window_size: PerSample[int | list[int]] = 3,
+) -> Spec:
+    """Compute the Laplacian: the sum of the second derivatives along all data axes.
+
+    Each derivative is a separable filter: 1, -2, 1, smoothed by binomial weights up to `window_size`, along its own
+    axis, and binomial weights of `smoothing_size` along the others. Edges are mirrored without repeating the edge
+    pixel; sums are in float32 and rounded once.
+
+    Args:
+        x: 1 to 3 data axes, C first or last, F in front; any numeric type.
+        dtype: the input's type (default) or FLOAT.
+        normalized_kernel: scale each derivative by ``2 ** (axes + 2 - sum of its window sizes)``; not with `scale`.
+        scale: factor of the derivatives, 1 by default; one value or one per data axis, outermost first; per frame too.
+        smoothing_size: odd, 1 to 31, 1 for no smoothing; by default the derivative's `window_size`; as `scale`.
+        window_size: odd, 3 to 31; as `scale`.
+
+    Returns:
+        Same shape and layout.
+
+    Raises:
+        LayoutError: C stands between the data axes.
+        DTypeError: `dtype` is neither the input's type nor FLOAT.
+        ArgumentValueError: a window out of its range, or `scale` with `normalized_kernel`.
+        ShapeError: neither one value nor one per axis.
+
+    Example:
+        >>> edges = fn.laplacian(images, window_size=5, dtype=types.FLOAT)  # doctest: +SKIP
+    """
+    data_axes(x.layout or "", x.ndim or 0)
+    if dtype not in (None, x.dtype, DALIDataType.FLOAT):
+        raise DTypeError(f"dtype must be the input's type ({x.dtype!s}), FLOAT, or left out; got {dtype!s}.")
+    if normalized_kernel and scale is not None:
+        raise ArgumentValueError("give either `scale` or normalized_kernel=True.")
+    return x.replace(dtype=x.dtype if dtype is None else dtype)
+
+
+@lru_cache(maxsize=64)
+def _binomial(size: int) -> np.ndarray:
+    return np.array([math.comb(size - 1, k) for k in range(size)], np.float64)
+
+
+def _checked(size: int, least: int, name: str) -> int:
+    if size % 2 == 0 or not least <= size <= _WIDEST:
+        raise ArgumentValueError(f"{name} must be odd and between {least} and {_WIDEST}; got {size}.")
+    return size
+
+
+def _rows(values: Any, count: int, frames: int, axes: int, name: str) -> list[list[Any]]:
+    """Return an argument as one list per frame, a value for each axis."""
+    array = np.stack(values) if isinstance(values, list) else values
+    given = array.shape[-1]
+    if given not in (1, axes) or (array.ndim == 3 and array.shape[1] != frames):
+        raise ShapeError(f"{name} takes one value or one for each of the {axes} data axes; got {given}.")
+    rows = array.reshape(-1, given) if array.ndim == 3 else np.repeat(array, frames, axis=0)
+    return np.broadcast_to(rows, (count * frames, axes)).tolist()
+
+
+def _terms(
+    spec: Spec, count: int, scale: Any, smoothing_size: Any, window_size: Any, normalized: bool
+) -> tuple[list[list[list[np.ndarray]]], int, str]:
+    """Return, for each derivative, the kernels of all frames; and the first axis and the layout."""
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    layout = spec.layout or ""
+    first, axes = data_axes(layout, len(spec.shape))
+    frames = spec.shape[0] if layout.startswith("F") else 1
+    windows = _rows(window_size, count, frames, axes, "window_size")
+    given = smoothing_size is not None
+    smooth = _rows(smoothing_size, count, frames, axes, "smoothing_size") if given else windows
+    factors = _rows(np.ones((count, 1)) if scale is None else scale, count, frames, axes, "scale")
+    terms: list[list[list[np.ndarray]]] = []
+    for axis in range(axes):
+        term: list[list[np.ndarray]] = []
+        for window, smoothing, factor in zip(windows, smooth, factors, strict=True):
+            size = _checked(window[axis], 3, "window_size")
+            sizes = [_checked(smoothing[other], 1, "smoothing_size") if given else size for other in range(axes)]
+            sizes[axis] = size
+            kernels = [_binomial(length) for length in sizes]
+            amount = 2.0 ** (axes + 2 - sum(sizes)) if normalized else factor[axis]
+            kernels[axis] = np.convolve(_binomial(size - 2), [1, -2, 1]) * amount
+            term.append([kernel.astype(np.float32) for kernel in kernels])
+        terms.append(term)
+    return terms, first + 1 - layout.startswith("F"), layout
+
+
+@laplacian.cpu
+def _(out, x, *, scale, smoothing_size, window_size, normalized_kernel, spec):
+    terms, first_axis, layout = _terms(spec, len(x), scale, smoothing_size, window_size, normalized_kernel)
+    source = flat_frames(x, layout)
+    total = np.zeros(source.shape, np.float32)
+    part = np.empty(source.shape, np.float32)
+    for kernels in terms:
+        convolve_axes(part, source, kernels, first_axis)
+        total += part
+    saturate_cast(flat_frames(out, layout), total)
+
+
+@laplacian.gpu
+def _(out, x, *, scale, smoothing_size, window_size, normalized_kernel, spec):
+    terms, first_axis, layout = _terms(spec, len(x), scale, smoothing_size, window_size, normalized_kernel)
+    source = flat_frames(x, layout)
+    total = torch.zeros(source.shape, device=x.device)
+    part = torch.empty(source.shape, device=x.device)
+    for kernels in terms:
+        convolve_axes_torch(part, source, kernels, first_axis)
+        total += part
+    saturate_cast_torch(flat_frames(out, layout), total)

@@ -1,0 +1,77 @@
+"""fn.experimental.warp_perspective beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+RANDOM = np.random.default_rng(0)
+IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((40, 50, 3), (31, 44, 3))]
+SEQUENCES = [RANDOM.integers(0, 256, (3, 20, 31, 3), dtype=np.uint8)]
+
+
+MATRIX = [0.9, 0.1, 3, -0.1, 0.95, 2, 0.001, -0.0005, 1]
+
+
+@pytest.mark.parametrize("border_mode", ["constant", "replicate", "reflect", "reflect_101", "wrap"])
+def test_borders(device, border_mode):
+    shifted = [1.3, 0.1, -30, -0.1, 1.2, -20, 0.001, -0.0005, 1]
+    assert_equals_dali(
+        "experimental.warp_perspective", IMAGES, layouts="HWC", device=device, tolerance=1, matrix=shifted,
+        border_mode=border_mode,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"pixel_origin": "center", "fill_value": [1.0, 2.0, 3.0], "inverse_map": False, "size": [30, 70]},
+        {"fill_value": 50.0},
+    ],
+)
+def test_options(device, arguments):
+    assert_equals_dali(
+        "experimental.warp_perspective", IMAGES, layouts="HWC", device=device, tolerance=1, matrix=MATRIX, **arguments
+    )
+
+
+def test_nearest(device):
+    assert_equals_dali(
+        "experimental.warp_perspective", IMAGES, layouts="HWC", device=device, tolerance=255, share=2e-3,
+        matrix=MATRIX, interp_type="INTERP_NN",
+    )  # fmt: skip
+
+
+def test_layouts(device):
+    planar = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in IMAGES]
+    grey = [image[..., 0] for image in IMAGES]
+    for data, layout in ((planar, "CHW"), (grey, "HW"), (SEQUENCES, "FHWC")):
+        assert_equals_dali(
+            "experimental.warp_perspective", data, layouts=layout, device=device, tolerance=1, matrix=MATRIX
+        )
+
+
+def test_matrices(device):
+    matrix = np.float32(MATRIX).reshape(3, 3)
+    assert_equals_dali(
+        "experimental.warp_perspective", IMAGES, [matrix, matrix], layouts=["HWC", ""], device=device, tolerance=1
+    )
+    frames = Each([np.stack([matrix, np.eye(3, dtype=np.float32), matrix])], "Fab")
+    assert_equals_dali(
+        "experimental.warp_perspective", SEQUENCES, layouts="FHWC", device=device, tolerance=1, matrix=frames
+    )
+
+
+def test_mistakes():
+    with pytest.raises(ArgumentValueError, match="exactly once"):
+        run_dalify("experimental.warp_perspective", IMAGES, layouts="HWC")
+    with pytest.raises(ArgumentValueError, match="border_mode must be one of"):
+        run_dalify("experimental.warp_perspective", IMAGES, layouts="HWC", matrix=MATRIX, border_mode="mirror")
+    with pytest.raises(ArgumentValueError, match="matrix has no inverse"):
+        run_dalify("experimental.warp_perspective", IMAGES, layouts="HWC", matrix=[0] * 9, inverse_map=False)
+    with pytest.raises(ShapeError, match="list of 9 values per sample; got 6"):
+        run_dalify("experimental.warp_perspective", IMAGES, layouts="HWC", matrix=[0] * 6)
