@@ -255,7 +255,9 @@ class Engine:
         if stage.kind == "segment":
             chunks = self._chunks(iteration.size, stage)
             iteration.collectors = {
-                slot: Collector(iteration.size if branch is None else None, self._pool_of(slot))
+                slot: Collector(
+                    iteration.size if branch is None and slot not in stage.ragged else None, self._pool_of(slot)
+                )
                 for slot, branch in stage.publishes.items()
             }
         else:
@@ -374,7 +376,11 @@ class Engine:
         if iteration.error is None and not iteration.discarded:
             try:
                 for slot, collector in iteration.collectors.items():
-                    iteration.values[slot] = collector.result()
+                    batch = iteration.values[slot] = collector.result()
+                    if batch is not None and batch.dense is None and len(set(batch.shapes())) > 1:
+                        stage.ragged.add(slot)
+                    else:
+                        stage.ragged.discard(slot)
                 iteration.collectors = {}
                 join_positions(iteration)
             except BaseException as error:
@@ -387,5 +393,5 @@ class Engine:
 
 
 def _is_scratch(batch: Batch) -> bool:
-    """Tell whether a batch may lie in scratch memory or repeat a constant, and so is copied when it leaves its stage."""
+    """Tell whether a batch may lie in scratch memory or repeat a constant: then it is copied when it leaves."""
     return batch.device == "cpu"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.data import Array, Batch, BufferPool
+from dalify.data import Batch, BufferPool
 from dalify.data.agreement import check_agreement
 from dalify.executor.arena import Arena
 
@@ -27,26 +27,44 @@ class Collector:
     sample of another shape comes along, the batch becomes a list.
 
     Args:
-        size: number of samples of the whole batch; None where it is not known, inside a branch: then chunks are
-            joined at the end.
+        size: number of samples of the whole batch; None where there is to be no dense buffer: inside a branch, where
+            the number is not known, and where the batch before was ragged.
         pool: memory for what leaves the stage.
     """
 
-    __slots__ = ("_dense", "_lock", "_parts", "_pool", "_size", "_uniform")
+    __slots__ = ("_dense", "_lock", "_parts", "_placed", "_pool", "_size", "_uniform")
 
     def __init__(self, size: int | None, pool: BufferPool) -> None:
         self._size = size
         self._pool = pool
         self._dense: np.ndarray[Any, Any] | None = None
         self._parts: dict[int, Batch] = {}
+        self._placed: set[int] = set()  # addresses of samples that were put where they belong by the kernel
         self._uniform = True
         self._lock = threading.Lock()
 
-    def rows(self, start: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-        """Return where ``count`` samples from ``start`` on belong; None when they do not fit the dense buffer."""
-        dense = self._dense
+    def memory(
+        self, start: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray[Any, Any] | None:
+        """Return where a kernel should put ``count`` samples, so that they need not be copied when they leave.
+
+        Returns:
+            an array ``[count, *shape]``, or None: then scratch memory has to serve.
+        """
+        rows = self._rows(start, count, shape, dtype)
+        if rows is None and count == 1:
+            rows = self._pool.empty((1, *shape), dtype)
+            self._placed.add(_address(rows))
+            self._uniform = False
+        return rows
+
+    def _rows(
+        self, start: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> np.ndarray[Any, Any] | None:
+        """Return the rows of the dense buffer for some samples; None when they do not fit it."""
         if self._size is None:
             return None
+        dense = self._dense
         if dense is None:
             with self._lock:
                 if self._dense is None:
@@ -57,35 +75,27 @@ class Collector:
         return dense[start : start + count]
 
     def store(self, start: int, batch: Batch) -> None:
-        """Take a chunk's result.
-
-        What does not lie in the dense buffer yet is copied, since scratch memory is used again.
-        """
-        count = len(batch)
-        if batch.dense is not None:
-            dense = batch.dense
-            rows = self.rows(start, count, dense.shape[1:], dense.dtype)
-            if rows is None:
-                rows = self._pool.empty(dense.shape, dense.dtype)
-                self._uniform = False
-            if not _same_memory(rows, dense):
-                rows[...] = dense
-            result = Batch(rows, None, batch.layout, batch.device, batch.origins, batch.dtype)
+        """Take a chunk's result; what lies in scratch memory is copied, since that is used again."""
+        dense, samples = batch.dense, None
+        if dense is not None:
+            dense = self._kept(start, dense)
         else:
-            kept: list[Array] = []
-            for offset, sample in enumerate(batch.samples):
-                rows = self.rows(start + offset, 1, sample.shape, sample.dtype)
-                if rows is None:
-                    copy = self._pool.empty(sample.shape, sample.dtype)
-                    self._uniform = False
-                else:
-                    copy = rows[0, ...]
-                if not _same_memory(copy, sample):
-                    copy[...] = sample
-                kept.append(copy)
-            result = Batch(None, kept, batch.layout, batch.device, batch.origins, batch.dtype)
+            samples = [self._kept(start + row, sample[None])[0, ...] for row, sample in enumerate(batch.samples)]
         with self._lock:
-            self._parts[start] = result
+            self._parts[start] = Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+
+    def _kept(self, start: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the same samples where they can stay."""
+        address = _address(array)
+        if address in self._placed:
+            return array
+        rows = self._rows(start, len(array), array.shape[1:], array.dtype)
+        if rows is None:
+            rows = self._pool.empty(array.shape, array.dtype)
+            self._uniform = False
+        if _address(rows) != address or rows.strides != array.strides:
+            rows[...] = array
+        return rows
 
     def result(self) -> Batch | None:
         """Return the whole batch, samples in order; None when there was no sample."""
@@ -111,8 +121,8 @@ class Collector:
         return Batch(None, samples, first.layout, first.device, origins, first.dtype)
 
 
-def _same_memory(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    return one.ctypes.data == other.ctypes.data and one.strides == other.strides
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return array.__array_interface__["data"][0]
 
 
 class Frame:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dalify.executor.device_steps import TransferStep
-from dalify.executor.steps import KernelStep, LiteralStep, MergeStep, ReaderStep, SplitStep, Step
+from dalify.executor.kernel_step import KernelStep
+from dalify.executor.steps import LiteralStep, MergeStep, ReaderStep, SplitStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 
 __all__ = ["Plan", "Stage", "make_plan"]
@@ -34,6 +35,7 @@ class Stage:
         reads: slots from earlier stages, with the branch of each.
         publishes: slots that later stages or the user need, with the branch of each.
         seconds_per_sample: measured; None before the first batch. Decides on the size of chunks.
+        ragged: published slots whose samples differed in shape in the last batch: no dense buffer is made for them.
     """
 
     kind: StageKind
@@ -42,6 +44,7 @@ class Stage:
     reads: dict[int, Branch | None] = field(default_factory=dict)
     publishes: dict[int, Branch | None] = field(default_factory=dict)
     seconds_per_sample: float | None = None
+    ragged: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

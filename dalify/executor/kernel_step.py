@@ -1,0 +1,382 @@
+"""The step that computes: the only place where kernels are called.
+
+Consecutive samples of one shape form a group, and a kernel is called once per group; a uniform chunk is one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.errors import DalifyError, DTypeError
+from dalify.base.optional import LazyModule, torch
+from dalify.data import Array, Batch, DALIDataType, Spec, stack_samples
+from dalify.executor.frame import Frame
+from dalify.executor.steps import located
+from dalify.executor.values import argument_array, constant_array
+from dalify.graph import Edge, Node, rule_arguments
+from dalify.registry import Kernel, Parameter
+
+__all__ = ["KernelStep"]
+
+if TYPE_CHECKING:
+    from dalify.kernels import philox
+    from dalify.kernels.philox import SampleDraws
+else:
+    # It loads numba, which pipelines without random numbers can do without.
+    philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
+
+# Larger samples are handed to kernels one by one: copying them together would cost more than the call.
+_STACKING_LIMIT_BYTES = 1 << 16
+_CACHE_LIMIT = 4096
+
+
+class _Argument:
+    """One per-sample argument of a step: a constant, repeated when needed, or a slot of the frame."""
+
+    __slots__ = ("_repeated", "parameter", "slot", "value")
+
+    def __init__(self, parameter: Parameter, value: Any, slot: int | None) -> None:
+        self.parameter = parameter
+        self.value = value
+        self.slot = slot
+        self._repeated: dict[int, Any] = {}
+
+    def array(self, frame: Frame, count: int) -> Any:
+        if self.slot is not None:
+            batch = frame.values[self.slot]
+            assert batch is not None, "dalify bug: an argument without samples"
+            return argument_array(self.parameter, batch)
+        found = self._repeated.get(count)
+        if found is None:
+            found = constant_array(self.parameter, self.value, count)
+            if isinstance(found, np.ndarray):
+                found.flags.writeable = False  # every call gets the same array
+            if len(self._repeated) > _CACHE_LIMIT:
+                self._repeated.clear()
+            self._repeated[count] = found
+        return found
+
+
+class KernelStep:
+    """Calls an operator's kernel.
+
+    Args:
+        node: what to compute.
+        inputs: slots of the inputs; None for an optional one that was not given.
+        outputs: slots of the results.
+        argument_slots: slots of per-sample arguments by name.
+        device: ``cpu`` or ``gpu``.
+        seed: of the pipeline and node together; None for operators that draw nothing.
+        stream: number that tells this node's random numbers from those of other nodes with the same seed.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        inputs: tuple[int | None, ...],
+        outputs: tuple[int, ...],
+        argument_slots: Mapping[str, int],
+        device: str,
+        seed: int | None,
+        stream: int,
+    ) -> None:
+        operator = node.operator
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self.device = device
+        self._operator = operator
+        self._kernel = operator.kernels[device]
+        self._seed = seed
+        self._stream = stream
+        self._static: dict[str, Any] = {}
+        self._arguments: dict[str, _Argument] = {}
+        self._rule_arguments = rule_arguments(node)
+        for name, parameter in operator.parameters.items():
+            value = node.arguments.get(name, parameter.default)
+            if parameter.kind == "static":
+                self._static[name] = value
+            else:
+                slot = argument_slots.get(name)
+                self._arguments[name] = _Argument(parameter, None if isinstance(value, Edge) else value, slot)
+        self._varying = tuple(name for name in operator.shaping if name in argument_slots)
+        self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
+        self._specs: dict[Any, tuple[Spec, ...]] = {}
+
+    def run(self, frame: Frame) -> None:
+        """Compute the outputs of the chunk's samples."""
+        inputs = [None if slot is None else frame.values[slot] for slot in self.inputs]
+        branch = self.node.branch
+        count = frame.count if branch is None else len(frame.positions(branch))
+        if count == 0:
+            for slot in self.outputs:
+                frame.values[slot] = None
+            return
+        inputs += [None] * max(0, self._missing)
+        try:
+            arguments = {name: argument.array(frame, count) for name, argument in self._arguments.items()}
+            draws = None
+            if self._seed is not None:
+                draws = philox.Draws(self._seed, self._stream, frame.step).at(frame.positions(branch))
+            if self._operator.is_batchwise:
+                results = self._batchwise(inputs, arguments, draws, count)
+            else:
+                results = self._groupwise(frame, inputs, arguments, draws, count)
+        except Exception as error:
+            raise self._located(error, frame, inputs) from error.__cause__
+        for slot, batch in zip(self.outputs, results, strict=True):
+            frame.values[slot] = batch
+
+    def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
+        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        sample: int | None = getattr(error, "__dalify_sample__", None)
+        origin = None
+        if sample is not None:
+            if origins is not None:
+                origin = origins[sample]
+            sample = int(frame.positions(self.node.branch)[sample])
+        return located(error, self.node, sample, origin)
+
+    # -- whole batches
+    # ---------------------------------------------------------------------------------------------------
+
+    def _batchwise(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+    ) -> list[Batch]:
+        first = next((batch for batch in inputs if batch is not None), None)
+        spec = None if first is None else Spec(first.dtype, first.ndim, first.layout, None, first.device)
+        specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
+        rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
+        extra = self._prepared(inputs, arguments, draws, count)
+        context = {"spec": spec, "specs": specs, "draws": draws, "count": count, "out_specs": rule_specs}
+        context["out_spec"] = rule_specs[0] if rule_specs else None
+        names = self._named(self._kernel, {**self._static, **arguments, **extra, **context})
+        results = self._kernel.function(*inputs, **names)
+        if len(self.outputs) == 1 and not isinstance(results, tuple):
+            results = (results,)
+        origins = None if first is None else first.origins
+        return [self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)]
+
+    def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
+        if isinstance(result, Batch):
+            return result
+        if isinstance(result, list):
+            return Batch(None, result, spec.layout or "", self.device, origins if _fits(origins, result) else None)
+        return Batch(result, None, spec.layout or "", self.device, origins if _fits(origins, result) else None)
+
+    # -- groups
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _groupwise(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        extra = self._prepared(inputs, arguments, draws, count)
+        out_shapes: Any = extra.pop("out_shapes", None)
+        runs = self._runs(inputs, arguments, out_shapes, count)
+        specs = [self._run_specs(inputs, arguments, out_shapes, start) for start, _ in runs]
+        outputs = range(len(self.outputs))
+        outs: list[Array | None] = [None] * len(self.outputs)
+        if not self._operator.is_allocating:
+            for output in outputs:
+                shape = specs[0][1][output].shape
+                if all(out_specs[output].shape == shape for _, out_specs in specs):
+                    outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
+        parts: list[list[Array]] = [[] for _ in outputs]
+        per_sample = {**arguments, **extra}
+        for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
+            size = stop - start
+            xs = [None if batch is None else _group(batch, start, stop) for batch in inputs]
+            group: dict[str, Any] = dict(self._static)
+            for name, array in per_sample.items():
+                group[name] = array if size == count or array is None or isinstance(array, str) else array[start:stop]
+            group["spec"], group["specs"] = in_specs[0] if in_specs else None, in_specs
+            group["out_spec"], group["out_specs"] = out_specs[0] if out_specs else None, out_specs
+            group["count"] = size
+            if draws is not None:
+                group["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            filled: list[Array] = []
+            if not self._operator.is_allocating:
+                for output in outputs:
+                    whole = outs[output]
+                    filled.append(
+                        whole[start:stop]
+                        if whole is not None
+                        else self._allocate(frame, output, start, size, out_specs[output])
+                    )
+            try:
+                # Nothing to fill: kernels need not think of samples without elements.
+                if not filled or any(0 not in out.shape for out in filled):
+                    results = self._kernel.function(*filled, *xs, **self._named(self._kernel, group))
+            except Exception as error:
+                if not hasattr(error, "__dalify_sample__"):
+                    within = error.sample if isinstance(error, DalifyError) else None
+                    if within is not None or size == 1:
+                        error.__dalify_sample__ = start + (within or 0)  # pyright: ignore[reportAttributeAccessIssue]
+                    if isinstance(error, DalifyError):
+                        error.sample = None
+                raise
+            if self._operator.is_allocating:
+                filled = list(results) if len(self.outputs) != 1 or isinstance(results, tuple) else [results]
+            for part, out in zip(parts, filled, strict=True):
+                part.append(out)
+        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        return [self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs]
+
+    def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:
+        dtype = spec.dtype if not self._operator.is_allocating else None
+        layout = spec.layout or ""
+        if whole is not None:
+            return Batch(whole, None, layout, self.device, origins, dtype)
+        if len(parts) == 1 and not isinstance(parts[0], list) and len(parts[0]) == count:
+            return Batch(parts[0], None, layout, self.device, origins, dtype)
+        samples = [
+            part[index, ...] if not isinstance(part, list) else part[index]
+            for part in parts
+            for index in range(len(part))
+        ]
+        return Batch(None, samples, layout, self.device, origins, dtype)
+
+    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
+        assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
+        if spec.dtype is None:
+            raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
+        if self.device == "gpu":
+            dtype = getattr(torch, _TORCH_DTYPES[spec.dtype])
+            return torch.empty((count, *spec.shape), dtype=dtype, device=frame.torch_device)
+        dtype = spec.dtype.numpy
+        if self.node.branch is None:
+            collector = frame.collectors.get(self.outputs[output])
+            if collector is not None:
+                rows = collector.memory(frame.start + start, count, spec.shape, dtype)
+                if rows is not None:
+                    return rows
+        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+        return frame.arena.empty((count, *spec.shape), dtype)
+
+    def _prepared(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+    ) -> dict[str, Any]:
+        prepare = self._operator.prepare_function
+        if prepare is None:
+            return {}
+        first = next((batch for batch in inputs if batch is not None), None)
+        spec = None if first is None else Spec(first.dtype, first.ndim, first.layout, None, first.device)
+        context = {"draws": draws, "count": count, "spec": spec}
+        names = self._named(prepare, {**self._static, **arguments, **context})
+        return dict(prepare.function(*inputs, **names))
+
+    def _runs(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], out_shapes: Any, count: int
+    ) -> list[tuple[int, int]]:
+        """Return the groups as ranges: consecutive samples of equal shapes and equal shaping arguments."""
+        uniform = (
+            out_shapes is None
+            and not self._varying
+            and all(batch is None or batch.dense is not None for batch in inputs)
+        )
+        ragged = [array for array in arguments.values() if isinstance(array, list)]
+        if count == 1 or (uniform and not ragged):
+            return [(0, count)]
+        columns: list[Any] = []
+        large = False
+        for batch in inputs:
+            if batch is not None and batch.dense is None:
+                columns.append(batch.shapes())
+                large = large or any(sample.nbytes > _STACKING_LIMIT_BYTES for sample in batch.samples)
+        if large:
+            return [(index, index + 1) for index in range(count)]
+        if out_shapes is not None:
+            columns.append([tuple(shape) for shape in out_shapes])
+        for name in self._varying:
+            array = arguments[name]
+            columns.append([tuple(row) if getattr(row, "ndim", 0) else row for row in array])
+        columns += [[len(vector) for vector in vectors] for vectors in ragged]
+        if not columns:
+            return [(0, count)]
+        keys = list(zip(*columns, strict=True))
+        runs: list[tuple[int, int]] = []
+        start = 0
+        for index in range(1, count + 1):
+            if index == count or keys[index] != keys[start]:
+                runs.append((start, index))
+                start = index
+        return runs
+
+    def _run_specs(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], out_shapes: Any, start: int
+    ) -> tuple[tuple[Spec | None, ...], tuple[Spec, ...]]:
+        """Return what is known about inputs and outputs of the group that begins at ``start``."""
+        in_specs = tuple(None if batch is None else batch.spec_of(start) for batch in inputs)
+        shaping: tuple[Any, ...] = tuple(_plain(arguments[name][start]) for name in self._varying)
+        key = (*(None if spec is None else (spec.dtype, spec.layout, spec.shape) for spec in in_specs), shaping)
+        out_specs = self._specs.get(key)
+        if out_specs is None:
+            rule_arguments = {**self._rule_arguments, **dict(zip(self._varying, shaping, strict=True))}
+            try:
+                out_specs = self._operator.apply_rule(in_specs, rule_arguments)
+            except DalifyError as error:
+                error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+                raise
+            if len(self._specs) >= _CACHE_LIMIT:
+                self._specs.clear()
+            self._specs[key] = out_specs
+        if out_shapes is not None:
+            shape = tuple(int(extent) for extent in out_shapes[start])
+            out_specs = tuple(spec.replace(shape=shape) for spec in out_specs)
+        return in_specs, out_specs
+
+    def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return {name: values[name] for name in kernel.names}
+        except KeyError as error:
+            raise AssertionError(
+                f"dalify bug: {self._operator.name}'s kernel asks for {error}, which nobody gives"
+            ) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return tuple(value.tolist()) if value.ndim else value.item()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _fits(origins: Any, result: Any) -> bool:
+    return origins is not None and len(origins) == len(result)
+
+
+def _group(batch: Batch, start: int, stop: int) -> Array:
+    """Return samples as one array ``[N, ...]``, contiguous on the CPU: compiled kernels exist for that only."""
+    if batch.dense is not None:
+        dense = batch.dense
+        group = dense if start == 0 and stop == len(dense) else dense[start:stop]
+    elif stop - start == 1:
+        group = batch.samples[start][None]
+    else:
+        return stack_samples(batch.samples[start:stop])
+    if batch.device == "gpu":
+        return group.contiguous()
+    return group if group.flags.c_contiguous else np.ascontiguousarray(group)
+
+
+_TORCH_DTYPES: dict[DALIDataType, str] = {
+    DALIDataType.UINT8: "uint8",
+    DALIDataType.UINT16: "uint16",
+    DALIDataType.UINT32: "uint32",
+    DALIDataType.UINT64: "uint64",
+    DALIDataType.INT8: "int8",
+    DALIDataType.INT16: "int16",
+    DALIDataType.INT32: "int32",
+    DALIDataType.INT64: "int64",
+    DALIDataType.FLOAT16: "float16",
+    DALIDataType.FLOAT: "float32",
+    DALIDataType.FLOAT64: "float64",
+    DALIDataType.BOOL: "bool",
+}
