@@ -262,7 +262,9 @@ def _nothing_found(
         return ReaderError(
             f"the {len(classes)} class folders of {file_root!r} hold no files (deeper folders are not entered)."
         )
-    seen = ", ".join(f"{extension} ({count})" for extension, count in skipped.most_common(_EXTENSIONS_SHOWN))
+    # Equal counts by name: the order in which a folder lists its files is nobody's choice.
+    commonest = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]
+    seen = ", ".join(f"{extension} ({count})" for extension, count in commonest)
     return ReaderError(
         f"no file in the class folders of {file_root!r} matches file_filters={list(file_filters)}.",
         hint=f"Extensions there: {seen}.",

@@ -164,7 +164,7 @@ def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
     (flat / "1.jpg").write_text("")
     with pytest.raises(ReaderError, match="1 files in it"):
         files_in_class_folders(str(flat))
-    with pytest.raises(ReaderError, match=r"\.jpg \(10\), \.JPG"):
+    with pytest.raises(ReaderError, match=r"\.jpg \(10\), \.JPG \(2\), \.txt \(2\), \.Jpeg \(1\)"):
         files_in_class_folders(str(tree), file_filters=["*.gif"])
     with pytest.raises(ReaderError, match=r"Folders there: \.hid, B, a"):
         files_in_class_folders(str(tree), dir_filters=["zebra"])
