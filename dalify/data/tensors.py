@@ -1,166 +1,24 @@
-"""What users get out of a pipeline: tensors and lists of tensors, with DALI's methods.
+"""What users get out of a pipeline: lists of tensors, with DALI's methods.
 
-They only hold references. Memory goes back to its pool when the last array, tensor or capsule that views it is gone, so a view stays
-valid for as long as anybody keeps it, whatever the pipeline does meanwhile.
+They only hold references. Memory goes back to its pool when the last array, tensor or capsule that views it is gone,
+so a view stays valid for as long as anybody keeps it, whatever the pipeline does meanwhile.
 """
 
 from __future__ import annotations
 
-import ctypes
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DeviceError, IndexingError, LayoutError, ShapeError
-from dalify.base.optional import torch
-from dalify.data.batch import Array, Batch, array_dtype, stack_samples
+from dalify.base.errors import DTypeError, IndexingError, ShapeError
+from dalify.data.batch import Array, Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array
+from dalify.data.tensor import TensorCPU, TensorGPU, check_layout, converted, layout_of, on_device, origin_of
 
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "tensor_list"]
-
-
-class _Tensor:
-    """One array with a layout and a note on where it came from."""
-
-    device = "cpu"
-
-    def __init__(self, array: Array, layout: str = "", origin: str | None = None) -> None:
-        if layout and len(layout) != array.ndim:
-            raise LayoutError(f"the layout {layout!r} has {len(layout)} letters for {array.ndim} dimensions.")
-        self._array = array
-        self._layout = layout
-        self._origin = origin
-
-    @property
-    def dtype(self) -> DALIDataType:
-        """Element type."""
-        return array_dtype(self._array)
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return self._array.ndim
-
-    def shape(self) -> list[int]:
-        """Return the extents."""
-        return list(self._array.shape)
-
-    def layout(self) -> str:
-        """Return the layout, or ""."""
-        return self._layout
-
-    def set_layout(self, layout: str) -> None:
-        """Give the dimensions other letters."""
-        self.__init__(self._array, layout, self._origin)
-
-    def source_info(self) -> str:
-        """Return where the data came from, e.g. a file name; "" when that is not known."""
-        return self._origin or ""
-
-    def get_property(self, key: str) -> str:
-        """Return ``layout`` or ``source_info``."""
-        return {"layout": self._layout, "source_info": self.source_info()}[key]
-
-    def squeeze(self, dim: int | None = None) -> bool:
-        """Drop dimensions of extent one, or only ``dim`` where its extent is one; tell whether any was dropped."""
-        shape = self._array.shape
-        axes = range(len(shape)) if dim is None else (dim % len(shape),)
-        drop = {axis for axis in axes if shape[axis] == 1}
-        kept = [axis for axis in range(len(shape)) if axis not in drop]
-        self._array = self._array.reshape([shape[axis] for axis in kept])
-        self._layout = "".join(self._layout[axis] for axis in kept) if self._layout else ""
-        return bool(drop)
-
-    def data_ptr(self) -> int:
-        """Return the address of the first element."""
-        return self._array.ctypes.data if isinstance(self._array, np.ndarray) else self._array.data_ptr()
-
-    def copy_to_external(self, ptr: Any, *_: Any, **__: Any) -> None:
-        """Copy the data to an address, as ctypes pointer or integer; the memory must be large enough and on the host."""
-        _copy_out(self._array, ptr)
-
-    def __dlpack__(self, **arguments: Any) -> Any:
-        """Return a DLPack capsule of the same memory."""
-        return self._array.__dlpack__(**arguments)
-
-    def __dlpack_device__(self) -> Any:
-        """Return the DLPack device."""
-        return self._array.__dlpack_device__()
-
-    def __repr__(self) -> str:
-        """Return types and shape, no data."""
-        name = type(self).__name__
-        layout = f", layout={self._layout!r}" if self._layout else ""
-        return f"{name}(dtype={self.dtype!s}, device={self.device!r}{layout}, shape={tuple(self._array.shape)})"
-
-
-class TensorCPU(_Tensor):
-    """An array in main memory.
-
-    Args:
-        object: anything that numpy can view: an array, a torch CPU tensor, an object with ``__dlpack__`` or a buffer.
-        layout: letters of the dimensions, or "".
-    """
-
-    def __init__(self, object: Any, layout: str = "", origin: str | None = None, **_: Any) -> None:
-        super().__init__(_host_array(object), layout, origin)
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        """Numpy's description of the memory."""
-        return self._array.__array_interface__
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return a numpy array of the same memory; a copy where asked for, or for another ``dtype``."""
-        array: np.ndarray[Any, Any] = self._array
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
-    def as_cpu(self) -> TensorCPU:
-        """Return itself."""
-        return self
-
-    def __str__(self) -> str:
-        """Return the data and their type."""
-        return f"TensorCPU(\n{self._array},\n    {repr(self)[len('TensorCPU(') :]}"
-
-
-class TensorGPU(_Tensor):
-    """A tensor on the device.
-
-    Args:
-        object: a torch tensor on a device, or an object with ``__dlpack__`` or ``__cuda_array_interface__``.
-        layout: letters of the dimensions, or "".
-    """
-
-    device = "gpu"
-
-    def __init__(self, object: Any, layout: str = "", origin: str | None = None, **_: Any) -> None:
-        super().__init__(_device_tensor(object), layout, origin)
-
-    def as_cpu(self) -> TensorCPU:
-        """Return a copy in main memory."""
-        return TensorCPU(self._array.detach().cpu().numpy(), self._layout, self._origin)
-
-    def device_id(self) -> int:
-        """Return the number of the device."""
-        return self._array.device.index or 0
-
-    @property
-    def stream(self) -> None:
-        """Data are ready on torch's current stream; there is no other to wait for."""
-        return None
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """CUDA's description of the memory; AttributeError on other devices."""
-        return self._array.__cuda_array_interface__
-
-    def __str__(self) -> str:
-        """Return the data and their type."""
-        return f"TensorGPU(\n{self._array},\n    {repr(self)[len('TensorGPU(') :]}"
 
 
 class _TensorList:
@@ -185,9 +43,8 @@ class _TensorList:
         """Element type."""
         return self._batch.dtype
 
-    @property
     def ndim(self) -> int:
-        """Number of dimensions of a sample."""
+        """Return the number of dimensions of a sample."""
         return self._batch.ndim or 0
 
     def shape(self) -> list[tuple[int, ...]]:
@@ -200,8 +57,7 @@ class _TensorList:
 
     def set_layout(self, layout: str) -> None:
         """Give the dimensions of the samples other letters."""
-        if layout and len(layout) != self.ndim:
-            raise LayoutError(f"the layout {layout!r} has {len(layout)} letters for {self.ndim} dimensions.")
+        check_layout(layout, self.ndim())
         self._batch = self._batch.with_layout(layout)
 
     def is_dense_tensor(self) -> bool:
@@ -215,22 +71,28 @@ class _TensorList:
             odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
             if odd is not None:
                 raise ShapeError(
-                    f"the samples have different shapes and are not one tensor: sample 0 is {shapes[0]}, sample {odd} is {shapes[odd]}.",
-                    hint="Bring them to one size in the pipeline (fn.resize, fn.crop, fn.pad), or take them one by one with list[i].",
+                    f"the samples have different shapes and are not one tensor: sample 0 is {shapes[0]}, sample "
+                    f"{odd} is {shapes[odd]}.",
+                    hint="Bring them to one size in the pipeline (fn.resize, fn.crop, fn.pad), or take them one "
+                    "by one with list[i].",
                 )
             if not shapes:
                 return np.empty((0,), np.uint8)
             batch.dense = stack_samples(batch.samples)
+        batch.dense = contiguous(batch.dense)  # a repeated constant is not
         return batch.dense
+
+    def _dense_layout(self) -> str:
+        layout = self._batch.layout
+        return f"N{layout}" if layout or self._batch.ndim == 0 else ""
 
     def data_ptr(self) -> int:
         """Return the address of the first element of the dense tensor."""
-        dense = self._dense()
-        return dense.ctypes.data if isinstance(dense, np.ndarray) else dense.data_ptr()
+        return address_of(self._dense())
 
     def copy_to_external(self, ptr: Any, *_: Any, **__: Any) -> None:
         """Copy the dense data to an address on the host; the memory must be large enough."""
-        _copy_out(self._dense(), ptr)
+        copy_out(self._dense(), ptr)
 
     def reset(self) -> None:
         """Let go of the data."""
@@ -241,7 +103,8 @@ class _TensorList:
         layout = f", layout={self.layout()!r}" if self.layout() else ""
         dense = self._batch.dense
         shape = f"{len(self)} x {tuple(dense.shape[1:])}" if dense is not None else str(self.shape())
-        return f"{type(self).__name__}(dtype={self.dtype!s}, device={self.device!r}, num_samples={len(self)}{layout}, shape={shape})"
+        facts = f"dtype={self.dtype!s}, device={self.device!r}, num_samples={len(self)}{layout}, shape={shape}"
+        return f"{type(self).__name__}({facts})"
 
 
 class TensorListCPU(_TensorList):
@@ -253,12 +116,7 @@ class TensorListCPU(_TensorList):
     """
 
     def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
-        if not isinstance(source, Batch):
-            if isinstance(source, (list, tuple)):
-                source = Batch(None, [_host_array(item) for item in source], layout)
-            else:
-                source = Batch(_host_array(source), None, layout)
-        super().__init__(source)
+        super().__init__(source if isinstance(source, Batch) else _batch_of(source, layout, "cpu"))
 
     def at(self, index: int) -> np.ndarray[Any, Any]:
         """Return a sample as a numpy array of the same memory."""
@@ -284,10 +142,7 @@ class TensorListCPU(_TensorList):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Return ``as_array()``, converted or copied where asked for."""
-        array = self._dense()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        return converted(self._dense(), dtype, copy)
 
     def as_tensor(self) -> TensorCPU:
         """Return all samples as one tensor ``[N, ...]``.
@@ -295,12 +150,17 @@ class TensorListCPU(_TensorList):
         Raises:
             ShapeError: the samples have different shapes.
         """
-        layout = self._batch.layout
-        return TensorCPU(self._dense(), f"N{layout}" if layout else "")
+        return TensorCPU(self._dense(), self._dense_layout())
 
     def as_reshaped_tensor(self, shape: Iterable[int]) -> TensorCPU:
-        """Return the dense data under another shape."""
-        return TensorCPU(self._dense().reshape(tuple(shape)))
+        """Return the dense data under another shape.
+
+        Raises:
+            ShapeError: the samples have different shapes, or another number of elements than the shape.
+        """
+        dense = self._dense()
+        result = _reshaped(dense, tuple(shape))
+        return TensorCPU(result, self._dense_layout() if result.shape == dense.shape else "")
 
     def as_cpu(self) -> TensorListCPU:
         """Return itself."""
@@ -308,15 +168,15 @@ class TensorListCPU(_TensorList):
 
     def _as_gpu(self) -> TensorListGPU:
         batch = self._batch
-        dense = None if batch.dense is None else _device_tensor(batch.dense)
-        samples = None if batch.dense is not None else [_device_tensor(sample) for sample in batch.samples]
+        dense = None if batch.dense is None else device_tensor(batch.dense)
+        samples = None if batch.dense is not None else [device_tensor(sample) for sample in batch.samples]
         return TensorListGPU(Batch(dense, samples, batch.layout, "gpu", batch.origins, batch.dtype))
 
     @staticmethod
     def broadcast(tensor: Any, num_samples: int) -> TensorListCPU:
         """Return a list in which every sample is the same tensor."""
-        array = _host_array(tensor)
-        return TensorListCPU(Batch(np.broadcast_to(array, (num_samples, *array.shape)), None))
+        array = host_array(tensor)
+        return TensorListCPU(Batch(None, [array] * num_samples, layout_of(tensor)))
 
     @staticmethod
     def from_dlpack_list(objects: Iterable[Any], layout: str = "") -> TensorListCPU:
@@ -325,7 +185,9 @@ class TensorListCPU(_TensorList):
 
     def __str__(self) -> str:
         """Return the data and their type."""
-        data = str(self._dense()) if self.is_dense_tensor() else "\n".join(str(sample) for sample in self._batch.samples)
+        data = (
+            str(self._dense()) if self.is_dense_tensor() else "\n".join(str(sample) for sample in self._batch.samples)
+        )
         return f"TensorListCPU(\n{data},\n    {repr(self)[len('TensorListCPU(') :]}"
 
 
@@ -340,12 +202,7 @@ class TensorListGPU(_TensorList):
     device = "gpu"
 
     def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
-        if not isinstance(source, Batch):
-            if isinstance(source, (list, tuple)):
-                source = Batch(None, [_device_tensor(item) for item in source], layout, "gpu")
-            else:
-                source = Batch(_device_tensor(source), None, layout, "gpu")
-        super().__init__(source)
+        super().__init__(source if isinstance(source, Batch) else _batch_of(source, layout, "gpu"))
 
     def at(self, index: int) -> TensorGPU:
         """Return a sample."""
@@ -367,12 +224,17 @@ class TensorListGPU(_TensorList):
         Raises:
             ShapeError: the samples have different shapes.
         """
-        layout = self._batch.layout
-        return TensorGPU(self._dense(), f"N{layout}" if layout else "")
+        return TensorGPU(self._dense(), self._dense_layout())
 
     def as_reshaped_tensor(self, shape: Iterable[int]) -> TensorGPU:
-        """Return the dense data under another shape."""
-        return TensorGPU(self._dense().reshape(tuple(shape)))
+        """Return the dense data under another shape.
+
+        Raises:
+            ShapeError: the samples have different shapes, or another number of elements than the shape.
+        """
+        dense = self._dense()
+        result = _reshaped(dense, tuple(shape))
+        return TensorGPU(result, self._dense_layout() if result.shape == dense.shape else "")
 
     def as_cpu(self) -> TensorListCPU:
         """Return a copy in main memory."""
@@ -394,8 +256,7 @@ class TensorListGPU(_TensorList):
     @staticmethod
     def broadcast(tensor: Any, num_samples: int) -> TensorListGPU:
         """Return a list in which every sample is the same tensor."""
-        one = _device_tensor(tensor)
-        return TensorListGPU(Batch(one.expand(num_samples, *one.shape), None, "", "gpu"))
+        return TensorListGPU(Batch(None, [on_device(tensor)] * num_samples, layout_of(tensor), "gpu"))
 
     @staticmethod
     def from_dlpack_list(objects: Iterable[Any], layout: str = "") -> TensorListGPU:
@@ -412,28 +273,32 @@ def tensor_list(batch: Batch) -> TensorListCPU | TensorListGPU:
     return TensorListGPU(batch) if batch.device == "gpu" else TensorListCPU(batch)
 
 
-def _host_array(value: Any) -> np.ndarray[Any, Any]:
-    if isinstance(value, np.ndarray):
-        return value
-    if isinstance(value, _Tensor):
-        if value.device == "gpu":
-            raise DeviceError("this tensor lies on the device.", hint="Copy it with .as_cpu() first.")
-        return value._array
-    if hasattr(value, "__array_interface__") or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
-        return np.asarray(value)
-    return np.from_dlpack(value)
+def _batch_of(source: Any, layout: str, device: str) -> Batch:
+    """Return a batch of an array with a leading sample axis, or of a list of arrays or tensors of one type."""
+    convert = host_array if device == "cpu" else on_device
+    if not isinstance(source, (list, tuple)):
+        dense = convert(source)
+        if not dense.ndim:
+            raise ShapeError("a single number is no list of samples.", hint="Give an array with a leading sample axis.")
+        batch = Batch(dense, None, layout, device)
+    else:
+        samples = [convert(item) for item in source]
+        for index, sample in enumerate(samples):
+            if sample.dtype != samples[0].dtype:
+                raise DTypeError(
+                    f"sample {index} has elements of type {sample.dtype}, sample 0 of type {samples[0].dtype}."
+                )
+            if sample.ndim != samples[0].ndim:
+                raise ShapeError(f"sample {index} has {sample.ndim} dimensions, sample 0 has {samples[0].ndim}.")
+        layout = layout or next((layout_of(item) for item in source), "")
+        origins = [origin_of(item) for item in source]
+        batch = Batch(None, samples, layout, device, origins if any(origins) else None)
+    check_layout(layout, len(layout) if batch.ndim is None else batch.ndim)
+    return batch
 
 
-def _device_tensor(value: Any) -> Any:
-    if isinstance(value, _Tensor):
-        value = value._array
-    if isinstance(value, np.ndarray):
-        return torch.as_tensor(value)
-    return value if isinstance(value, torch.Tensor) else torch.from_dlpack(value)
-
-
-def _copy_out(array: Array, ptr: Any) -> None:
-    contiguous = np.ascontiguousarray(array if isinstance(array, np.ndarray) else array.cpu().numpy())
-    address = getattr(ptr, "value", ptr)
-    target = (ctypes.c_ubyte * contiguous.nbytes).from_address(int(address))
-    np.frombuffer(target, np.uint8)[...] = contiguous.reshape(-1).view(np.uint8)
+def _reshaped(dense: Array, shape: tuple[int, ...]) -> Array:
+    wanted, given = math.prod(shape), math.prod(dense.shape)
+    if wanted != given:
+        raise ShapeError(f"the list holds {given} elements; {shape} has {wanted}.")
+    return dense.reshape(shape)

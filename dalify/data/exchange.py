@@ -1,0 +1,92 @@
+"""Arrays of others: how they come into tensors without a copy, and how data leave to an address.
+
+Alone because tensors and tensor lists, on both devices, take and give the same things.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DeviceError
+from dalify.base.optional import torch
+from dalify.data.batch import Array
+
+__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array"]
+
+
+def host_array(value: Any) -> np.ndarray[Any, Any]:
+    """Return a numpy array of the same memory.
+
+    Args:
+        value: an array, a torch CPU tensor, an object with ``__array_interface__``, ``__array__``, ``__dlpack__`` or a
+            buffer; numbers and nested lists become new arrays.
+
+    Raises:
+        DeviceError: the data lie on a device.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if getattr(value, "device", "cpu") == "gpu":
+        raise DeviceError("this tensor lies on the device.", hint="Copy it with .as_cpu() first.")
+    if hasattr(value, "__array_interface__") or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
+        return np.asarray(value)
+    return np.from_dlpack(value)
+
+
+def device_tensor(value: Any) -> Any:
+    """Return a torch tensor on the device: of the same memory where it lies there, else a copy.
+
+    Args:
+        value: a torch tensor, an object with ``__dlpack__`` or ``__cuda_array_interface__``, or a numpy array.
+
+    Raises:
+        DeviceError: the data have to be copied, and torch finds no accelerator.
+    """
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        # torch warns of memory that must not be written, and on its CPU device it would share the memory.
+        return torch.tensor(value, device=_device())
+    if hasattr(value, "__cuda_array_interface__"):
+        return torch.as_tensor(value, device="cuda")
+    return torch.from_dlpack(value)
+
+
+def _device() -> str:
+    """Name the device as the executor does: the environment may choose it, else it is what torch finds."""
+    wanted = os.environ.get("DALIFY_DEVICE", "").lower()
+    if wanted:
+        return wanted
+    if not torch.accelerator.is_available():
+        raise DeviceError(
+            "data cannot be copied to the GPU: torch finds no accelerator on this machine.",
+            hint="Set the environment variable DALIFY_DEVICE=cpu to run GPU programs on the CPU.",
+        )
+    return str(torch.accelerator.current_accelerator())
+
+
+def contiguous(array: Array) -> Array:
+    """Return the array itself where its elements lie one after the other, else a copy."""
+    if isinstance(array, np.ndarray):
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    return array.contiguous()
+
+
+def address_of(array: Array) -> int:
+    """Return the address of the first element."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr()
+
+
+def copy_out(array: Array, pointer: Any) -> None:
+    """Copy all elements, in order, to an address on the host.
+
+    Args:
+        array: what to copy.
+        pointer: the address, a ctypes pointer or an integer; the memory there must be large enough.
+    """
+    source = contiguous(array if isinstance(array, np.ndarray) else array.detach().cpu().numpy())
+    ctypes.memmove(int(getattr(pointer, "value", pointer)), source.ctypes.data, source.nbytes)

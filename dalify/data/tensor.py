@@ -1,0 +1,223 @@
+"""One array as users get it out of a pipeline, with DALI's methods.
+
+Alone because the lists of ``dalify.data.tensors`` are made of these. A tensor only holds a reference: its memory goes
+back to the pool when the last array, tensor or capsule that views it is gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError, IndexingError, LayoutError
+from dalify.base.optional import torch
+from dalify.data.batch import Array, array_dtype
+from dalify.data.dtypes import DALIDataType
+from dalify.data.exchange import address_of, copy_out, device_tensor, host_array
+
+__all__ = ["Tensor", "TensorCPU", "TensorGPU", "check_layout", "converted", "layout_of", "on_device", "origin_of"]
+
+
+class Tensor:
+    """One array with a layout and a note on where it came from."""
+
+    device = "cpu"
+
+    def __init__(self, array: Array, layout: str = "", origin: str | None = None) -> None:
+        check_layout(layout, array.ndim)
+        self._array = array
+        self._layout = layout
+        self._origin = origin
+
+    @property
+    def dtype(self) -> DALIDataType:
+        """Element type."""
+        return array_dtype(self._array)
+
+    def ndim(self) -> int:
+        """Return the number of dimensions."""
+        return self._array.ndim
+
+    def shape(self) -> list[int]:
+        """Return the extents."""
+        return list(self._array.shape)
+
+    def layout(self) -> str:
+        """Return the layout, or ""."""
+        return self._layout
+
+    def set_layout(self, layout: str) -> None:
+        """Give the dimensions other letters."""
+        check_layout(layout, self._array.ndim)
+        self._layout = layout
+
+    def source_info(self) -> str:
+        """Return where the data came from, e.g. a file name; "" when that is not known."""
+        return self._origin or ""
+
+    def get_property(self, key: str) -> str | None:
+        """Return ``layout`` or ``source_info``; None where it is not known, and for any other key."""
+        return {"layout": self._layout, "source_info": self._origin}.get(key)
+
+    def reinterpret(self, new_type: DALIDataType) -> None:
+        """Take the bits of the elements for another type of the same size.
+
+        Raises:
+            DTypeError: elements of another size.
+        """
+        dtype = new_type.numpy
+        if dtype.itemsize != self._array.itemsize:
+            raise DTypeError(
+                f"elements of {self._array.itemsize} bytes ({self.dtype!s}) cannot be taken for {new_type!s}, "
+                f"which have {dtype.itemsize}.",
+                hint="Convert them in the pipeline with fn.cast.",
+            )
+        self._array = self._array.view(dtype if isinstance(self._array, np.ndarray) else getattr(torch, dtype.name))
+
+    def squeeze(self, dim: int | None = None) -> bool:
+        """Drop dimensions of extent one, or only ``dim`` where its extent is one; tell whether any was dropped.
+
+        Raises:
+            IndexingError: there is no dimension ``dim``.
+        """
+        shape = self._array.shape
+        if dim is not None and not -len(shape) <= dim < len(shape):
+            raise IndexingError(f"there is no dimension {dim} in a tensor of {len(shape)}.")
+        axes = range(len(shape)) if dim is None else (dim % len(shape),)
+        drop = {axis for axis in axes if shape[axis] == 1}
+        kept = [axis for axis in range(len(shape)) if axis not in drop]
+        self._array = self._array.reshape([shape[axis] for axis in kept])
+        self._layout = "".join(self._layout[axis] for axis in kept) if self._layout else ""
+        return bool(drop)
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return address_of(self._array)
+
+    def copy_to_external(self, ptr: Any, *_: Any, **__: Any) -> None:
+        """Copy the data to an address, as ctypes pointer or integer.
+
+        The memory must be large enough and on the host.
+        """
+        copy_out(self._array, ptr)
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        """Return a DLPack capsule of the same memory."""
+        return self._array.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> Any:
+        """Return the DLPack device."""
+        return self._array.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        """Return types and shape, no data."""
+        name = type(self).__name__
+        layout = f", layout={self._layout!r}" if self._layout else ""
+        return f"{name}(dtype={self.dtype!s}, device={self.device!r}{layout}, shape={tuple(self._array.shape)})"
+
+
+class TensorCPU(Tensor):
+    """An array in main memory.
+
+    Args:
+        object: anything that numpy can view: an array, a torch CPU tensor, an object with ``__dlpack__`` or a buffer.
+        layout: letters of the dimensions, or "".
+    """
+
+    def __init__(self, object: Any, layout: str = "", origin: str | None = None, **_: Any) -> None:
+        array = host_array(object)
+        array_dtype(array)  # refuses what no pipeline can hold
+        super().__init__(array, layout or layout_of(object), origin or origin_of(object))
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Numpy's description of the memory."""
+        return self._array.__array_interface__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return a numpy array of the same memory; a copy where asked for, or for another ``dtype``."""
+        return converted(self._array, dtype, copy)
+
+    def as_cpu(self) -> TensorCPU:
+        """Return itself."""
+        return self
+
+    def _as_gpu(self) -> TensorGPU:
+        """Return a copy on the device."""
+        return TensorGPU(device_tensor(self._array), self._layout, self._origin)
+
+    def __str__(self) -> str:
+        """Return the data and their type."""
+        return f"TensorCPU(\n{self._array},\n    {repr(self)[len('TensorCPU(') :]}"
+
+
+class TensorGPU(Tensor):
+    """A tensor on the device.
+
+    Args:
+        object: a torch tensor on a device, or an object with ``__dlpack__`` or ``__cuda_array_interface__``.
+        layout: letters of the dimensions, or "".
+    """
+
+    device = "gpu"
+
+    def __init__(self, object: Any, layout: str = "", origin: str | None = None, **_: Any) -> None:
+        super().__init__(on_device(object), layout or layout_of(object), origin or origin_of(object))
+
+    def as_cpu(self) -> TensorCPU:
+        """Return a copy in main memory."""
+        return TensorCPU(self._array.detach().cpu().numpy(), self._layout, self._origin)
+
+    def device_id(self) -> int:
+        """Return the number of the device."""
+        return self._array.device.index or 0
+
+    @property
+    def stream(self) -> None:
+        """Data are ready on torch's current stream; there is no other to wait for."""
+        return None
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """CUDA's description of the memory; AttributeError on other devices."""
+        return self._array.__cuda_array_interface__
+
+    def __str__(self) -> str:
+        """Return the data and their type."""
+        return f"TensorGPU(\n{self._array},\n    {repr(self)[len('TensorGPU(') :]}"
+
+
+def check_layout(layout: str, ndim: int) -> None:
+    """Refuse a layout that has not one letter for each dimension.
+
+    Raises:
+        LayoutError: there are more or fewer letters than dimensions.
+    """
+    if layout and len(layout) != ndim:
+        letters = "1 letter" if len(layout) == 1 else f"{len(layout)} letters"
+        raise LayoutError(f"the layout {layout!r} has {letters} for {ndim} dimension{'s' if ndim != 1 else ''}.")
+
+
+def layout_of(value: Any) -> str:
+    """Return the layout that a value brings along; only tensors of this module do."""
+    return value._layout if isinstance(value, Tensor) else ""
+
+
+def origin_of(value: Any) -> str | None:
+    """Return where a tensor came from; None for other values."""
+    return value._origin if isinstance(value, Tensor) else None
+
+
+def on_device(value: Any) -> Any:
+    """Return a torch tensor on the device, see ``device_tensor``; also of a tensor of this module."""
+    return device_tensor(value._array if isinstance(value, Tensor) else value)
+
+
+def converted(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
+    """Return what numpy's ``__array__`` protocol asks for."""
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"elements of type {array.dtype} cannot be given as {dtype} without a copy.")
+        return array.astype(dtype)
+    return array.copy() if copy else array

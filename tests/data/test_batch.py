@@ -1,0 +1,129 @@
+"""Batches, specs and element types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import DTypeError, LayoutError
+from dalify.data import Batch, DALIDataType, Spec
+from dalify.data.batch import array_dtype, stack_samples
+from dalify.data.dtypes import from_numpy, to_numpy
+
+DENSE = np.arange(24, dtype=np.int16).reshape(4, 3, 2)
+RAGGED = [np.full((index, 2), index, np.uint8) for index in range(1, 5)]
+ARRAY_TYPES = [dtype for dtype in DALIDataType if DALIDataType.UINT8 <= dtype <= DALIDataType.BOOL]
+
+
+def test_a_dense_batch() -> None:
+    batch = Batch(DENSE, None, "HW", origins=list("abcd"))
+    assert (len(batch), batch.ndim, batch.dtype) == (4, 2, DALIDataType.INT16)
+    assert batch.shapes() == [(3, 2)] * 4
+    assert all(np.shares_memory(sample, DENSE) for sample in batch.samples)
+    part = batch.slice(1, 3)
+    assert part.dense is not None
+    assert np.shares_memory(part.dense, DENSE)
+    assert (part.origins, part.layout) == (["b", "c"], "HW")
+    taken = batch.take(np.array([3, 0, 3]))
+    assert taken.dense is not None
+    assert (taken.dense == DENSE[[3, 0, 3]]).all()
+    assert taken.origins == ["d", "a", "d"]
+    assert batch.with_layout("AB").layout == "AB"
+    assert batch.with_origins(None).origins is None
+    assert batch.spec_of(2) == Spec(DALIDataType.INT16, None, "HW", (3, 2))
+    assert repr(batch) == "Batch(cpu INT16 'HW' dense (4, 3, 2))"
+
+
+def test_a_listed_batch() -> None:
+    batch = Batch(None, RAGGED, "AB")
+    assert (len(batch), batch.ndim, batch.dtype) == (4, 2, DALIDataType.UINT8)
+    assert batch.shapes() == [(1, 2), (2, 2), (3, 2), (4, 2)]
+    assert batch.slice(1, 3).samples == RAGGED[1:3]
+    assert [sample.shape for sample in batch.take(np.array([3, 0])).samples] == [(4, 2), (1, 2)]
+    assert batch.take(np.array([2])).samples[0] is RAGGED[2]
+    assert batch.spec_of(2).shape == (3, 2)
+    assert repr(batch) == "Batch(cpu UINT8 'AB' 4 samples)"
+
+
+def test_numbers_are_arrays_without_dimensions() -> None:
+    batch = Batch(np.arange(3))
+    assert batch.ndim == 0
+    assert [(type(sample), sample.shape) for sample in batch.samples] == [(np.ndarray, ())] * 3
+
+
+def test_a_batch_of_nothing() -> None:
+    batch = Batch(None, [])
+    assert (len(batch), batch.ndim, batch.dtype) == (0, None, DALIDataType.NO_TYPE)
+    assert Batch(None, [], dtype=DALIDataType.FLOAT).slice(0, 0).dtype == DALIDataType.FLOAT
+
+
+def test_stacking() -> None:
+    out = np.empty((4, 3, 2), np.int16)
+    assert stack_samples(list(DENSE), out) is out
+    assert (out == DENSE).all()
+    assert (stack_samples(list(DENSE)) == DENSE).all()
+    torch = pytest.importorskip("torch")
+    tensors = [torch.full((2,), index) for index in range(3)]
+    assert stack_samples(tensors).tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_on_the_device() -> None:
+    torch = pytest.importorskip("torch")
+    batch = Batch(torch.arange(8).reshape(4, 2), None, "X", "gpu")
+    assert batch.dtype == DALIDataType.INT64
+    assert batch.take(np.array([1, 1])).dense.tolist() == [[2, 3], [2, 3]]
+    assert [sample.tolist() for sample in Batch(torch.arange(2), None, "", "gpu").samples] == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", ARRAY_TYPES)
+def test_element_types_go_there_and_back(dtype: DALIDataType) -> None:
+    assert from_numpy(dtype.numpy) is dtype
+    assert from_numpy(dtype.numpy.type) is dtype
+    assert from_numpy(dtype.numpy.name) is dtype
+    assert from_numpy(dtype.numpy.newbyteorder(">")) is dtype
+    assert array_dtype(np.zeros(1, dtype.numpy)) is dtype
+    torch = pytest.importorskip("torch")
+    assert array_dtype(torch.zeros(1, dtype=getattr(torch, dtype.numpy.name))) is dtype
+
+
+@pytest.mark.parametrize("dtype", ARRAY_TYPES)
+def test_element_types_are_numbered_and_named_as_in_dali(dtype: DALIDataType, oracle: Any) -> None:
+    theirs = getattr(oracle.types, dtype.name)
+    assert int(theirs) == int(dtype)
+    assert str(theirs) == str(dtype)
+    assert oracle.types.to_numpy_type(theirs) == dtype.numpy
+
+
+def test_facts_about_element_types() -> None:
+    for dtype in ARRAY_TYPES:
+        kind = dtype.numpy.kind
+        assert dtype.is_float == (kind == "f")
+        assert dtype.is_integer == (kind in "iu")
+        assert dtype.is_signed == (kind in "if")
+
+
+def test_types_that_no_array_has() -> None:
+    with pytest.raises(DTypeError, match="is not the type of array elements"):
+        to_numpy(DALIDataType.STRING)
+    for unusable in (np.complex64, object, "U3", "M8[s]", np.longdouble):
+        with pytest.raises(DTypeError, match=r"cannot be used\.\n  Convert to one of: uint8"):
+            from_numpy(unusable)
+
+
+def test_specs() -> None:
+    spec = Spec(DALIDataType.UINT8, None, "HWC", (4, 5, 3))
+    assert (spec.ndim, spec.axis("W"), spec.extent("C"), spec.is_known) == (3, 1, 3, True)
+    assert spec.with_extents({"H": 8, "W": 9}).shape == (8, 9, 3)
+    assert spec.replace(ndim=2).shape is None
+    assert spec.replace(dtype=DALIDataType.FLOAT).shape == (4, 5, 3)
+    assert spec == Spec(DALIDataType.UINT8, 3, "HWC", (4, 5, 3))
+    assert len({spec, spec.replace(), spec.replace(device="gpu")}) == 2
+    assert repr(spec) == "cpu UINT8 HWC (4, 5, 3)"
+    assert repr(Spec()) == "cpu ? ?-D"
+    assert repr(Spec(None, 2, "")) == "cpu ? 2-D"
+    assert not Spec(DALIDataType.UINT8, 3).is_known
+    assert Spec(DALIDataType.UINT8, 3, "HWC").with_extents({"H": 8}).shape is None
+    with pytest.raises(LayoutError, match="the data have no D axis: their layout is 'HWC'"):
+        spec.axis("D")

@@ -1,0 +1,124 @@
+"""Memory is used again when, and only when, nobody looks at it."""
+
+from __future__ import annotations
+
+import gc
+import random
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dalify.data.pool import BufferPool, pageable, pinned
+
+FLOAT = np.dtype(np.float32)
+
+
+def test_a_block_comes_back_when_its_last_view_is_gone() -> None:
+    pool = BufferPool()
+    array = pool.empty((100, 50), FLOAT)
+    start = array.ctypes.data
+    view = array[3:, ::2].T
+    del array
+    assert pool.empty((100, 50), FLOAT).ctypes.data != start
+    del view
+    assert start in {pool.empty((100, 50), FLOAT).ctypes.data for _ in range(2)}
+
+
+def test_torch_tensors_and_capsules_keep_it() -> None:
+    torch = pytest.importorskip("torch")
+    pool = BufferPool()
+    for make in (torch.from_numpy, torch.from_dlpack, lambda array: array.__dlpack__(), memoryview, np.asarray):
+        array = pool.empty((64, 64), FLOAT)
+        start = array.ctypes.data
+        held: Any = make(array)
+        del array
+        gc.collect()
+        assert pool.empty((64, 64), FLOAT).ctypes.data != start
+        del held
+        gc.collect()
+    before = pool.allocations
+    pool.empty((64, 64), FLOAT)
+    assert pool.allocations == before
+
+
+def test_sizes_that_are_close_share_blocks() -> None:
+    pool = BufferPool()
+    for count in range(900, 1000):
+        pool.empty((count, 1000), FLOAT)
+    assert pool.allocations <= 3
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=30), st.sampled_from(["u1", "<f4", "<i8", "?"])
+)
+def test_arrays_are_what_was_asked_for(shapes: list[tuple[int, int]], code: str) -> None:
+    pool = BufferPool()
+    arrays = [pool.empty(shape, np.dtype(code)) for shape in shapes]
+    for number, (array, shape) in enumerate(zip(arrays, shapes, strict=True)):
+        assert array.shape == shape
+        assert array.dtype == np.dtype(code)
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        assert array.size == 0 or array.ctypes.data % 64 == 0
+        array[...] = number % 2
+    for number, array in enumerate(arrays):
+        assert (array == number % 2).all()  # none lies over another
+
+
+def test_only_so_much_is_kept() -> None:
+    pool = BufferPool(capacity_bytes=1 << 20)
+    held = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]  # 1 MiB each
+    del held
+    allocated = pool.allocations
+    again = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]
+    assert pool.allocations == allocated + 3
+    del again
+    pool.clear()
+    pool.empty((1 << 18,), FLOAT)
+    assert pool.allocations == allocated + 4
+
+
+def test_threads_never_share_a_block() -> None:
+    pool = BufferPool()
+    failures: list[str] = []
+
+    def work(number: int) -> None:
+        chooser = random.Random(number)
+        held: list[tuple[np.ndarray, int]] = []
+        for step in range(400):
+            array = pool.empty((chooser.choice([10, 1000, 5000]),), np.dtype(np.int64))
+            mark = number * 1000 + step
+            array[...] = mark
+            held.append((array, mark))
+            if len(held) > 6:
+                kept, wanted = held.pop(chooser.randrange(len(held)))
+                if not (kept == wanted).all():
+                    failures.append(f"thread {number}, step {step}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert pool.allocations < 4 * 400 / 2
+
+
+def test_a_block_may_outlive_its_pool() -> None:
+    pool = BufferPool()
+    array = pool.empty((1000,), FLOAT)
+    array[...] = 5
+    del pool
+    gc.collect()
+    assert (array == 5).all()
+
+
+def test_allocators() -> None:
+    for allocate in (pageable, pinned):
+        memory = allocate(1000)
+        assert (memory.dtype, memory.nbytes) == (np.uint8, 1000)
+    assert pageable(1).ctypes.data % 64 == 0

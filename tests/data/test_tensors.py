@@ -1,0 +1,350 @@
+"""Tensors and tensor lists: every method beside the real DALI's, exchange without copies, and lifetimes."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import gc
+import pickle
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalify
+from dalify import fn, pipeline_def, types
+from dalify.base.errors import DeviceError, DTypeError, IndexingError, LayoutError, ShapeError
+from dalify.data import Batch
+from dalify.data.pool import BufferPool
+from dalify.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+RAGGED = [np.ones((2, 3), np.uint8), np.full((1, 3), 2, np.uint8)]
+
+# T: the module of tensors, TL: a list of RAGGED made of tensors; evaluated here and in DALI.
+EXPRESSIONS = [
+    "T.TensorCPU(A, 'HWC').shape()",
+    "T.TensorCPU(A, 'HWC').layout()",
+    "T.TensorCPU(A).layout()",
+    "T.TensorCPU(A).ndim()",
+    "T.TensorCPU(A).dtype",
+    "T.TensorCPU(A).source_info()",
+    "T.TensorCPU(A, 'HWC').get_property('layout')",
+    "T.TensorCPU(A).get_property('source_info')",
+    "T.TensorCPU(A).get_property('nothing')",
+    "T.TensorCPU(A).as_cpu().shape()",
+    "T.TensorCPU(A).data_ptr() == A.ctypes.data",
+    "np.array(T.TensorCPU(A)).tolist()",
+    "np.from_dlpack(T.TensorCPU(A)).tolist()",
+    "tuple(map(int, T.TensorCPU(A).__dlpack_device__()))",
+    "T.TensorCPU(A).__array_interface__['data'][0] == A.ctypes.data",
+    "after(T.TensorCPU(A, 'HWC'), 'set_layout', 'ABC').layout()",
+    "after(T.TensorCPU(A), 'reinterpret', types.FLOAT).dtype",
+    "T.TensorCPU(np.ones((1, 3, 1)), 'HWC').squeeze()",
+    "T.TensorCPU(A, 'HWC').squeeze()",
+    "after(T.TensorCPU(np.ones((1, 3, 1)), 'HWC'), 'squeeze').shape()",
+    "after(T.TensorCPU(np.ones((1, 3, 1)), 'HWC'), 'squeeze').layout()",
+    "after(T.TensorCPU(np.ones((1, 3, 1)), 'HWC'), 'squeeze', 0).shape()",
+    "after(T.TensorCPU(np.ones((1, 3, 1)), 'HWC'), 'squeeze', 1).shape()",
+    "after(T.TensorCPU(np.ones((1, 3, 1)), 'HWC'), 'squeeze', -1).layout()",
+    "len(T.TensorListCPU(A))",
+    "T.TensorListCPU(A, 'HW').shape()",
+    "T.TensorListCPU(A, 'HW').layout()",
+    "T.TensorListCPU(A).ndim()",
+    "T.TensorListCPU(A).dtype",
+    "T.TensorListCPU(A).as_array().tolist()",
+    "np.array(T.TensorListCPU(A)).tolist()",
+    "T.TensorListCPU(A, 'HW').as_tensor().shape()",
+    "T.TensorListCPU(A, 'HW').as_tensor().layout()",
+    "T.TensorListCPU(A).as_tensor().layout()",
+    "T.TensorListCPU(A).as_reshaped_tensor([4, 6]).shape()",
+    "T.TensorListCPU(A).as_reshaped_tensor([4, 6]).layout()",
+    "T.TensorListCPU(A, 'HW').as_reshaped_tensor([24]).layout()",
+    "T.TensorListCPU(A, 'HW').as_reshaped_tensor([2, 3, 4]).layout()",
+    "T.TensorListCPU(np.arange(3)).as_tensor().layout()",
+    "T.TensorListCPU(A).as_cpu().shape()",
+    "T.TensorListCPU(A).at(1).tolist()",
+    "T.TensorListCPU(A)[-1].shape()",
+    "np.array(T.TensorListCPU(A)[1]).tolist()",
+    "[t.shape() for t in T.TensorListCPU(A)]",
+    "T.TensorListCPU(A).is_dense_tensor()",
+    "T.TensorListCPU(A).data_ptr() == A.ctypes.data",
+    "after(T.TensorListCPU(A), 'set_layout', 'XY').layout()",
+    "len(after(T.TensorListCPU(A), 'reset'))",
+    "TL().is_dense_tensor()",
+    "TL().shape()",
+    "TL('HW').layout()",
+    "[x.tolist() for x in map(TL().at, range(2))]",
+    "T.TensorListCPU([T.TensorCPU(x, 'HW') for x in R]).layout()",
+    "T.TensorListCPU(np.arange(3)).shape()",
+    "T.TensorListCPU(np.arange(3))[1].shape()",
+    "T.TensorListCPU(np.arange(3)).at(1).shape",
+    "T.TensorListCPU([]).shape()",
+    "T.TensorListCPU([]).dtype",
+    "T.TensorListCPU.broadcast(A, 3).shape()",
+    "T.TensorListCPU.broadcast(T.TensorCPU(A, 'HWC'), 3).layout()",
+    "T.TensorListCPU.from_dlpack_list([A, A]).shape()",
+    "T.TensorListCPU.from_dlpack_list([A, A], 'HWC').layout()",
+]
+FAILING = [
+    "T.TensorCPU(A, 'HW')",
+    "T.TensorCPU(A).set_layout('A')",
+    "T.TensorCPU(A).reinterpret(types.UINT8)",
+    "T.TensorCPU(A).squeeze(7)",
+    "len(T.TensorCPU(A))",
+    "T.TensorCPU(A)[0]",
+    "T.TensorListCPU(A, 'HWC')",
+    "T.TensorListCPU(A)[2]",
+    "T.TensorListCPU(A)[-3]",
+    "T.TensorListCPU(A).at(2)",
+    "T.TensorListCPU(A).as_reshaped_tensor([5])",
+    "T.TensorListCPU(np.float32(3))",
+    "T.TensorListCPU([T.TensorCPU(A), T.TensorCPU(A.astype(np.uint8))])",
+    "T.TensorListCPU.from_dlpack_list([A, A.astype(np.uint8)])",
+    "TL().as_array()",
+    "TL().as_tensor()",
+]
+
+
+def evaluated(expression: str, module: Any, type_module: Any) -> Any:
+    def after(value: Any, method: str, *arguments: Any) -> Any:
+        getattr(value, method)(*arguments)
+        return value
+
+    def ragged_list(layout: str = "") -> Any:
+        return module.TensorListCPU([module.TensorCPU(sample) for sample in RAGGED], layout)
+
+    names = {"T": module, "TL": ragged_list, "A": CUBE, "R": RAGGED, "np": np, "types": type_module, "after": after}
+    return eval(expression, names)
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_methods_equal_those_of_dali(expression: str, oracle: Any) -> None:
+    expected = evaluated(expression, oracle.tensors, oracle.types)
+    result = evaluated(expression, dalify.tensors, types)
+    if hasattr(expected, "name") and hasattr(result, "name"):  # an element type
+        expected, result = expected.name, result.name
+    assert result == expected
+
+
+@pytest.mark.parametrize("expression", FAILING)
+def test_mistakes_have_the_types_of_dali(expression: str, oracle: Any) -> None:
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- that is what is to be found out
+        evaluated(expression, oracle.tensors, oracle.types)
+    with pytest.raises(theirs.type):
+        evaluated(expression, dalify.tensors, types)
+
+
+def test_messages() -> None:
+    with pytest.raises(LayoutError, match="the layout 'A' has 1 letter for 3 dimensions"):
+        TensorCPU(CUBE, "A")
+    with pytest.raises(IndexingError, match="there is no sample 2 in a batch of 2"):
+        TensorListCPU(CUBE).at(2)
+    with pytest.raises(IndexingError, match="there is no dimension 0 in a tensor of 0"):
+        TensorCPU(np.float32(1)).squeeze(0)
+    with pytest.raises(ShapeError, match=r"(?s)sample 0 is \(2, 3\), sample 1 is \(1, 3\).*fn\.resize"):
+        TensorListCPU(RAGGED).as_array()
+    with pytest.raises(ShapeError, match=r"the list holds 24 elements; \(5,\) has 5"):
+        TensorListCPU(CUBE).as_reshaped_tensor([5])
+    with pytest.raises(ShapeError, match="sample 1 has 2 dimensions, sample 0 has 3"):
+        TensorListCPU([CUBE, CUBE[0]])
+    with pytest.raises(DTypeError, match="arrays of complex64 elements"):
+        TensorCPU(np.zeros(2, np.complex64))
+    with pytest.raises(DTypeError, match="elements of 4 bytes"):
+        TensorCPU(CUBE).reinterpret(types.FLOAT64)
+
+
+def test_texts() -> None:
+    assert repr(TensorCPU(CUBE, "HWC")) == (
+        "TensorCPU(dtype=DALIDataType.INT32, device='cpu', layout='HWC', shape=(2, 3, 4))"
+    )
+    assert repr(TensorListCPU(CUBE)) == (
+        "TensorListCPU(dtype=DALIDataType.INT32, device='cpu', num_samples=2, shape=2 x (3, 4))"
+    )
+    assert "[0 1 2]" in str(TensorCPU(np.arange(3)))
+    assert "[[1 1 1]" in str(TensorListCPU(RAGGED))
+    assert "[0 1 2]" in str(TensorListGPU([_torch().arange(3)]))
+
+
+def _torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+# -- exchange --------------------------------------------------------------------------------------------------------
+
+
+def address(array: Any) -> int:
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr()
+
+
+VIEWS: dict[str, Callable[[TensorListCPU], Any]] = {
+    "as_array": lambda batch: batch.as_array(),
+    "numpy.asarray": lambda batch: np.asarray(batch),
+    "as_tensor": lambda batch: np.asarray(batch.as_tensor()),
+    "as_reshaped_tensor": lambda batch: np.asarray(batch.as_reshaped_tensor([2, 6000])),
+    "numpy.from_dlpack": lambda batch: np.from_dlpack(batch.as_tensor()),
+    "torch.from_dlpack": lambda batch: _torch().from_dlpack(batch.as_tensor()),
+    "torch.as_tensor": lambda batch: _torch().as_tensor(batch.as_array()),
+    "at": lambda batch: batch.at(0),
+    "item, numpy": lambda batch: np.asarray(batch[0]),
+    "item, torch": lambda batch: _torch().from_dlpack(batch[0]),
+    "iteration": lambda batch: np.asarray(next(iter(batch))),
+    "as_cpu": lambda batch: batch.as_cpu().as_array(),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_share_the_memory_and_keep_it(name: str) -> None:
+    def source(iteration: int) -> np.ndarray:
+        return np.full((2, 100, 60), iteration, np.int32)
+
+    pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(lambda: fn.external_source(source) + 0)()
+    (batch,) = pipe.run()
+    start = batch.data_ptr()
+    view = VIEWS[name](batch)
+    assert address(view) == start
+    del batch
+    gc.collect()
+    for _ in range(20):
+        pipe.run()
+    del pipe
+    gc.collect()
+    assert bool((view == 0).all())
+
+
+def test_memory_is_used_again_when_nobody_looks() -> None:
+    pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(
+        lambda: fn.external_source(lambda iteration: np.full((2, 100, 60), iteration)) + 1
+    )()
+    addresses = {pipe.run()[0].data_ptr() for _ in range(30)}
+    assert len(addresses) < 10
+
+
+def test_constants_can_be_given_away() -> None:
+    torch = _torch()
+    pipe = pipeline_def(batch_size=3, num_threads=1, device_id=None)(
+        lambda: (np.float32(2), types.Constant(np.int32([1, 2])), fn.constant(idata=[3, 4]))
+    )()
+    number, vector, made = pipe.run()
+    assert torch.from_dlpack(number.as_tensor()).tolist() == [2, 2, 2]
+    assert vector.as_array().tolist() == [[1, 2]] * 3
+    assert torch.from_dlpack(made[1]).tolist() == [3, 4]
+    vector.as_array()[0] = 9  # a user may write into what he got …
+    assert pipe.run()[1].as_array().tolist() == [[1, 2]] * 3  # … without changing what comes
+
+
+def test_copies_to_an_address() -> None:
+    for given in (TensorCPU(CUBE), TensorListCPU(CUBE), TensorListCPU(list(CUBE)), TensorCPU(CUBE[:, ::2])):
+        wanted = np.asarray(given)
+        for pointer in (lambda out: ctypes.c_void_p(out.ctypes.data), lambda out: out.ctypes.data):
+            target = np.zeros_like(wanted, order="C")
+            given.copy_to_external(pointer(target))
+            assert (target == wanted).all()
+
+
+def test_numpys_protocol() -> None:
+    batch = TensorListCPU(CUBE)
+    assert np.asarray(batch, np.float64).dtype == np.float64
+    assert np.array(batch).ctypes.data != CUBE.ctypes.data
+    assert np.asarray(batch).ctypes.data == CUBE.ctypes.data
+    with pytest.raises(ValueError, match="without a copy"):
+        batch.__array__(np.float64, copy=False)
+    assert np.stack(list(batch)).tolist() == CUBE.tolist()
+
+
+def test_tensors_are_made_of_what_others_give() -> None:
+    torch = _torch()
+    given = torch.arange(6).reshape(2, 3)
+    for tensor in (TensorCPU(given), TensorCPU(TensorCPU(given)), TensorListCPU(given).as_tensor()):
+        assert tensor.data_ptr() == given.data_ptr()
+    assert TensorCPU(memoryview(b"abc")).shape() == [3]
+    assert TensorCPU(TensorCPU(CUBE, "HWC")).layout() == "HWC"
+    assert TensorListCPU.from_dlpack_list([given, given + 1])[1].shape() == [2, 3]
+    assert TensorListCPU([TensorCPU(given, origin="a"), TensorCPU(given)])[0].source_info() == "a"
+
+
+def test_a_broadcast_list() -> None:
+    batch = TensorListCPU.broadcast(TensorCPU(CUBE, "HWC"), 3)
+    assert len(batch) == 3
+    assert batch.at(1).ctypes.data == batch.at(2).ctypes.data == CUBE.ctypes.data
+    assert batch.as_array().tolist() == [CUBE.tolist()] * 3
+    assert batch.as_array().flags.c_contiguous
+
+
+def test_pickles_and_copies() -> None:
+    batch = TensorListCPU(CUBE, "HW")
+    for again in (pickle.loads(pickle.dumps(batch)), copy.deepcopy(batch)):
+        assert again.layout() == "HW"
+        assert again.as_array().tolist() == CUBE.tolist()
+        assert not np.shares_memory(again.as_array(), CUBE)
+    ragged = pickle.loads(pickle.dumps(TensorListCPU(RAGGED)))
+    assert ragged.shape() == [(2, 3), (1, 3)]
+    tensor = pickle.loads(pickle.dumps(TensorCPU(CUBE, "HWC", origin="file")))
+    assert (tensor.layout(), tensor.source_info()) == ("HWC", "file")
+
+
+def test_origins_of_a_reader(photo_folder: Any) -> None:
+    def graph() -> Any:
+        data, _ = fn.readers.file(file_root=str(photo_folder))
+        return data, fn.decoders.image(data)
+
+    encoded, decoded = pipeline_def(batch_size=2, num_threads=1, device_id=None)(graph)().run()
+    for batch in (encoded, decoded):
+        assert batch[1].source_info() == str(photo_folder / "cat" / "001.jpg")
+        assert batch[1].get_property("source_info") == batch[1].source_info()
+
+
+# -- on the device, emulated -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_lists_on_the_device() -> None:
+    torch = _torch()
+    batch = TensorListCPU(CUBE, "HW")._as_gpu()
+    assert isinstance(batch, TensorListGPU)
+    assert (len(batch), batch.layout(), batch.ndim(), batch.dtype) == (2, "HW", 2, types.INT32)
+    assert batch.shape() == [(3, 4), (3, 4)]
+    assert batch.as_tensor().layout() == "NHW"
+    assert batch.as_tensor().device_id() == batch.device_id() == 0
+    assert batch.as_reshaped_tensor([24]).shape() == [24]
+    assert isinstance(batch[0], TensorGPU)
+    assert isinstance(batch.at(1), TensorGPU)
+    assert [tensor.shape() for tensor in batch] == [[3, 4], [3, 4]]
+    assert batch.as_cpu().as_array().tolist() == CUBE.tolist()
+    assert batch.as_cpu().data_ptr() != CUBE.ctypes.data
+    assert batch.stream is None
+    assert batch[0].stream is None
+    shared = torch.from_dlpack(batch.as_tensor())
+    assert shared.data_ptr() == batch.data_ptr()
+    target = np.zeros_like(CUBE)
+    batch.copy_to_external(ctypes.c_void_p(target.ctypes.data))
+    assert target.tolist() == CUBE.tolist()
+    ragged = TensorListGPU([torch.ones(2), torch.ones(3)], "X")
+    assert not ragged.is_dense_tensor()
+    assert ragged.as_cpu().shape() == [(2,), (3,)]
+    assert TensorListGPU.broadcast(batch[0], 3).as_tensor().shape() == [3, 3, 4]
+    assert TensorListGPU.from_dlpack_list(list(batch)).shape() == [(3, 4), (3, 4)]
+    tensor = TensorCPU(CUBE, "HWC")._as_gpu()
+    assert (tensor.layout(), tensor.shape(), tensor.as_cpu().layout()) == ("HWC", [2, 3, 4], "HWC")
+    tensor.reinterpret(types.FLOAT)
+    assert tensor.dtype == types.FLOAT
+    with pytest.raises(DeviceError, match=r"this tensor lies on the device(?s:.*)as_cpu"):
+        TensorCPU(tensor)
+    with pytest.raises(DTypeError, match="sample 1 has elements"):
+        TensorListGPU([torch.ones(2), torch.ones(2, dtype=torch.int32)])
+
+
+def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = _torch()
+    monkeypatch.delenv("DALIFY_DEVICE", raising=False)
+    monkeypatch.setattr(torch, "accelerator", SimpleNamespace(is_available=lambda: False))
+    with pytest.raises(DeviceError, match=r"torch finds no accelerator(?s:.*)DALIFY_DEVICE=cpu"):
+        TensorListCPU(CUBE)._as_gpu()
+
+
+def test_a_batch_of_the_executor_is_taken_as_it_is() -> None:
+    dense = BufferPool().empty((2, 3), np.dtype(np.float32))
+    batch = Batch(dense, None, "X")
+    assert TensorListCPU(batch).as_array() is dense
