@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,8 @@ class Engine:
         self._started = 0
         self.next_number = 0
         self._scheduled: deque[Iteration] = deque()
+        # In the order in which they were written: what the passes make of the graph must not change what a state means.
+        self._feeds = sorted([*readers.values(), *externals], key=lambda feed: feed.node.number)
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
 
     # -- in the caller's thread
@@ -103,6 +106,7 @@ class Engine:
             StopIteration: a source is at its end.
         """
         self._revive_after_fork()
+        before = self._sources_state()
         fed, error = self._ask()
         size = 1
         if error is None:
@@ -111,6 +115,7 @@ class Engine:
             except DalifyError as mistake:
                 error = mistake
         iteration = Iteration(self.next_number, size, self.plan.slot_count)
+        iteration.before = before
         self.next_number += 1
         if error is not None:
             iteration.error = error
@@ -120,7 +125,6 @@ class Engine:
             for slot, batch in zip(feed.slots, batches, strict=True):
                 iteration.values[slot] = batch
         for slot, reader in self.readers.items():
-            iteration.rewind[slot] = reader.sampler.state()
             iteration.entries[slot] = reader.next_entries(size)
         self._set_off(iteration)
 
@@ -167,12 +171,33 @@ class Engine:
 
         Readers will give the same samples again; what came from outside is lost.
         """
-        for iteration in reversed(self._scheduled):
+        if self._scheduled:
+            before = self._scheduled[0].before
+            self.next_number = before["number"]
+            for feed, state in zip(self._feeds, before["sources"], strict=True):
+                if isinstance(feed, ReaderFeed):
+                    feed.restore(state)
+        for iteration in self._scheduled:
             iteration.discarded = True
-            self.next_number = iteration.number
-            for slot, state in iteration.rewind.items():
-                self.readers[slot].sampler.restore(state)
         self._scheduled.clear()
+
+    def state(self) -> dict[str, Any]:
+        """Return where the consumer stands: before the oldest iteration that was not collected."""
+        return self._scheduled[0].before if self.scheduled else self._sources_state()
+
+    def _sources_state(self) -> dict[str, Any]:
+        return {"number": self.next_number, "sources": [feed.state() for feed in self._feeds]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue where an engine of the same graph was when ``state()`` was taken; what is under way is dropped.
+
+        Raises:
+            CheckpointError: a source or reader cannot go there.
+        """
+        self.discard()
+        self.next_number = state["number"]
+        for feed, item in zip(self._feeds, state["sources"], strict=True):
+            feed.restore(item)
 
     def start_epoch(self, epoch: int) -> None:
         """Drop what is under way.
@@ -212,7 +237,7 @@ class Engine:
         for old in under_way:
             # A new object, since a thread that is no more may hold the locks of the old one.
             iteration = Iteration(old.number, old.size, self.plan.slot_count)
-            iteration.entries, iteration.rewind = old.entries, old.rewind
+            iteration.entries, iteration.before = old.entries, old.before
             for feed in self.externals:
                 for slot in feed.slots:
                     iteration.values[slot] = old.values[slot]

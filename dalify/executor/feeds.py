@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, PipelineStateError
+from dalify.base.errors import BatchSizeError, DalifyError, PipelineStateError
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, DALIDataType, from_numpy
 from dalify.executor.steps import located
@@ -174,6 +174,24 @@ class ExternalFeed:
         if self.source is not None:
             self.source.restart()
 
+    def state(self) -> dict[str, Any] | None:
+        """Return the source's state; None where data are fed by hand: who feeds them knows where he is."""
+        return None if self.source is None else self.source.state()
+
+    def restore(self, state: dict[str, Any] | None) -> None:
+        """Continue where the source was when ``state()`` was taken; data that were fed and not used are dropped.
+
+        Raises:
+            CheckpointError: the source cannot go there.
+        """
+        self._fed.clear()
+        self._last = None
+        if self.source is not None:
+            try:
+                self.source.restore(state or {})
+            except Exception as error:
+                raise located(error, self.node, None, None) from error.__cause__
+
     def close(self) -> None:
         """End worker processes, generators."""
         if self.source is not None:
@@ -206,6 +224,22 @@ class ReaderFeed:
     def next_entries(self, count: int) -> np.ndarray[Any, Any]:
         """Return the numbers of the next entries."""
         return self.sampler.next_batch(count)
+
+    def state(self) -> dict[str, Any]:
+        """Return the sampler's state."""
+        return self.sampler.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue where the sampler was when ``state()`` was taken.
+
+        Raises:
+            CheckpointError: a state of other data.
+        """
+        try:
+            self.sampler.restore(state)
+        except DalifyError as error:
+            error.locate(line=self.node.line, operator=self.node.operator.public_name)
+            raise
 
 
 def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:

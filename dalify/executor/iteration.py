@@ -24,7 +24,7 @@ class Iteration:
         values: by slot, what stages have published.
         positions: of the samples of each branch, for later stages.
         entries: what the samplers chose, by slot of the reader's first output.
-        rewind: states of the samplers before they chose, to take the choice back.
+        before: where the engine stood before it asked for this batch; see ``Engine.state``.
         error: the first error, by sample; None while all is well.
         ready: set when all stages are done.
     """
@@ -36,7 +36,7 @@ class Iteration:
         self.values: list[Batch | None] = [None] * slot_count
         self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
         self.entries: dict[int, Any] = {}
-        self.rewind: dict[int, dict[str, int]] = {}
+        self.before: dict[str, Any] = {}
         self.stage = 0
         self.pending = 0
         self.error: BaseException | None = None
