@@ -11,6 +11,7 @@ from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.crop_geometry import check_fill_values, trimmed
 from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window, copy_window_torch
+from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 _POLICIES = ("error", "constant", "pad", "trim_to_shape", *BORDERS)
@@ -111,12 +112,6 @@ def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
-def _elements(absolute: Any, relative: Any, extents: np.ndarray) -> np.ndarray | None:
-    if relative is not None:
-        return np.asarray(relative, np.float64) * extents
-    return None if absolute is None else np.asarray(absolute, np.float64) + np.zeros_like(extents)
-
-
 def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
     """Return the axes of the coordinates, [N, k]."""
     if axis_names or (axes is None and spec.layout):
@@ -163,19 +158,16 @@ def _(
             f"{given} coordinates were given for {places.shape[1]} axes.",
             hint="Name the axes: axis_names='HW' or axes=[0].",
         )
-    along = np.take_along_axis(extents, places, axis=1).astype(np.float64)
-    first = _elements(start, rel_start, along)
-    first = np.zeros_like(along) if first is None else first
-    last = _elements(end, rel_end, along)
-    length = _elements(shape, rel_shape, along)
-    if last is None:
-        last = along if length is None else first + length
-    begins, ends = (np.trunc(value + np.copysign(0.5, value)).astype(np.int64) for value in (first, last))
-    if (ends < begins).any():
-        where = tuple(np.argwhere(ends < begins)[0])
-        error = ArgumentValueError(f"the part ends at {ends[where]}, before it begins at {begins[where]}.")
-        error.sample = int(where[0])
-        raise error
+    begins, ends = slice_bounds(
+        np.take_along_axis(extents, places, axis=1),
+        start=start,
+        rel_start=rel_start,
+        end=end,
+        rel_end=rel_end,
+        shape=shape,
+        rel_shape=rel_shape,
+        are_inputs=anchor is not None,
+    )
     anchors, windows = np.zeros_like(extents), extents.copy()
     np.put_along_axis(anchors, places, begins, axis=1)
     np.put_along_axis(windows, places, ends - begins, axis=1)

@@ -10,6 +10,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutErro
 from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -141,17 +142,21 @@ def _(
     if anchor is not None:
         start, rel_start = _by_kind(anchor, normalized_anchor)
         shape, rel_shape = _by_kind(shape_input, normalized_shape)
-    along = np.take_along_axis(extents, axes, axis=1).astype(np.float64)
-    first = _pixels(start, rel_start, along)
-    first = np.zeros_like(along) if first is None else first
-    last = _pixels(end, rel_end, along)
-    length = _pixels(shape, rel_shape, along)
-    if last is None:
-        last = along if length is None else first + length
-    begins, ends = np.floor(first + 0.5).astype(np.int64), np.floor(last + 0.5).astype(np.int64)
-    if (ends < begins).any():
-        where = np.argwhere(ends < begins)[0]
-        raise ArgumentValueError(f"the part ends at {ends[tuple(where)]}, before it begins at {begins[tuple(where)]}.")
+    for values in (start, rel_start, end, rel_end, shape, rel_shape):
+        if values is not None and values.shape != axes.shape:
+            raise ShapeError(
+                f"there must be one coordinate for each of the {axes.shape[1]} axes; got {values.shape[1:]}."
+            )
+    begins, ends = slice_bounds(
+        np.take_along_axis(extents, axes, axis=1),
+        start=start,
+        rel_start=rel_start,
+        end=end,
+        rel_end=rel_end,
+        shape=shape,
+        rel_shape=rel_shape,
+        are_inputs=anchor is not None,
+    )
     starts, stops = np.zeros_like(extents), extents.copy()
     np.put_along_axis(starts, axes, begins, axis=1)
     np.put_along_axis(stops, axes, ends, axis=1)
@@ -168,15 +173,3 @@ def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (pixels, None) or (None, parts of the extent)."""
     values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
-
-
-def _pixels(absolute: Any, relative: Any, along: Any) -> Any:
-    """Return coordinates ``[N, k]`` in pixels, fractions kept; None where neither is given."""
-    values = absolute if absolute is not None else relative
-    if values is None:
-        return None
-    if values.shape != along.shape:
-        raise ShapeError(f"there must be one coordinate for each of the {along.shape[1]} axes; got {values.shape[1:]}.")
-    # Parts of extents are multiplied in float32, as in DALI: 0.7 of 105 is then 73.5 and becomes 74, though 0.7 is a
-    # little less.
-    return values.astype(np.float64) if absolute is not None else np.float32(values) * np.float32(along)
