@@ -1,4 +1,4 @@
-"""Typical use of every operator: what the battery cannot read from a schema. One short entry per operator, in `CASES`."""
+"""Typical use of every operator: what the battery cannot read from a schema. One short entry each, in `CASES`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tests.helpers.photos import drawn_photo, write_photo_folder
 __all__ = ["CASES", "SAMPLES", "Case", "Data", "Each"]
 
 SAMPLES = 5
+_NEIGHBOURS = ["cases.py", "run_case.py", "test_battery.py", "__init__.py", "cases.py", "test_flip.py"]
 _RANDOM = np.random.default_rng(7)
 
 
@@ -143,6 +144,23 @@ def _numpy_files() -> Data:
     return Data([encode(sample) for sample in FLOATS.samples])
 
 
+def _voiced(sound: np.ndarray) -> np.ndarray:
+    """Silence, sound, silence."""
+    return np.where((np.arange(len(sound)) // 500) % 7 == 3, sound, sound * np.float32(1e-4)).astype(np.float32)
+
+
+def _lz4(array: np.ndarray) -> np.ndarray:
+    """One LZ4 block that repeats nothing."""
+    data = array.tobytes()
+    more = len(data) - 15
+    head = [0xF0, *[255] * (more // 255), more % 255]
+    return np.frombuffer(bytes(head) + data, np.uint8)
+
+
+def _invert(out: np.ndarray, x: np.ndarray) -> None:
+    out[:] = 255 - x
+
+
 def _folder(folder: Path) -> Mapping[str, Any]:
     write_photo_folder(folder, images_per_class=2, longest_side=40)
     return {"file_root": str(folder)}
@@ -173,6 +191,22 @@ SIGNS = _numbers([1, 0, 1, 1, 0, 1], np.int32)
 FACTORS = _numbers([1, 0.4, 1.7, 0, 1.1, 0.9])
 POSITIVE = _numbers([1, 0.4, 1.7, 0.2, 1.1, 0.9])
 
+BOX_LABELS = Data([np.arange(1, 1 + len(boxes), dtype=np.int32) for boxes in BOXES.samples])
+DEFLATED = Data([_lz4(sample) for sample in FLOATS.samples])
+SHAPES = Each([np.array(sample.shape, np.int32) for sample in FLOATS.samples])
+PATHS = Data([np.frombuffer(str(Path(__file__).with_name(name)).encode(), np.uint8) for name in _NEIGHBOURS])
+NUMPY_FILES = _numpy_files()
+SPEECH = Data([_voiced(sample) for sample in SOUND.samples])
+MOSAICS = _data(_bytes, (20, 24), (18, 22), "HW")
+MAPS = _data(lambda shape: np.abs(_floats(shape)) % 20, (28, 36), (35, 21), "HW")
+SIZES = Data([np.array(photo.shape[:2], np.int64) for photo in PHOTOS.samples])
+WINDOWS = _data(lambda shape: _unit(shape) / 9, (3, 3), (5, 3), "HW")
+OBJECTS = _data(_labels, (12, 14), (10, 9), "HW")
+MASK_NUMBERS = Data([np.array([2, 0], np.int32)] * (SAMPLES + 1))
+POLYGONS = Data([np.array([[0, 0, 3], [1, 3, 7], [2, 7, 10]], np.int32)] * (SAMPLES + 1))
+VERTICES = _data(_floats, (10, 2), (10, 2))
+
+_NO_CPU = "DALI has it for GPUs only"
 _OUTSIDE = "DALI has no such function: users write it as an expression"
 _BATCH = "looks at the other samples of the batch"
 _DRAWN = "random numbers of its own"
@@ -191,14 +225,42 @@ CASES: dict[str, Case] = {
     "permute_batch": _case(PHOTOS, indices=_numbers([4, 3, 1, 0, 2, 2], np.int32), not_sample_by_sample=_BATCH),
     "python_function": _case(FLOATS, function=lambda x: x * 2, not_serialised=_CODE),
     "dl_tensor_python_function": _case(FLOATS, function=lambda xs: xs, not_serialised=_CODE),
+    "experimental.numba_function": _case(
+        PHOTOS,
+        run_fn=_invert,
+        out_types=[types.UINT8],
+        in_types=[types.UINT8],
+        outs_ndim=[3],
+        ins_ndim=[3],
+        not_serialised=_CODE,
+        not_beside_dali="its experimental plugin is optional",
+    ),
     "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
     # decoders
+    "decoders.audio": _float(WAVES),
     "decoders.image": _image(JPEGS, share=0.02),
     "decoders.image_crop": _image(JPEGS, crop=[16, 20], share=0.02),
     "decoders.image_random_crop": _case(JPEGS, not_beside_dali=_DRAWN),
     "decoders.image_slice": _image(JPEGS, rel_start=[0.1, 0.2], rel_end=[0.7, 0.8], axis_names="HW", share=0.02),
+    "decoders.inflate": _case(DEFLATED, shape=SHAPES, dtype=types.FLOAT, algorithm="LZ4", not_beside_dali=_NO_CPU),
+    "decoders.numpy": _case(NUMPY_FILES),
+    "io.file.read": _case(PATHS),
     "peek_image_shape": _case(PNGS),
+    # audio
+    "audio_resample": _float(SOUND, in_rate=16000.0, out_rate=11025.0),
+    "mel_filter_bank": _float(SPECTRA, nfilter=20, sample_rate=16000.0),
+    "mfcc": _float(SPECTRA, n_mfcc=12, lifter=22.0),
+    "nonsilent_region": _case(SPEECH, cutoff_db=-30.0, window_length=64, reset_interval=256),
+    "power_spectrum": _float(SOUND, nfft=4096),
+    "preemphasis_filter": _float(SOUND, preemph_coeff=_numbers([0.9, 0.5, 0, 0.97, 0.3, 0.8])),
+    "spectrogram": _float(SOUND, nfft=256, window_length=200, window_step=100),
+    "to_decibels": _float(SPECTRA, cutoff_db=-60.0),
     # boxes, points, matrices
+    "bbox_rotate": _float(BOXES, angle=ANGLES, input_shape=[28, 36]),
+    "box_encoder": _float(
+        BOXES, BOX_LABELS, anchors=_box_rows((40, 4)).reshape(-1).tolist(), offset=True, stds=[0.1, 0.1, 0.2, 0.2]
+    ),
+    "random_bbox_crop": _case(BOXES, BOX_LABELS, thresholds=[0.1, 0.5], scaling=[0.3, 1.0], not_beside_dali=_DRAWN),
     "bb_flip": _float(BOXES, horizontal=SIGNS, vertical=1, ltrb=True),
     "bbox_paste": _float(BOXES, ratio=2.5, paste_x=0.25, ltrb=True),
     "coord_flip": _float(POINTS, layout="xy"),
@@ -218,6 +280,9 @@ CASES: dict[str, Case] = {
     "hsv": _image(PHOTOS, hue=ANGLES, saturation=FACTORS, value=1.2),
     "hue": _image(PHOTOS, hue=ANGLES),
     "saturation": _image(PHOTOS, saturation=FACTORS),
+    "clahe": _image(PHOTOS, tiles_x=2, tiles_y=3, clip_limit=2.0),
+    "debayer": _image(MOSAICS, blue_position=[0, 1], algorithm="bilinear_ocv"),
+    "equalize": _case(PHOTOS),
     "lookup_table": _case(MASKS, keys=[0, 2, 3], values=[0.5, 7.0, -1.0], default_value=9.0),
     # geometry
     "crop": _case(PHOTOS, crop=[16, 20], crop_pos_x=0.25, crop_pos_y=_numbers([0, 0.2, 0.5, 0.7, 1, 0.5])),
@@ -225,21 +290,52 @@ CASES: dict[str, Case] = {
         PHOTOS, crop=[16, 20], mirror=SIGNS, mean=[120.0, 110.0, 100.0], std=[60.0, 61.0, 62.0]
     ),
     "flip": _case(PHOTOS, horizontal=SIGNS, vertical=1),
+    "experimental.remap": _image(PHOTOS, MAPS, MAPS, not_beside_dali=_NO_CPU),
+    "experimental.resize": _image(PHOTOS, size=[20, 47], not_beside_dali=_NO_CPU),
+    "experimental.warp_perspective": _image(
+        PHOTOS, matrix=[0.9, 0.2, -3.0, -0.1, 1.1, 2.0, 0.001, 0.002, 1.0], fill_value=[9.0]
+    ),
+    "multi_paste": _case(
+        PHOTOS,
+        PHOTOS,
+        output_size=[50, 60],
+        out_anchors=_numbers([[[0, 0], [14, 20]]] * 6, np.int32),
+        shapes=_numbers([[[20, 20], [16, 18]]] * 6, np.int32),
+    ),
     "pad": _case(PHOTOS, axis_names="HW", fill_value=3.0, align=[16], not_sample_by_sample=_BATCH),
     "paste": _case(PHOTOS, ratio=1.6, paste_x=0.3, fill_value=[10, 20, 30]),
+    "random_crop_generator": _case(SIZES, not_beside_dali=_DRAWN),
     "random_resized_crop": _case(PHOTOS, size=[16, 18], not_beside_dali=_DRAWN),
     "resize": _image(PHOTOS, size=[20, 47]),
     "resize_crop_mirror": _image(PHOTOS, resize_shorter=24.0, crop=[20, 18], mirror=SIGNS),
+    "roi_random_crop": _case(
+        crop_shape=[10, 12], roi_start=[2, 3], roi_end=[20, 30], in_shape=[28, 36], not_beside_dali=_DRAWN
+    ),
     "rotate": _image(PHOTOS, angle=ANGLES, fill_value=7.0),
     "slice": _case(PHOTOS, rel_start=[0.1, 0.2], rel_end=[0.7, 0.9], axis_names="HW"),
+    "tensor_resize": _image(PHOTOS, sizes=[20.0, 47.0], axes=[0, 1]),
     "warp_affine": _image(PHOTOS, matrix=[0.9, 0.2, -3.0, -0.1, 1.1, 2.0], fill_value=9.0),
     # filters and noise
     "erase": _case(PHOTOS, anchor=[3.0, 5.0], shape=[8.0, 9.0], axis_names="HW", fill_value=[1.0, 2.0, 3.0]),
+    "experimental.dilate": _case(PHOTOS, mask_size=[3, 5], not_beside_dali=_NO_CPU),
+    "experimental.erode": _case(PHOTOS, mask_size=[3, 5], not_beside_dali=_NO_CPU),
+    "experimental.median_blur": _case(PHOTOS, window_size=[3, 3], not_beside_dali=_NO_CPU),
+    "filter": _image(PHOTOS, WINDOWS),
     "gaussian_blur": _image(PHOTOS, sigma=_numbers([0.5, 1, 1.5, 2, 0.8, 1.2])),
     "grid_mask": _case(PHOTOS, tile=9, ratio=0.4, angle=0.3),
+    "jitter": _case(PHOTOS, nDegree=3, not_beside_dali=_NO_CPU),
+    "jpeg_compression_distortion": _image(PHOTOS, quality=_numbers([5, 20, 50, 80, 100, 40], np.int32), share=0.02),
+    "laplacian": _image(PHOTOS, window_size=5, normalized_kernel=True),
     "noise.gaussian": _case(PHOTOS, stddev=20.0, not_beside_dali=_DRAWN),
     "noise.salt_and_pepper": _case(PHOTOS, prob=0.2, not_beside_dali=_DRAWN),
     "noise.shot": _case(PHOTOS, factor=5.0, not_beside_dali=_DRAWN),
+    "sphere": _case(PHOTOS, mask=SIGNS, fill_value=7.0),
+    "water": _case(PHOTOS, ampl_x=4.0, freq_y=0.3, mask=SIGNS),
+    # masks, sequences
+    "optical_flow": _float(VIDEO, not_beside_dali=_NO_CPU),
+    "segmentation.random_mask_pixel": _case(MASKS, foreground=SIGNS, not_beside_dali=_DRAWN),
+    "segmentation.random_object_bbox": _case(OBJECTS, foreground_prob=0.8, not_beside_dali=_DRAWN),
+    "segmentation.select_masks": _case(MASK_NUMBERS, POLYGONS, VERTICES, reindex_masks=True),
     # random numbers
     "random.beta": _case(alpha=2.0, beta=POSITIVE, shape=[3, 4], not_beside_dali=_DRAWN),
     "random.choice": _case(FLOATS, not_beside_dali=_DRAWN),

@@ -20,6 +20,7 @@ DEFAULTS: dict[str, str] = {
     "erase.normalized_shape": "not given: normalized; DALI tells in its code whether the argument was given",
     "external_source.batch": "None is True; DALI's ops.ExternalSource has None, too",
     "external_source.batch_info": "False is what DALI's None means",
+    "laplacian.scale": "None is 1 and tells that none was given, which normalized_kernel needs to know",
     "random_resized_crop.interp_type": _FOLLOWS,
     "random_resized_crop.mag_filter": _FOLLOWS,
     "random_resized_crop.min_filter": _FOLLOWS,
