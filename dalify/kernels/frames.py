@@ -37,7 +37,7 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
         if len(layout) == spec.ndim:
             return layout
     raise LayoutError(
-        f"the input has {spec.ndim} dimensions and no layout; this operator takes {options}.",
+        f"the input has {spec.ndim} dimension{'s' if spec.ndim != 1 else ''} and no layout; this operator takes {options}.",
         hint="Name the dimensions, for instance external_source(..., layout='HWC').",
     )
 

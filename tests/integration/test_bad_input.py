@@ -1,0 +1,655 @@
+"""Mistakes of users through whole pipelines: the type of the error, its whole text, and that the next run works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalify
+from dalify import fn, pipeline_def, types
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BatchSizeError,
+    ConditionError,
+    DalifyError,
+    DecodeError,
+    DeviceError,
+    DTypeError,
+    IndexingError,
+    LayoutError,
+    ReaderError,
+    ShapeError,
+    UnknownArgumentError,
+    UnknownOperatorError,
+)
+
+OURS = SimpleNamespace(fn=fn, types=types, pipeline_def=pipeline_def)
+HERE = Path(__file__).name
+
+
+def check_text(error: DalifyError, operator: str = "", *, line: bool = True) -> str:
+    """One style for all messages: `fn.x: what is wrong.`, then sample and origin, the user's line, and the way out."""
+    text = str(error)
+    head, *rest = text.split("\n")
+    assert head.endswith((".", "?")), head
+    assert head.count("fn.") <= 1 + head.count("external_source") + head.count("has no"), head
+    if operator:
+        assert head.startswith(f"{operator}: "), head
+        assert text.count(f"{operator}: ") == 1, text
+        head = head.removeprefix(f"{operator}: ")
+    assert not re.match(r"[A-Z][a-z]", head), f"starts with a capital: {head}"
+    assert text.count(f"{HERE}:") == (1 if line else 0), text
+    assert "dalify bug" not in text
+    assert all(part.startswith("  ") for part in rest), text
+    last = rest[-1].strip() if error.hint else ""
+    assert not error.hint or last.endswith((".", "?", "...)", ")")), text
+    assert "  " not in head
+    return text
+
+
+def runs(pipe: Any, count: int) -> list[Any]:
+    """What each of some runs gives: the samples' shapes, or the error."""
+    seen: list[Any] = []
+    for _ in range(count):
+        try:
+            seen.append([batch.shape() for batch in pipe.run()])
+        except Exception as error:
+            seen.append(error)
+    return seen
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(photo_folder: Path, tmp_path: Path) -> Path:
+    """One class of six photographs, whose second may be spoilt."""
+    target = tmp_path / "photos" / "cat"
+    target.mkdir(parents=True)
+    for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))[:6]):
+        shutil.copy(path, target / f"{number}.jpg")
+    return target.parent
+
+
+def decoding(folder: Path, library: Any = OURS) -> Any:
+    def graph() -> Any:
+        encoded, labels = library.fn.readers.file(file_root=str(folder))
+        return library.fn.decoders.image(encoded), labels
+
+    return library.pipeline_def(batch_size=2, num_threads=2, device_id=None)(graph)()
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:300])
+
+
+SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "truncated": (truncated, r"truncated JPEG: the data end after 300 bytes"),
+    "empty": (lambda path: path.write_bytes(b""), r"not an image: the data are empty \(0 bytes\)"),
+    "text": (lambda path: path.write_text("hello, I am text\n" * 9), r"not an image: the data .* begin with b'hello"),
+    "zeros": (lambda path: path.write_bytes(bytes(1000)), r"not an image"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_damaged_file_costs_its_batch_and_is_named(name: str, folder: Path) -> None:
+    spoil, message = SPOILT[name]
+    spoil(folder / "cat" / "1.jpg")
+    error, *after = runs(decoding(folder), 3)
+    assert isinstance(error, DecodeError)
+    assert isinstance(error, RuntimeError)
+    text = check_text(error, "fn.decoders.image")
+    assert re.search(message, text)
+    assert f"  sample 1 of the batch, from {folder / 'cat' / '1.jpg'}\n" in text
+    assert "return library.fn.decoders.image(encoded), labels" in text
+    assert [len(each[0]) for each in after] == [2, 2]
+
+
+def test_a_damaged_file_is_the_same_builtin_error_in_dali(folder: Path, oracle: Any) -> None:
+    (folder / "cat" / "1.jpg").write_text("hello, I am text\n" * 9)
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- that is what is to be found out
+        decoding(folder, oracle).run()
+    with pytest.raises(theirs.type):
+        decoding(folder).run()
+
+
+def test_a_file_that_vanishes_costs_its_batch(folder: Path) -> None:
+    pipe = decoding(folder)
+    pipe.build()
+    (folder / "cat" / "1.jpg").unlink()
+    error, *after = runs(pipe, 3)
+    assert isinstance(error, ReaderError)
+    assert isinstance(error, FileNotFoundError)
+    assert "sample 1 of the batch" in check_text(error, "fn.readers.file")
+    assert [len(each[0]) for each in after] == [2, 2]
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+READERS: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
+    "missing folder": (lambda root: {"file_root": str(root / "none")}, r"cannot read the folder '.*none'"),
+    "empty folder": (lambda root: {"file_root": str(root / "cat" / "..")}, ""),
+    "folder without classes": (
+        lambda root: {"file_root": str(root / "cat")},
+        r"has no sub-folders: .*file_root/<class>/",
+    ),
+    "missing list": (lambda root: {"file_list": str(root / "list.txt")}, r"cannot read the file list '.*list\.txt'"),
+    "line without label": (
+        lambda root: {"file_root": str(root), "file_list": write(root / "list", "cat/0.jpg 0\ncat/1.jpg\n")},
+        r"list, line 2: expected a path, a space and an integer label; got 'cat/1\.jpg'",
+    ),
+    "label that is no number": (
+        lambda root: {"file_root": str(root), "file_list": write(root / "list", "cat/0.jpg x\n")},
+        r"list, line 1: expected a path",
+    ),
+    "empty list": (lambda root: {"file_list": write(root / "list", "")}, ""),
+    "nothing given": (lambda root: {}, "one of file_root, file_list and files is needed"),
+    "shard out of range": (lambda root: {"file_root": str(root), "shard_id": 3, "num_shards": 2}, "shard_id"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name != "empty folder"])
+def test_readers_without_files(name: str, folder: Path, oracle: Any) -> None:
+    make, message = READERS[name]
+    arguments = make(folder)
+
+    def pipe(library: Any) -> Any:
+        return library.pipeline_def(batch_size=2, num_threads=1, device_id=None)(
+            lambda: library.fn.readers.file(**arguments)[0]
+        )()
+
+    with pytest.raises(DalifyError) as caught:
+        pipe(OURS).build()
+    assert re.search(message, check_text(caught.value, "fn.readers.file"))
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 -- that is what is to be found out
+        pipe(oracle).build()
+    assert isinstance(caught.value, theirs.type)
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(ReaderError) as caught:
+        decoding(tmp_path).build()
+    assert str(tmp_path) in check_text(caught.value, "fn.readers.file")
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+
+class Case:
+    """A graph with a mistake: `make(library)` returns the node; the second batch is good where `recovers`."""
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[Any], Any],
+        error: type[DalifyError],
+        message: str,
+        operator: str,
+        *,
+        in_dali: bool = True,
+        built: bool = False,
+    ) -> None:
+        self.name, self.make, self.error, self.message = name, make, error, message
+        self.operator, self.in_dali, self.built = operator, in_dali, built
+
+
+def data(
+    library: Any, shape: tuple[int, ...] = (8, 9, 3), dtype: Any = np.uint8, layout: str | None = "HWC", **more: Any
+) -> Any:
+    return library.fn.external_source(lambda: np.ones((2, *shape), dtype), layout=layout, **more)
+
+
+def uniform(library: Any) -> Any:
+    return library.fn.random.uniform(range=(1.0, 2.0))
+
+
+CASES = [
+    Case(
+        "decode image",
+        lambda d: d.fn.decoders.image(data(d)),
+        DTypeError,
+        "one-dimensional samples of type UINT8.*already need no decoder",
+        "fn.decoders.image",
+    ),
+    Case(
+        "decode floats",
+        lambda d: d.fn.decoders.image(data(d, (9,), np.float32, None)),
+        DTypeError,
+        "one-dimensional samples of type UINT8",
+        "fn.decoders.image",
+    ),
+    Case(
+        "resize vector",
+        lambda d: d.fn.resize(data(d, (8,), layout=None), size=(4, 4)),
+        LayoutError,
+        "1 dimension and no layout",
+        "fn.resize",
+    ),
+    Case(
+        "resize unknown layout",
+        lambda d: d.fn.resize(data(d, layout="ABC"), size=(4, 4)),
+        LayoutError,
+        "layout 'ABC'.*fn.reshape",
+        "fn.resize",
+    ),
+    Case(
+        "resize two sizes",
+        lambda d: d.fn.resize(data(d), size=(4, 4), resize_x=3),
+        ArgumentValueError,
+        "in exactly one way",
+        "fn.resize",
+    ),
+    Case(
+        "resize text",
+        lambda d: d.fn.resize(data(d), size="big"),
+        ArgumentTypeError,
+        "size must be .*got 'big'",
+        "fn.resize",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "resize filter",
+        lambda d: d.fn.resize(data(d), size=(3, 3), interp_type="bilinear"),
+        ArgumentValueError,
+        "interp_type must be one of .*INTERP_LINEAR.*got 'bilinear'",
+        "fn.resize",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "crop too large",
+        lambda d: d.fn.crop(data(d), crop=(20, 20)),
+        IndexingError,
+        "window of 20 x 20 does not fit into 8 x 9.*out_of_bounds_policy",
+        "fn.crop",
+    ),
+    Case(
+        "crop negative",
+        lambda d: d.fn.crop(data(d), crop=(-2, 4)),
+        ArgumentValueError,
+        r"must not be negative; got",
+        "fn.crop",
+        in_dali=False,
+    ),
+    Case(
+        "crop length",
+        lambda d: d.fn.crop(data(d), crop=(2,)),
+        ArgumentValueError,
+        r"crop must have 2 or 3 elements",
+        "fn.crop",
+    ),
+    Case(
+        "means",
+        lambda d: d.fn.crop_mirror_normalize(data(d), mean=[1.0, 2.0], std=[1.0, 1.0, 1.0]),
+        ShapeError,
+        "mean must be one number or one for each of the 3 channels; got 2",
+        "fn.crop_mirror_normalize",
+    ),
+    Case(
+        "cast without dtype",
+        lambda d: d.fn.cast(data(d)),
+        ArgumentTypeError,
+        "needs the argument dtype",
+        "fn.cast",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "misspelt",
+        lambda d: d.fn.rotate(data(d), angel=3.0),
+        UnknownArgumentError,
+        "unknown argument 'angel'. Did you mean 'angle'.*It takes: angle",
+        "fn.rotate",
+        built=True,
+    ),
+    Case(
+        "too many inputs",
+        lambda d: d.fn.rotate(data(d), data(d), data(d), angle=3.0),
+        ArgumentTypeError,
+        r"takes 1 input \(x\); 3 were given",
+        "fn.rotate",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "no input",
+        lambda d: d.fn.resize(size=(3, 3)),
+        ArgumentTypeError,
+        r"takes 1 input \(x\); 0 were given",
+        "fn.resize",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "None as input",
+        lambda d: d.fn.resize(None, size=(3, 3)),
+        ArgumentTypeError,
+        "the input 'x' is None",
+        "fn.resize",
+        built=True,
+    ),
+    Case(
+        "text as input",
+        lambda d: d.fn.resize("abc", size=(3, 3)),
+        ArgumentTypeError,
+        "an input must be a graph node, a number or an array; got str",
+        "fn.resize",
+        built=True,
+    ),
+    Case(
+        "argument of three values",
+        lambda d: d.fn.rotate(data(d), angle=data(d, (3,), np.float32, None)),
+        ShapeError,
+        "angle takes one value per sample; got 3",
+        "fn.rotate",
+    ),
+    Case(
+        "argument of floats",
+        lambda d: d.fn.flip(data(d), horizontal=data(d, (), np.float32, None)),
+        ArgumentTypeError,
+        r"horizontal needs integers.*FLOAT.*fn\.cast",
+        "fn.flip",
+        in_dali=False,
+    ),
+    Case(
+        "list with nodes",
+        lambda d: d.fn.crop(data(d), crop=[uniform(d), 3]),
+        ArgumentTypeError,
+        r"crop is a list with graph nodes in it.*crop=fn\.stack\(",
+        "fn.crop",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "node for a constant",
+        lambda d: d.fn.cast(data(d), dtype=uniform(d)),
+        ArgumentTypeError,
+        "dtype must be the same for the whole batch",
+        "fn.cast",
+        built=True,
+    ),
+    Case(
+        "unknown device",
+        lambda d: d.fn.resize(data(d), size=(3, 3), device="tpu"),
+        ArgumentValueError,
+        "device must be one of cpu, gpu, mixed; got 'tpu'. Did you mean 'gpu'",
+        "fn.resize",
+        built=True,
+    ),
+    Case(
+        "no mixed variant",
+        lambda d: d.fn.resize(data(d), size=(3, 3), device="mixed"),
+        DeviceError,
+        "has no 'mixed' variant.*Use device=",
+        "fn.resize",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "CPU operator of GPU data",
+        lambda d: d.fn.resize(data(d).gpu(), size=(3, 3), device="cpu"),
+        DeviceError,
+        r"an input lies on the GPU.*Write input\.cpu\(\)",
+        "fn.resize",
+        built=True,
+        in_dali=False,
+    ),
+    Case(
+        "shapes that do not fit",
+        lambda d: data(d, (3, 4), layout=None) + data(d, (5, 4), layout=None),
+        ShapeError,
+        r"\(3, 4\) and \(5, 4\) cannot be combined",
+        "fn.arithmetic",
+    ),
+]
+
+
+def pipeline_of(case: Case, library: Any) -> Any:
+    return library.pipeline_def(batch_size=2, num_threads=1, device_id=None, seed=1)(lambda: case.make(library))()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_operators(case: Case) -> None:
+    with pytest.raises(case.error) as caught:  # noqa: PT012 -- where it is told is checked too
+        pipe = pipeline_of(case, OURS)
+        assert not case.built, "the mistake is told when the operator is used"
+        pipe.build()
+        pipe.run()
+    assert re.search(case.message, check_text(caught.value, case.operator), re.DOTALL), str(caught.value)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.in_dali], ids=lambda case: case.name)
+def test_operators_raise_the_builtin_errors_of_dali(case: Case, oracle: Any) -> None:
+    with pytest.raises(Exception) as theirs:  # noqa: PT011, PT012 -- that is what is to be found out
+        pipe = pipeline_of(case, oracle)
+        pipe.build()
+        pipe.run()
+    assert issubclass(case.error, theirs.type)
+
+
+def test_a_mistake_in_one_sample_costs_one_batch_and_names_sample_and_file(folder: Path) -> None:
+    extents = [min(shape[:2]) for shape in _shapes(folder)]
+    wanted = min(extents) + 1
+
+    def graph() -> Any:
+        images = fn.decoders.image(fn.readers.file(file_root=str(folder))[0])
+        return fn.crop(images, crop=(wanted, wanted))
+
+    seen = runs(pipeline_def(batch_size=2, num_threads=1, device_id=None)(graph)(), 3)
+    for batch, result in enumerate(seen):
+        bad = [index for index in (2 * batch, 2 * batch + 1) if extents[index] < wanted]
+        if not bad:
+            assert result == [[(wanted, wanted, 3)] * 2]
+            continue
+        assert isinstance(result, IndexingError)
+        file = folder / "cat" / f"{bad[0]}.jpg"
+        assert f"  sample {bad[0] % 2} of the batch, from {file}\n" in check_text(result, "fn.crop")
+    assert {type(result) for result in seen} == {list, IndexingError}
+
+
+def _shapes(folder: Path) -> list[tuple[int, ...]]:
+    pipe = decoding(folder)
+    return [shape for _ in range(3) for shape in pipe.run()[0].shape()]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_of_several_bad_samples_the_first_is_told_whatever_the_threads(depth: int, threads: int) -> None:
+    def source(info: Any) -> np.ndarray:
+        extent = 3 if info.iteration in (1, 3) and info.idx_in_batch in (5, 11) else 8
+        return np.full((extent, 9, 3), info.iteration, np.uint8)
+
+    def graph() -> Any:
+        return fn.crop(fn.external_source(source, batch=False, layout="HWC"), crop=(6, 6))
+
+    pipe = pipeline_def(batch_size=16, num_threads=threads, device_id=None, prefetch_queue_depth=depth)(graph)()
+    seen = runs(pipe, 6)
+    assert [isinstance(each, IndexingError) for each in seen] == [False, True, False, True, False, False]
+    assert "sample 5 of the batch" in check_text(seen[1], "fn.crop")
+    assert str(seen[1]) == str(seen[3])
+
+
+def test_a_condition_must_be_one_value() -> None:
+    def graph() -> Any:
+        image = data(OURS)
+        if image > 3:
+            image = image + 1
+        return image
+
+    (error,) = runs(pipeline_def(batch_size=2, num_threads=1, device_id=None)(graph)(), 1)
+    assert isinstance(error, ConditionError)
+    text = check_text(error)
+    assert text.startswith("the condition has 3 dimensions per sample; it must be a single value.\n")
+    assert "if image > 3:" in text
+    assert "fn.reductions.max" in text
+
+
+def test_a_batch_that_is_too_large(oracle: Any) -> None:
+    def pipe(library: Any) -> Any:
+        def source(iteration: int) -> np.ndarray:
+            return np.ones((3 if iteration == 1 else 2, 4))
+
+        return library.pipeline_def(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)(
+            lambda: library.fn.external_source(source)
+        )()
+
+    first, error, after = runs(pipe(OURS), 3)
+    assert isinstance(error, BatchSizeError)
+    assert "a batch of 3 samples, but the pipeline's batch_size is 2" in check_text(error, "fn.external_source")
+    assert len(first[0]) == len(after[0]) == 2
+    theirs = runs(pipe(oracle), 2)
+    assert isinstance(error, type(theirs[1]))
+
+
+# -- names and options -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda: fn.rotat, r"there is no operator fn\.rotat\. Did you mean 'rotate'\?"),
+        (
+            lambda: fn.decoders.imag,
+            r"no operator fn\.decoders\.imag\. Did you mean 'image'\?\n  fn\.decoders has: image",
+        ),
+        (lambda: dalify.ops.Rotat, r"there is no operator ops\.Rotat\. Did you mean 'Rotate'"),
+    ],
+)
+def test_unknown_operators(use: Callable[[], Any], message: str) -> None:
+    with pytest.raises(UnknownOperatorError, match=message) as caught:
+        use()
+    assert isinstance(caught.value, AttributeError)
+
+
+OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
+    ({"batch_size": 0}, ArgumentValueError, "batch_size must be at least 1; got 0"),
+    ({"batch_size": "a"}, ArgumentTypeError, "batch_size must be an integer; got 'a'"),
+    ({"batch_size": None}, ArgumentTypeError, "a pipeline needs batch_size"),
+    ({"num_threads": 0}, ArgumentValueError, "num_threads must be at least 1; got 0"),
+    ({"num_threads": 1.5}, ArgumentTypeError, "num_threads must be an integer; got 1.5"),
+    ({"seed": "x"}, ArgumentTypeError, "seed must be an integer or None; got 'x'"),
+    ({"device_id": "cuda:0"}, ArgumentTypeError, "device_id must be an integer or None; got 'cuda:0'"),
+    ({"prefetch_queue_depth": 0}, ArgumentValueError, "prefetch_queue_depth must be at least 1; got 0"),
+    ({"prefetch_queue_depth": {"cpu": 1}}, ArgumentValueError, "needs the keys 'cpu_size' and 'gpu_size'"),
+    ({"py_num_workers": 0}, ArgumentValueError, "py_num_workers must be at least 1; got 0"),
+    ({"py_start_method": "thread"}, ArgumentValueError, "py_start_method must be one of fork, spawn, forkserver; got"),
+    ({"btach_size": 3}, UnknownArgumentError, "no argument 'btach_size'. Did you mean 'batch_size'"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), OPTIONS, ids=lambda value: str(value)[:40])
+def test_options_of_a_pipeline(options: dict[str, Any], error: type[DalifyError], message: str) -> None:
+    given = {"batch_size": 2, "num_threads": 1, **options}
+    for make in (
+        lambda: pipeline_def(**given)(lambda: data(OURS))(),
+        lambda: pipeline_def(lambda: data(OURS))(**given),
+        lambda: dalify.Pipeline(**given),
+    ):
+        with pytest.raises(error) as caught:
+            make()
+        assert re.search(message, check_text(caught.value))
+
+
+def test_negative_seeds_mean_none() -> None:
+    pipes = [dalify.Pipeline(batch_size=1, num_threads=1, seed=seed) for seed in (-1, -5, np.int64(-1), None)]
+    assert len({pipe.seed for pipe in pipes}) == 4
+    assert all(pipe.seed >= 0 for pipe in pipes)
+
+    def drawn(seed: int | None) -> list[float]:
+        graph = pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=7)(
+            lambda: fn.random.uniform(range=(0.0, 1.0), seed=seed)
+        )
+        return graph().run()[0].as_array().tolist()
+
+    assert drawn(-1) == drawn(None)
+    assert drawn(3) == drawn(3) != drawn(None)
+
+
+def test_what_a_pipeline_returns() -> None:
+    for result, message in (
+        ("abc", "output 0 of the pipeline is of type str; it must be a graph node"),
+        ({"a": 1}, "output 0 of the pipeline is of type dict"),
+    ):
+        with pytest.raises(TypeError, match=message) as caught:
+            pipeline_def(batch_size=2, num_threads=1)(lambda result=result: result)()
+        check_text(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"output_dtype": types.FLOAT},
+            DTypeError,
+            "the dtype DALIDataType.UINT8, but output_dtype says DALIDataType.FLOAT",
+        ),
+        ({"output_ndim": 2}, ShapeError, "the ndim 3, but output_ndim says 2"),
+        ({"output_layout": "CHW"}, LayoutError, "the layout 'HWC', but output_layout says 'CHW'"),
+    ],
+)
+def test_outputs_that_are_not_as_expected(options: dict[str, Any], error: type[DalifyError], message: str) -> None:
+    pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None, **options)(lambda: data(OURS))()
+    for found in runs(pipe, 2):
+        assert isinstance(found, error)
+        assert message in check_text(found)
+
+
+# -- devices ---------------------------------------------------------------------------------------------------------
+
+ON_GPU: dict[str, tuple[Callable[[], Any], str]] = {
+    "copy": (lambda: fn.resize(data(OURS).gpu(), size=(3, 3)), ".gpu()"),
+    "source": (lambda: data(OURS, device="gpu"), "fn.external_source"),
+    "operator": (lambda: fn.resize(data(OURS), size=(3, 3), device="gpu"), "fn.resize"),
+    "mixed": (lambda: fn.decoders.image(data(OURS, (9,), layout=None), device="mixed"), "fn.decoders.image"),
+    "random": (lambda: fn.random.uniform(range=(0.0, 1.0), device="gpu"), "fn.random.uniform"),
+}
+
+
+@pytest.mark.parametrize("name", ON_GPU)
+def test_a_gpu_where_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.delenv("DALIFY_DEVICE", raising=False)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    make, operator = ON_GPU[name]
+    pipe = pipeline_def(batch_size=2, num_threads=1, device_id=0)(make)()
+    with pytest.raises(DeviceError) as caught:
+        pipe.build()
+    text = check_text(caught.value, operator)
+    assert "the GPU was asked for, but torch finds no accelerator on this machine" in text
+    assert "DALIFY_DEVICE=cpu" in text
+    assert isinstance(caught.value, RuntimeError)
+    if name != "mixed":
+        monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+        assert len(pipe.run()[0]) == 2  # the same pipeline, after the advice was taken
+
+
+# -- nodes and pipelines ---------------------------------------------------------------------------------------------
+
+
+def test_nodes_belong_to_no_pipeline() -> None:
+    numbers = fn.external_source(lambda iteration: np.full((2, 1), iteration))
+    seen = []
+    for factor in (2, 3):
+        pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(lambda factor=factor: numbers * factor)()
+        seen.append([int(pipe.run()[0].as_array()[0, 0]) for _ in range(3)])
+    assert seen == [[0, 2, 4], [0, 3, 6]]
+    one, two = dalify.Pipeline(batch_size=2, num_threads=1), dalify.Pipeline(batch_size=2, num_threads=1)
+    with one:
+        made = numbers + 1
+    two.set_outputs(made * 10)
+    one.set_outputs(made)
+    assert int(two.run()[0].as_array()[0, 0]) == 10
+    assert int(one.run()[0].as_array()[0, 0]) == 1
