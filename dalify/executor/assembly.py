@@ -13,7 +13,7 @@ from dalify.base.errors import DalifyError, ReaderError
 from dalify.data import BufferPool
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
-from dalify.executor.feeds import ExternalFeed, ReaderFeed
+from dalify.executor.feeds import ExternalFeed, ReaderFeed, in_order
 from dalify.executor.plan import make_plan
 from dalify.executor.steps import located
 from dalify.graph import Graph, Node, rule_arguments
@@ -49,7 +49,11 @@ class Resources:
 
 
 def assemble(
-    graph: Graph, seeds: Mapping[int, tuple[int, int]], resources: Resources, asked: Node | None = None
+    graph: Graph,
+    seeds: Mapping[int, tuple[int, int]],
+    resources: Resources,
+    asked: Node | None = None,
+    state: dict[str, Any] | None = None,
 ) -> Engine:
     """Make the engine that runs a graph.
 
@@ -58,6 +62,7 @@ def assemble(
         seeds: by the number of a random node or reader, its seed and stream.
         resources: threads, processes, device.
         asked: where the user asked for the device, for the message that there is none.
+        state: of an engine of the same graph, to continue from.
 
     Raises:
         DalifyError: a reader finds nothing, a source cannot be used, there is no device; with operator and the user's
@@ -78,10 +83,13 @@ def assemble(
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
         for node, slots in plan.externals
     ]
+    readers = {slot: ReaderFeed(step.node, samplers[step.node]) for slot, step in plan.readers.items()}
+    if state is not None:  # before workers start: they have to be told how much of an iterable to skip
+        for feed, item in zip(in_order(externals, readers.values()), state["sources"], strict=True):
+            feed.restore(item)
     if workers is not None:
         workers.start()  # before any thread of ours exists: a fork copies the locks that threads hold
-    readers = {slot: ReaderFeed(step.node, samplers[step.node]) for slot, step in plan.readers.items()}
-    return Engine(
+    engine = Engine(
         plan,
         resources.num_threads,
         resources.batch_size,
@@ -92,6 +100,8 @@ def assemble(
         resources.name,
         workers,
     )
+    engine.next_number = 0 if state is None else state["number"]
+    return engine
 
 
 def _parallel_source(workers: WorkerPool | None, node: Node, batch_size: int) -> ParallelSource:

@@ -25,7 +25,7 @@ from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.device_steps import device_stream
-from dalify.executor.feeds import ExternalFeed, ReaderFeed, common_size
+from dalify.executor.feeds import ExternalFeed, ReaderFeed, common_size, in_order
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.iteration import Iteration, join_positions
 from dalify.executor.plan import Plan, Stage
@@ -84,8 +84,7 @@ class Engine:
         self._started = 0
         self.next_number = 0
         self._scheduled: deque[Iteration] = deque()
-        # In the order in which they were written: what the passes make of the graph must not change what a state means.
-        self._feeds = sorted([*readers.values(), *externals], key=lambda feed: feed.node.number)
+        self._feeds = in_order(externals, readers.values())
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
 
     # -- in the caller's thread

@@ -7,7 +7,7 @@ and an error in a user's callback surfaces in the user's own call.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dalify.sources.convert import BatchConverter
 from dalify.sources.external import ExternalSource
 from dalify.sources.sampler import Sampler
 
-__all__ = ["ExternalFeed", "ReaderFeed", "common_size"]
+__all__ = ["ExternalFeed", "ReaderFeed", "common_size", "in_order"]
 
 ParallelFactory = Callable[[Node, int], Any]
 
@@ -240,6 +240,11 @@ class ReaderFeed:
         except DalifyError as error:
             error.locate(line=self.node.line, operator=self.node.operator.public_name)
             raise
+
+
+def in_order(externals: Iterable[ExternalFeed], readers: Iterable[ReaderFeed]) -> list[ExternalFeed | ReaderFeed]:
+    """Return all feeds as they were written, so that what passes do with a graph does not change what a state means."""
+    return sorted([*externals, *readers], key=lambda feed: feed.node.number)
 
 
 def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
@@ -28,7 +29,9 @@ class Built:
     engine: Engine
 
 
-def build(graph: Graph, options: PipelineOptions, seed: int, name: str) -> Built:
+def build(
+    graph: Graph, options: PipelineOptions, seed: int, name: str, state: dict[str, Any] | None = None
+) -> Built:
     """Make a traced graph ready to run.
 
     Args:
@@ -36,6 +39,7 @@ def build(graph: Graph, options: PipelineOptions, seed: int, name: str) -> Built
         options: of the pipeline.
         seed: of the pipeline, 64 bits.
         name: for the threads' names.
+        state: of an engine of the same graph, to continue from.
 
     Raises:
         DalifyError: the graph cannot run; with operator and the user's line.
@@ -55,4 +59,4 @@ def build(graph: Graph, options: PipelineOptions, seed: int, name: str) -> Built
         callback_pickler=options.py_callback_pickler,
         name=name,
     )
-    return Built(graph, report, assemble(graph, seeds, resources, asked))
+    return Built(graph, report, assemble(graph, seeds, resources, asked, state))

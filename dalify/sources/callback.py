@@ -9,13 +9,13 @@ import functools
 import inspect
 from collections.abc import Iterator
 from enum import Enum
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, SourceError
 from dalify.base.source_line import SourceLine
 
-__all__ = ["Callback", "Cycle", "SourceKind", "Walk", "parse_cycle"]
+__all__ = ["Callback", "Cycle", "SourceKind", "Walk", "has_state", "parse_cycle"]
 
 
 class SourceKind(Enum):
@@ -184,6 +184,13 @@ class Callback:
             return self.name
         return f"{self.name} at {self.line}".removesuffix(f" in {self.line.function}()")
 
+    @property
+    def is_one_shot(self) -> bool:
+        """Whether the source is a generator or an iterator of Python's own, such as map(), zip() or an open file."""
+        begin = getattr(type(self.source), "__iter__", None)
+        # A class written in Python may be its own iterator and begin anew in __iter__.
+        return hasattr(type(self.source), "__next__") and not isinstance(begin, FunctionType)
+
     def iterate(self) -> Iterator[Any]:
         """Begin a walk over an iterable or generator function."""
         return iter(self.source() if self.kind is SourceKind.GENERATOR_FUNCTION else self.source)
@@ -209,6 +216,20 @@ class Walk:
         self._callback = callback
         self._iterator = callback.iterate()
         self.taken = 0
+
+    @property
+    def stateful(self) -> Any:
+        """The iterator, or else the source, where it can tell and take back its own state; otherwise None."""
+        return next((each for each in (self._iterator, self._callback.source) if has_state(each)), None)
+
+    def resume(self, state: Any) -> None:
+        """Give the source's own state back to it, and begin the walk from there."""
+        # A source is told before it is walked, as torch's loaders do it; an iterator can only be told afterwards.
+        if has_state(self._callback.source):
+            self._callback.source.load_state_dict(state)
+            self._iterator = self._callback.iterate()
+        if has_state(self._iterator):
+            self._iterator.load_state_dict(state)
 
     def take(self, count: int, items: list[Any]) -> None:
         """Append the next items to a list.
@@ -248,6 +269,11 @@ class Walk:
             self.taken = 0
             if callback.cycle is Cycle.RAISE:
                 raise StopIteration
+
+
+def has_state(value: object) -> bool:
+    """Tell whether an object follows the convention of ``state_dict()`` and ``load_state_dict(state)``."""
+    return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
 def _required_arguments(function: object) -> bool:

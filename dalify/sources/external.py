@@ -6,12 +6,13 @@ mistakes end here. ``dalify.sources.parallel`` does the same with worker process
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, SourceError
 from dalify.data.sample_info import BatchInfo, SampleInfo
-from dalify.sources.callback import Callback, Cycle, SourceKind, Walk
+from dalify.sources.callback import Callback, Cycle, SourceKind, Walk, has_state
 
 __all__ = ["ExternalSource", "split_outputs"]
 
@@ -140,31 +141,81 @@ class ExternalSource:
         self._walk = None
         self._ended = True
 
-    def state(self) -> dict[str, int]:
-        """Return the state as JSON-ready integers."""
-        return {
+    def state(self) -> dict[str, Any]:
+        """Return the state: four JSON-ready integers; under ``own`` what the source's ``state_dict()`` gives."""
+        state: dict[str, Any] = {
             "epoch": self.epoch,
             "iteration": self.iteration,
             "items": self._calls if self._walk is None else self._walk.taken,
             "ended": int(self._ended),
         }
+        stateful = self._stateful()
+        if stateful is not None:
+            state["own"] = copy.deepcopy(stateful.state_dict())  # it may return what it goes on to change
+        return state
 
-    def restore(self, state: dict[str, int]) -> None:
+    def _stateful(self) -> Any:
+        if self._walk is not None:
+            return self._walk.stateful
+        # A callable that is told what is wanted needs no state: the model whose method it may be is not to be copied.
+        source = self.callback.source
+        return source if has_state(source) and not self.callback.takes_info else None
+
+    def restore(self, state: dict[str, Any]) -> None:
         """Continue where a source was when ``state()`` was taken.
 
-        A callable that is told which item is wanted continues at once. Others are walked again to the same place: their
-        items are asked for and dropped.
+        A callable that is told which item is wanted continues at once, and so does a source with ``state_dict()`` and
+        ``load_state_dict()`` of its own. Others are walked again to the same place: their items are asked for and
+        dropped. A generator, which cannot be walked twice, goes on from where it is.
 
         Raises:
-            CheckpointError: not a source's state, or the source ends before the place is reached.
+            CheckpointError: not a source's state, the source ends before the place is reached, or a generator has been
+                walked past it.
         """
-        if set(state) != {"epoch", "iteration", "items", "ended"}:
+        if set(state) - {"own"} != {"epoch", "iteration", "items", "ended"}:
             raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
         self._ended = bool(state["ended"])
+        if "own" in state:
+            self._resume(state)
+        else:
+            self._replay(state)
+
+    def _resume(self, state: dict[str, Any]) -> None:
+        items = int(state["items"])
+        own = copy.deepcopy(state["own"])
+        if self.callback.kind is SourceKind.CALLABLE:
+            if not has_state(self.callback.source):
+                raise self._without_state()
+            self.callback.source.load_state_dict(own)
+            self._calls = items
+            return
+        self._walk = Walk(self.callback)
+        if self._walk.stateful is None:
+            raise self._without_state()
+        self._walk.resume(own)
+        self._walk.taken = items
+
+    def _without_state(self) -> CheckpointError:
+        return CheckpointError(
+            f"the checkpoint holds a state that the source {self.callback.place} gave, but it has no load_state_dict() "
+            "to take it back."
+        )
+
+    def _replay(self, state: dict[str, Any]) -> None:
+        done = 0
+        if self.callback.is_one_shot and self._walk is not None:
+            done = self._walk.taken
+            if done > state["items"]:
+                raise CheckpointError(
+                    f"the source {self.callback.place} has given {done} items and cannot go back to the "
+                    f"{state['items']} of the checkpoint.",
+                    hint="Pass the generator function itself, a list, or an object whose __iter__ begins anew.",
+                )
+        else:
+            self._walk = None
         self._calls = 0
-        self._walk = None
-        for number in range(state["items"]):
+        for number in range(done, state["items"]):
             try:
                 if self.callback.kind is SourceKind.CALLABLE:
                     self.callback.source()

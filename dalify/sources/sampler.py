@@ -219,15 +219,17 @@ class Sampler:
             "position": self.position,
             "size": self.options.size,
             "num_shards": self.options.num_shards,
+            "shard_id": self.options.shard_id,
         }
 
     def restore(self, state: dict[str, int]) -> None:
         """Continue where a sampler with equal options was when ``state()`` was taken.
 
         Raises:
-            CheckpointError: not a sampler's state, or one of other data or another number of shards.
+            CheckpointError: not a sampler's state, or one of other data, of another number of shards, or of another
+                shard where shards differ in size.
         """
-        if set(state) != {"epoch", "position", "size", "num_shards"}:
+        if set(state) != set(self.state()):
             raise CheckpointError(f"this is not the state of a reader: {sorted(state)}.")
         for name, text in (("size", "samples"), ("num_shards", "shards")):
             now = getattr(self.options, name)
@@ -237,6 +239,13 @@ class Sampler:
                     "its position has no meaning here.",
                     hint=f"Restore with the same {text}, or start this epoch anew.",
                 )
+        options = self.options
+        if state["shard_id"] != options.shard_id and options.size % options.num_shards and not options.pad_last_batch:
+            raise CheckpointError(
+                f"the checkpoint was made by shard {state['shard_id']}, the reader is shard {options.shard_id}: "
+                "shards of different sizes do not stand at the same place of an epoch.",
+                hint="Save a checkpoint for every shard, or make them equal with pad_last_batch=True.",
+            )
         if state["epoch"] < 0 or state["position"] < 0:
             raise CheckpointError(f"a reader cannot stand at {state}.")
         self.epoch = int(state["epoch"])
