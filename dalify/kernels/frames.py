@@ -36,8 +36,9 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
     for layout in allowed:
         if len(layout) == spec.ndim:
             return layout
+    dimensions = "1 dimension" if spec.ndim == 1 else f"{spec.ndim} dimensions"
     raise LayoutError(
-        f"the input has {spec.ndim} dimension{'s' if spec.ndim != 1 else ''} and no layout; this operator takes {options}.",
+        f"the input has {dimensions} and no layout; this operator takes {options}.",
         hint="Name the dimensions, for instance external_source(..., layout='HWC').",
     )
 

@@ -30,6 +30,7 @@ from dalify.base.errors import (
     UnknownArgumentError,
     UnknownOperatorError,
 )
+from tests.helpers.one_operator import assert_equals_dali
 
 OURS = SimpleNamespace(fn=fn, types=types, pipeline_def=pipeline_def)
 HERE = Path(__file__).name
@@ -653,3 +654,17 @@ def test_nodes_belong_to_no_pipeline() -> None:
     one.set_outputs(made)
     assert int(two.run()[0].as_array()[0, 0]) == 10
     assert int(one.run()[0].as_array()[0, 0]) == 1
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_an_argument_on_the_gpu() -> None:
+    with pytest.raises(DeviceError) as caught:
+        fn.rotate(data(OURS), angle=uniform(OURS).gpu())
+    text = check_text(caught.value, "fn.rotate")
+    assert "the argument angle must lie on the CPU; it was computed on the GPU." in text
+    assert text.endswith("Compute it with device='cpu', or write angle=value.cpu().")
+
+
+def test_a_negative_size_mirrors_as_in_dali() -> None:
+    image = np.arange(8 * 9 * 3, dtype=np.uint8).reshape(8, 9, 3)
+    assert_equals_dali("resize", [image], layouts="HWC", size=(-4, 4), tolerance=1)
