@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, DalifyError, PipelineStateError
+from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, PipelineStateError, SourceError
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, DALIDataType, from_numpy
 from dalify.executor.steps import located
@@ -127,7 +127,7 @@ class ExternalFeed:
         if self._repeat_last and self._last is not None:
             return self._last
         raise PipelineStateError(
-            f"no data were fed to the external_source {self.name or self.node.label!r}.",
+            f"no data were fed to the external_source{f' {self.name!r}' if self.name else ''}.",
             line=self.node.line,
             hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "
             "give it a source.",
@@ -142,6 +142,7 @@ class ExternalFeed:
 
         Raises:
             PipelineStateError: the node has a source of its own.
+            DalifyError: data that cannot be used; what was fed before stays.
         """
         if self.source is not None:
             raise PipelineStateError(
@@ -149,10 +150,14 @@ class ExternalFeed:
                 line=self.node.line,
             )
         try:
-            batches = self._converted([data])
+            if data is None:
+                raise SourceError("None is no data.", hint="Feed an array with a leading sample axis, or a list.")
+            (batch,) = self._converted([data])
+            if layout and len(layout) != batch.ndim:
+                raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
         except Exception as error:
             raise located(error, self.node, None, None) from error.__cause__
-        self._fed.append([batch.with_layout(layout) if layout else batch for batch in batches])
+        self._fed.append([batch.with_layout(layout) if layout else batch])
 
     @property
     def repeats(self) -> bool:
@@ -261,10 +266,9 @@ def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:
     if not sizes:
         return largest
     if len(sizes) > 1:
-        details = ", ".join(f"{node.label}: {len(batch)}" for node, batch in batches)
+        details = ", ".join(f"{node.name or node.line or node.label}: {len(batch)}" for node, batch in batches)
         raise BatchSizeError(
             f"the external sources gave batches of different sizes ({details}).",
-            line=batches[0][0].line,
             hint="All sources of a pipeline must give the same number of samples in an iteration.",
         )
     return sizes.pop()

@@ -433,6 +433,8 @@ def test_mistakes_in_feeding() -> None:
         pipe.feed_input("x", None)
     with pytest.raises(BatchSizeError, match="a batch of 4 samples"):
         pipe.feed_input("x", batch_of(0, 4))
+    with pytest.raises(LayoutError, match=r"the layout 'HWC' cannot describe samples of shape \(2,\)"):
+        pipe.feed_input("x", batch_of(0), layout="HWC")
     pipe.feed_input("x", batch_of(7))
     assert pipe.run()[0].as_array()[0, 0] == 700
 
@@ -611,13 +613,13 @@ def test_wrong_numbers_of_outputs(bad: Any, message: str) -> None:
 
 
 def test_sources_must_agree_on_the_size_of_a_batch() -> None:
-    def sized(sizes: list[int]) -> Any:
-        return fn.external_source(lambda iteration: batch_of(iteration, sizes[iteration]))
+    def sized(sizes: list[int], name: str | None = None) -> Any:
+        return fn.external_source(lambda iteration: batch_of(iteration, sizes[iteration]), name=name)
 
-    pipe = built(OURS, lambda: (sized([3, 3, 3]), sized([3, 2, 3])), prefetch_queue_depth=1)
+    pipe = built(OURS, lambda: (sized([3, 3, 3]), sized([3, 2, 3], "right")), prefetch_queue_depth=1)
     pipe.run()
     with pytest.raises(
-        BatchSizeError, match=r"the external sources gave batches of different sizes \(.*: 3, .*: 2\)"
+        BatchSizeError, match=r"different sizes \(test_external_source\.py:\d+ in .*: 3, right: 2\)"
     ) as caught:
         pipe.run()
     assert "test_external_source.py" in str(caught.value)
