@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from dalify.kernels.convert import saturate_cast
-from dalify.kernels.frozen import read_only
+from dalify.kernels.frozen import read_only, spread
 from dalify.kernels.lanes import split_sixteen_mirrored_pixels, split_sixteen_pixels
 
 __all__ = ["crop_mirror_normalize"]
@@ -54,10 +54,10 @@ def crop_mirror_normalize(
     kernel(
         target,
         read_only(source),
-        np.array(anchor, np.int64),
+        spread(anchor, (samples, 3), np.int64),
         np.array(mirror, np.bool_),
-        np.array(np.broadcast_to(mean, (samples, channels)), np.float32, order="C"),
-        np.array(np.broadcast_to(multiplier, (samples, channels)), np.float32, order="C"),
+        spread(mean, (samples, channels), np.float32),
+        spread(multiplier, (samples, channels), np.float32),
         np.float32(shift),
         np.array(fill, np.float32),
     )

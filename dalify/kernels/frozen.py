@@ -6,9 +6,11 @@ Taken as read-only always, they cost one compilation.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-__all__ = ["read_only"]
+__all__ = ["read_only", "spread"]
 
 
 def read_only(x: np.ndarray) -> np.ndarray:
@@ -16,3 +18,15 @@ def read_only(x: np.ndarray) -> np.ndarray:
     view = np.ascontiguousarray(x).view()
     view.flags.writeable = False
     return view
+
+
+def spread(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return values broadcast to a shape, C-contiguous and writeable as far as compiled loops can tell.
+
+    The array itself is returned where it is that already: numpy's broadcasting takes as long as a small kernel.
+    """
+    if isinstance(values, np.ndarray) and values.shape == shape and values.dtype == dtype:
+        if values.flags.c_contiguous and values.flags.writeable:
+            return values
+        return np.array(values, order="C")
+    return np.array(np.broadcast_to(values, shape), dtype, order="C")

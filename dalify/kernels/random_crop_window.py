@@ -22,8 +22,8 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
     """Refuse ranges that cannot be meant.
 
     Args:
-        random_area: two positive numbers, least and largest part of the image's area. The largest may exceed 1, as programs
-            for old releases of DALI have it; such windows never fit.
+        random_area: two positive numbers, least and largest part of the image's area. The largest may exceed 1, as
+            programs for old releases of DALI have it; such windows never fit.
         random_aspect_ratio: two positive numbers, least and largest width / height.
         num_attempts: at least 1.
 
@@ -36,7 +36,8 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
             f"got {list(random_area)}."
         )
     if random_area[1] > 1:
-        warn_deprecated(f"random_area={list(random_area)}: no window is larger than the image; write {[random_area[0], 1.0]}.")
+        modern = [random_area[0], 1.0]
+        warn_deprecated(f"random_area={list(random_area)}: no window is larger than the image; write {modern}.")
     if len(random_aspect_ratio) != 2 or not 0 < random_aspect_ratio[0] <= random_aspect_ratio[1]:
         raise ArgumentValueError(
             f"random_aspect_ratio must be two numbers, the least and the largest width / height, 0 < least <= largest; "

@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.convert import saturate_cast
-from dalify.kernels.frozen import read_only
+from dalify.kernels.frozen import read_only, spread
 from dalify.kernels.lanes import (
     blend_four_pixels,
     weighted_sum_of_four,
@@ -61,8 +61,8 @@ def resample(
     begin = np.array(start, np.float32)
     stop = np.array(end, np.float32)
     samples = len(x)
-    minify = np.broadcast_to(np.asarray(min_filter, np.int32), (samples,)).copy()
-    magnify = np.broadcast_to(np.asarray(mag_filter, np.int32), (samples,)).copy()
+    minify = spread(min_filter, (samples,), np.int32)
+    magnify = spread(mag_filter, (samples,), np.int32)
     if out.dtype == x.dtype and (minify == _NEAREST).all() and (magnify == _NEAREST).all():
         _gather_nearest(out, x, begin, stop)
         return

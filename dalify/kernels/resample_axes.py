@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.data.dtypes import DALIInterpType
+from dalify.kernels.frozen import spread
 from dalify.kernels.resample import resample
 from dalify.kernels.resample_torch import resample_torch
 from dalify.kernels.resize_geometry import spatial_axes
@@ -57,7 +58,7 @@ def resample_axes(
         return values if copies == 1 else np.repeat(values, copies, axis=0)
 
     def window(corner: Any) -> np.ndarray:
-        return repeated(np.broadcast_to(np.asarray(corner, np.float32), (samples, last - first)))
+        return repeated(spread(corner, (samples, last - first), np.float32))
 
     linear = np.full(samples, int(DALIInterpType.INTERP_LINEAR), np.int32)
     both = linear if interp_type is None else interp_type

@@ -14,6 +14,7 @@ from dalify.kernels.crop_geometry import (
     group_windows,
 )
 from dalify.kernels.frames import visual_layout
+from dalify.kernels.frozen import spread
 from dalify.kernels.normalize_axes import normalize_axes
 from dalify.kernels.resample_axes import VISUAL_LAYOUTS
 from dalify.registry import PerSample, Shaping, Spec, operator
@@ -184,8 +185,8 @@ def _(
         out_spec.layout,
         dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
         mirror=mirror,
-        mean=np.broadcast_to(mean, (len(anchors), channels)),
-        std=np.broadcast_to(std, (len(anchors), channels)),
+        mean=spread(mean, (len(anchors), channels), np.float32),
+        std=spread(std, (len(anchors), channels), np.float32),
         scale=scale,
         shift=shift,
         fill_values=fill_values,

@@ -72,28 +72,17 @@ def random_resized_crop(
     return result.replace(shape=(*x.shape[:first], size[0], size[-1], *x.shape[last:]))
 
 
+@random_resized_crop.prepare
+def _(x, *, draws, num_attempts, random_area, random_aspect_ratio):
+    first, last = spatial_axes(visual_layout(x.spec_of(0), _LAYOUTS))
+    extents = np.array(x.shapes())[:, first:last]
+    uniforms = draws.uniform(draws_per_sample(num_attempts))
+    return {"windows": random_crop_windows(extents, uniforms, random_area, random_aspect_ratio)}
+
+
 @random_resized_crop.cpu
 @random_resized_crop.gpu
-def _(
-    out,
-    x,
-    *,
-    spec,
-    out_spec,
-    draws,
-    count,
-    num_attempts,
-    random_area,
-    random_aspect_ratio,
-    antialias,
-    interp_type,
-    min_filter,
-    mag_filter,
-):
-    first, last = spatial_axes(out_spec.layout)
-    extents = np.broadcast_to(np.asarray(spec.shape[first:last]), (count, 2))
-    uniforms = draws.uniform(draws_per_sample(num_attempts))
-    windows = random_crop_windows(extents, uniforms, random_area, random_aspect_ratio)
+def _(out, x, *, out_spec, windows, antialias, interp_type, min_filter, mag_filter):
     start = windows[:, :2]
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
     resample_axes(out, x, out_spec.layout, start, start + windows[:, 2:], antialias=antialias, **filters)
