@@ -10,7 +10,7 @@ from dalify.base.source_line import SourceLine
 from dalify.registry import COMMON_PARAMETERS, Operator
 from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
 
-__all__ = ["make_class", "pascal_case"]
+__all__ = ["OperatorInstance", "make_class", "pascal_case"]
 
 
 class OperatorInstance:

@@ -12,7 +12,7 @@ from typing import Any
 from dalify.graph.branch import Branch
 from dalify.graph.node import Edge, Node
 
-__all__ = ["Graph", "rewrite"]
+__all__ = ["Graph", "rewrite", "unique"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

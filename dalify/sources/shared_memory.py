@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import WorkerError
 
-__all__ = ["Lease", "Slot", "aligned"]
+__all__ = ["Lease", "Slot", "aligned", "array_in"]
 
 # Address space is the only cost; 4 GiB for what one worker returns at once is beyond any batch.
 REGION_BYTES = 1 << 32
