@@ -36,7 +36,7 @@ __all__ = ["Engine"]
 
 # A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short
 # against a batch.
-_CHUNK_SECONDS = 6e-3
+_CHUNK_SECONDS = 12e-3
 
 
 class Engine:

@@ -32,7 +32,8 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
     """
     if len(random_area) != 2 or not 0 < random_area[0] <= random_area[1] or random_area[0] > 1:
         raise ArgumentValueError(
-            f"random_area must be two numbers, the least and the largest part of the area, 0 < least <= largest, least <= 1; "
+            "random_area must be two numbers, the least and the largest part of the area, 0 < least <= largest, "
+            "least <= 1; "
             f"got {list(random_area)}."
         )
     if random_area[1] > 1:
