@@ -187,6 +187,11 @@ class Engine:
     def _sources_state(self) -> dict[str, Any]:
         return {"number": self.next_number, "sources": [feed.state() for feed in self._feeds]}
 
+    @property
+    def can_restore(self) -> bool:
+        """Whether ``restore`` works on the sources as they are; otherwise the engine has to be built anew."""
+        return not any(feed.is_walked_elsewhere for feed in self.externals)
+
     def restore(self, state: dict[str, Any]) -> None:
         """Continue where an engine of the same graph was when ``state()`` was taken; what is under way is dropped.
 

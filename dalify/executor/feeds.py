@@ -19,6 +19,7 @@ from dalify.executor.steps import located
 from dalify.graph import Node
 from dalify.sources.convert import BatchConverter
 from dalify.sources.external import ExternalSource
+from dalify.sources.parallel import ParallelSource
 from dalify.sources.sampler import Sampler
 
 __all__ = ["ExternalFeed", "ReaderFeed", "common_size", "in_order"]
@@ -163,6 +164,11 @@ class ExternalFeed:
     def repeats(self) -> bool:
         """Whether the last batch is used again when no new one was fed."""
         return self._repeat_last and self._last is not None
+
+    @property
+    def is_walked_elsewhere(self) -> bool:
+        """Whether worker processes walk the source, and cannot be sent back."""
+        return isinstance(self.source, ParallelSource) and not self.source.resumes_exactly
 
     @property
     def fed_count(self) -> int:

@@ -32,6 +32,7 @@ from dalify.graph.draw import to_dot, to_svg
 from dalify.graph.serialize import dumps, from_json, loads, to_json
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.resuming import Resumable
 
 __all__ = ["Pipeline"]
 
@@ -54,7 +55,7 @@ def _close_engines() -> None:
         engine.close()
 
 
-class Pipeline:
+class Pipeline(Resumable):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -101,6 +102,8 @@ class Pipeline:
         self._api: PipelineAPIType | None = None
         self._checks_api = True
         self._shared: tuple[TensorList, ...] | None = None
+        if self._options.checkpoint is not None:
+            self._take(self._options.checkpoint)
 
     # -- definition
     # ----------------------------------------------------------------------------------------------------------
@@ -171,7 +174,10 @@ class Pipeline:
         """Check the graph and make it ready to run. Done by the first run where it was not done before."""
         with self._lock:
             if self._built is None:
-                self._built = building.build(self._graph(), self._options, self._seed, self._name)
+                self._built = building.build(
+                    self._graph(), self._options, self._seed, self._name, self._state_for_build()
+                )
+                self._restoring = None
                 _engines.add(self._built.engine)
                 weakref.finalize(self, self._built.engine.close, wait=False)
 
@@ -387,6 +393,7 @@ class Pipeline:
         with self._lock:
             self._engine().start_epoch(epoch)
             self._at_end = False
+            self._iterator_state = None
             self._shared = None
 
     @property

@@ -228,8 +228,9 @@ class Walk:
         if has_state(self._callback.source):
             self._callback.source.load_state_dict(state)
             self._iterator = self._callback.iterate()
-        if has_state(self._iterator):
-            self._iterator.load_state_dict(state)
+        iterator: Any = self._iterator
+        if has_state(iterator):
+            iterator.load_state_dict(state)
 
     def take(self, count: int, items: list[Any]) -> None:
         """Append the next items to a list.

@@ -1,0 +1,170 @@
+"""How a pipeline tells where it stands, and continues from there.
+
+Alone because it is one subject with one rule: a state describes what the consumer has received, not what was begun
+ahead for him.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from dalify.base.errors import CheckpointError, DalifyError
+from dalify.base.source_line import SourceLine
+from dalify.graph import Graph
+from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.state import FORMAT, check_graph, describe, dumps, opened, sealed, write
+
+if TYPE_CHECKING:
+    from dalify.executor.engine import Engine
+    from dalify.pipeline.build import Built
+
+__all__ = ["Resumable"]
+
+
+class Resumable:
+    """The part of ``Pipeline`` that saves and restores states."""
+
+    _options: PipelineOptions
+    _line: SourceLine | None
+    _lock: threading.RLock
+    _seed: int
+    _built: Built | None
+    _at_end: bool
+    _api: Any
+    _shared: Any
+    _restoring: dict[str, Any] | None = None  # a state, until there is an engine to restore
+    _is_restored = False
+    _iterator_state: dict[str, Any] | None = None
+    _description: dict[str, str] | None = None
+
+    def _engine(self) -> Engine:
+        raise AssertionError("dalify bug: a pipeline without engine")
+
+    def _graph(self) -> Graph:
+        raise AssertionError("dalify bug: a pipeline without graph")
+
+    def build(self) -> None:
+        """Check the graph and make it ready to run."""
+        raise AssertionError("dalify bug: a pipeline that cannot be built")
+
+    def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return where the consumer stands, after any batch, as some hundred bytes of plain data for JSON.
+
+        What comes after ``load_state_dict`` is bit for bit what would have come otherwise, also with another number of
+        threads, another prefetch depth or device. Saving takes the same time at any batch, and so does loading for
+        readers and for callables that are told which sample is wanted. An iterable is asked again for the items before,
+        unless it has ``state_dict()`` and ``load_state_dict(state)`` of its own. Not included: what Python functions in
+        the graph keep, and batches that were fed by hand.
+
+        Args:
+            iterator: what an iterator adds, see ``iterator_state``.
+
+        Raises:
+            CheckpointError: the ``state_dict()`` of a user's source gives what JSON cannot hold.
+
+        Example:
+            >>> state = pipe.state_dict()
+            >>> other.load_state_dict(state)  # goes on where pipe is
+        """
+        with self._lock:
+            engine = self._engine()
+            if self._description is None:
+                self._description = describe(self._graph())
+            state = {
+                "format": FORMAT,
+                "batch_size": self._options.batch_size,
+                "seed": self._seed,
+                "graph": self._description,
+                "at_end": self._at_end and not engine.scheduled,
+                **engine.state(),
+            }
+            return sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where a pipeline of the same graph was when ``state_dict()`` was called.
+
+        Batches under way are dropped. What is no state, or one of another graph, is refused before anything changes.
+
+        Args:
+            state: what ``state_dict()`` returned, here or in another process.
+
+        Raises:
+            CheckpointError: a state of another graph, batch size or seed, of other data, or one that was changed.
+        """
+        with self._lock:
+            self._take(state)
+            self.build()
+
+    def checkpoint(self, filename: str | PathLike[str] | None = None) -> bytes:
+        """Return ``state_dict()`` as JSON text, for ``Pipeline(checkpoint=...)``.
+
+        Args:
+            filename: where to write it as well. A crash leaves the old file or the new one, never half of one.
+        """
+        text = dumps(self.state_dict())
+        if filename is not None:
+            write(filename, text)
+        return text
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether the pipeline continues from a saved state."""
+        return self._is_restored
+
+    @property
+    def iterator_state(self) -> dict[str, Any] | None:
+        """What an iterator added to the state that the pipeline continues from; None where nothing was added."""
+        return self._iterator_state
+
+    def _take(self, saved: Mapping[str, Any] | bytes | str) -> None:
+        """Continue from a state now, or keep it for when the engine is built."""
+        try:
+            state = opened(saved)
+            if self._options.seed not in (None, state["seed"]):
+                raise CheckpointError(
+                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={self._options.seed}.",
+                    hint="Give the same seed, or none: then that of the checkpoint is used.",
+                )
+            if self._built is not None:
+                check_graph(state, self._graph(), self._options.batch_size)
+                self._restore(self._built.engine, state)
+            else:
+                self._restoring = state
+        except DalifyError as error:
+            error.locate(line=self._line)
+            raise
+        self._seed = state["seed"]
+        self._at_end = state["at_end"]
+        self._iterator_state = state.get("iterator")
+        self._is_restored = True
+        self._api = None  # nothing was run since
+        self._shared = None
+
+    def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
+        # Seeds are part of what was built, and processes that walk an iterable cannot go back.
+        self._restoring = state
+        if state["seed"] == self._seed and engine.can_restore:
+            try:
+                engine.restore(state)
+                self._restoring = None
+                return
+            except DalifyError:
+                self._built = None  # no run may go on from the half of a state
+                engine.close()
+                raise
+        self._built = None
+        engine.close()
+
+    def _state_for_build(self) -> dict[str, Any] | None:
+        """Return the state that the engine has to begin from."""
+        state = self._restoring
+        if state is not None:
+            try:
+                check_graph(state, self._graph(), self._options.batch_size)
+            except DalifyError as error:
+                error.locate(line=self._line)
+                raise
+        return state
