@@ -14,10 +14,11 @@ import numpy as np
 
 from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, PipelineStateError, SourceError
 from dalify.base.optional import torch
-from dalify.data import Batch, BufferPool, DALIDataType, from_numpy
+from dalify.data import Batch, BufferPool
 from dalify.executor.steps import located
 from dalify.graph import Node
 from dalify.sources.convert import BatchConverter
+from dalify.sources.declaration import declarations
 from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.sampler import Sampler
@@ -56,6 +57,7 @@ class ExternalFeed:
         self._fed: deque[list[Batch]] = deque()
         self._last: list[Batch] | None = None
         self._repeat_last: bool = arguments.get("repeat_last", False)
+        self._is_asking = False
         self.source: Any = None
         num_outputs = arguments.get("num_outputs")
         try:
@@ -71,17 +73,23 @@ class ExternalFeed:
                         batch_info=arguments.get("batch_info", False),
                         batch_size=batch_size,
                     )
+            declared = declarations(
+                num_outputs,
+                dtype=arguments.get("dtype"),
+                ndim=arguments.get("ndim"),
+                layout=arguments.get("layout"),
+            )
             self._converters = [
                 BatchConverter(
-                    dtype=_declared_dtype(_declared(arguments, "dtype", index, num_outputs)),
-                    ndim=_declared(arguments, "ndim", index, num_outputs),
-                    layout=_declared(arguments, "layout", index, num_outputs) or "",
+                    dtype=each.dtype,
+                    ndim=each.ndim,
+                    layout=each.layout,
                     batch_size=batch_size,
                     # Workers give views of memory that is theirs to lend; it must not be copied again.
                     copy=not (arguments.get("no_copy") or arguments.get("parallel")),
                     allocate=lambda shape, dtype: pool.empty(tuple(shape), np.dtype(dtype)),
                 )
-                for index in range(len(slots))
+                for each in declared
             ]
         except Exception as error:
             raise located(error, node, None, None) from error.__cause__
@@ -96,6 +104,13 @@ class ExternalFeed:
         """
         if self.source is None:
             return self._next_fed()
+        if self._is_asking:
+            raise PipelineStateError(
+                "the source runs the pipeline that is just asking it for data.",
+                line=self.node.line,
+                hint="A source cannot wait for outputs of its own pipeline; use a second pipeline.",
+            )
+        self._is_asking = True
         try:
             data = self.source.next_batch()
             return self._converted(data)
@@ -103,6 +118,8 @@ class ExternalFeed:
             raise
         except Exception as error:
             raise located(error, self.node, None, None) from error.__cause__
+        finally:
+            self._is_asking = False
 
     def _converted(self, data: Sequence[Any]) -> list[Batch]:
         return [self._on_device(convert(item)) for convert, item in zip(self._converters, data, strict=True)]
@@ -207,17 +224,6 @@ class ExternalFeed:
         """End worker processes, generators."""
         if self.source is not None:
             self.source.close()
-
-
-def _declared(arguments: Any, name: str, index: int, num_outputs: int | None) -> Any:
-    value = arguments.get(name)
-    if num_outputs is not None and isinstance(value, (list, tuple)):
-        return value[index] if index < len(value) else None
-    return value
-
-
-def _declared_dtype(value: Any) -> DALIDataType | None:
-    return value if value is None or isinstance(value, DALIDataType) else from_numpy(value)
 
 
 class ReaderFeed:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError
-from dalify.data import DALIDataType
 from dalify.registry import Spec, operator
+from dalify.sources.declaration import declarations
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
-    return arguments.get("num_outputs") or 1
+    return max(1, arguments.get("num_outputs") or 1)
 
 
 @operator(outputs=_count)
@@ -61,22 +61,12 @@ def external_source(
     Example:
         >>> images = fn.external_source(source=lambda: np.zeros((4, 8, 8, 3), np.uint8), layout="HWC")
     """
-    del source, cycle, cuda_stream, use_copy_kernel, blocking, batch, repeat_last, no_copy, batch_info
+    del cycle, cuda_stream, use_copy_kernel, blocking, batch, repeat_last, no_copy, batch_info
+    declared = declarations(num_outputs, dtype=dtype, ndim=ndim, layout=layout)
     if prefetch_queue_depth is not None and not parallel:
         raise ArgumentValueError("prefetch_queue_depth is for parallel=True only; the pipeline has its own queue.")
-    specs: list[Spec] = []
-    for index in range(num_outputs or 1):
-        letters = _item(layout, index, num_outputs)
-        dimensions = _item(ndim, index, num_outputs)
-        element: DALIDataType | None = _item(dtype, index, num_outputs)
-        if letters:
-            dimensions = len(letters)
-        specs.append(Spec(element, dimensions, letters or ("" if dimensions is not None else None)))
-    return tuple(specs)
-
-
-def _item(value: Any, index: int, num_outputs: int | None) -> Any:
-    """Return what was declared for one output: the value itself, or its item where a list was given."""
-    if num_outputs is not None and isinstance(value, Sequence) and not isinstance(value, str):
-        return value[index] if index < len(value) else None
-    return value
+    if parallel and source is None:
+        raise ArgumentValueError(
+            "parallel=True needs a source.", hint="Data that are fed by hand need no workers: leave parallel out."
+        )
+    return tuple(Spec(each.dtype, each.ndim, each.layout or (None if each.ndim is None else "")) for each in declared)

@@ -673,6 +673,19 @@ def test_an_error_while_batches_are_under_way_loses_none_of_them() -> None:
     assert seen.count("error") == 1
 
 
+def test_a_source_must_not_run_its_own_pipeline() -> None:
+    def source(iteration: int) -> np.ndarray:
+        if iteration == 1:
+            pipe.run()
+        return batch_of(iteration)
+
+    pipe = built(OURS, lambda: fn.external_source(source), prefetch_queue_depth=1)
+    pipe.run()
+    with pytest.raises(PipelineStateError, match="the source runs the pipeline that is just asking it"):
+        pipe.run()
+    assert (pipe.run()[0].as_array() == batch_of(2)).all()
+
+
 def test_what_a_source_may_be() -> None:
     for source, message in (
         (5, "neither callable nor iterable"),
@@ -688,6 +701,8 @@ def test_what_a_source_may_be() -> None:
         ({"source": (each for each in ()), "cycle": True}, "a generator cannot be walked twice"),
         ({"source": lambda: 0, "prefetch_queue_depth": 2}, "prefetch_queue_depth is for parallel=True only"),
         ({"source": lambda: 0, "num_outputs": 0}, "num_outputs must be at least 1"),
+        ({"parallel": True}, "parallel=True needs a source"),
+        ({"source": lambda: 0, "layout": ["HW", "C"]}, "layout has 2 items for 1 output"),
     ):
         with pytest.raises(ArgumentValueError, match=message):
             built(OURS, lambda arguments=arguments: fn.external_source(**arguments))
