@@ -18,6 +18,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeE
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
+from dalify.plugin.resuming import ResumableIterator
 
 __all__ = ["BaseIterator", "LastBatchPolicy", "checked_names"]
 
@@ -25,7 +26,7 @@ T = TypeVar("T")
 Outputs = tuple[TensorListCPU | TensorListGPU, ...]
 
 
-class BaseIterator(Generic[T]):
+class BaseIterator(ResumableIterator, Generic[T]):
     """An iterator over the batches of one or more pipelines. Frameworks add the conversion of a batch.
 
     Args:
@@ -82,6 +83,7 @@ class BaseIterator(Generic[T]):
         # The last epoch ended by its number of batches: the end of the sources may be the first thing that this one
         # meets.
         self._may_be_exhausted = False
+        self._take_counters()
         self._prepare()
 
     def _counted(self, size: int, reader_name: str | None, policy: LastBatchPolicy, is_padded: bool) -> Epochs:
@@ -116,8 +118,10 @@ class BaseIterator(Generic[T]):
         raise AssertionError("dalify bug: an iterator that cannot cut a batch")
 
     def __iter__(self) -> BaseIterator[T]:
-        """Begin an epoch, unless this one has not begun yet, and return the iterator itself."""
-        self.reset()
+        """Begin an epoch, unless this one has not begun yet or was just restored, and return the iterator itself."""
+        if not self._continues:
+            self.reset()
+        self._continues = False
         return self
 
     def __next__(self) -> list[T]:
@@ -127,6 +131,7 @@ class BaseIterator(Generic[T]):
             StopIteration: the epoch is over.
             Exception: an error in this batch; the next call returns the next batch.
         """
+        self._continues = False
         if self._is_over:
             raise StopIteration
         if self._delivered == self._epochs.batches:
@@ -198,6 +203,7 @@ class BaseIterator(Generic[T]):
 
     def reset(self) -> None:
         """Begin the next epoch, after the end of this one or in the middle; before its first batch nothing happens."""
+        self._continues = False
         if self._is_over or (self._delivered and self._delivered == self._epochs.batches):
             self._begin_next()
         elif self._delivered:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError
+from dalify.base.errors import ArgumentValueError, CheckpointError
 
 __all__ = ["Epochs", "LastBatchPolicy", "OpenEpochs", "ReaderEpochs", "SizedEpochs"]
 
@@ -61,6 +61,14 @@ class Epochs(Protocol):
         """Go to an epoch that begins with the first sample of its shard."""
         ...
 
+    def state(self) -> dict[str, Any]:
+        """Return where the count stands, and what it counts, as plain data for JSON."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where equal epochs were when ``state()`` was taken; CheckpointError where they count something else."""
+        ...
+
 
 class OpenEpochs:
     """Epochs that last until the sources of the pipelines end.
@@ -84,6 +92,14 @@ class OpenEpochs:
 
     def restart(self, epoch: int) -> None:
         """Nothing is counted."""
+
+    def state(self) -> dict[str, Any]:
+        """Return that nothing is counted."""
+        return {"counts": []}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Check that nothing was counted."""
+        _check_counts(state, self)
 
 
 class SizedEpochs:
@@ -131,6 +147,16 @@ class SizedEpochs:
     def restart(self, epoch: int) -> None:
         """Begin an epoch with its first sample."""
         self._ahead = 0
+
+    def state(self) -> dict[str, Any]:
+        """Return the options, and what was read ahead."""
+        counts = ["size", self._size, self._step, self._policy.name, self._reads_on]
+        return {"counts": counts, "ahead": self._ahead}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where equal epochs were."""
+        _check_counts(state, self)
+        self._ahead = int(state["ahead"])
 
 
 class ReaderEpochs:
@@ -207,9 +233,35 @@ class ReaderEpochs:
                 self._sizes = np.roll(self._sizes, 1)
         self._epoch += 1
 
+    def state(self) -> dict[str, Any]:
+        """Return the options, and the epoch with the one from which on the shards were read without a break."""
+        flags = [int(self._sticks), int(self._is_padded)]
+        counts = ["reader", self._size, self._shards, self._batch_size, self._policy.name, *flags]
+        return {"counts": counts, "start": self._start, "epoch": self._epoch}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go where equal epochs were. The numbers per shard are computed anew: there may be thousands of shards."""
+        _check_counts(state, self)
+        self.restart(int(state["start"]))
+        while self._epoch < int(state["epoch"]):
+            self.advance()
+
     def restart(self, epoch: int) -> None:
         """Begin an epoch with the first sample of its shard."""
-        self._epoch = epoch
+        self._epoch = self._start = epoch
         sizes = self._shard_sizes()
         self._sizes = sizes if self._sticks else np.roll(sizes, epoch)
         self._ahead = np.zeros_like(sizes)
+
+
+def _check_counts(state: Mapping[str, Any], epochs: Epochs) -> None:
+    before, now = state["counts"], epochs.state()["counts"]
+    if before != now:
+        raise CheckpointError(
+            f"the checkpoint was made by an iterator that counts {_shown(before)}, this one counts {_shown(now)}.",
+            hint="Restore with the same size, reader_name, last_batch_policy and number of pipelines.",
+        )
+
+
+def _shown(counts: Sequence[Any]) -> str:
+    return " ".join(map(str, counts)) if counts else "until the data end"
