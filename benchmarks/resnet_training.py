@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,17 +40,18 @@ def training(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
 
 
 def main(options: Options) -> None:
-    """One thread, then two."""
+    """One thread, then two, then dalify with two threads beside itself with one."""
     folder = photo_folder(options)
-    speed = {}
+    ours = {}
     for threads in (1, 2):
+        plural = "s" * (threads > 1)
+        contenders = pipelines(training, folder=str(folder), num_threads=threads)
+        ours[threads] = replace(contenders[0], name=f"dalify, {threads} thread{plural}")
         loader = Contender(
-            f"torch DataLoader, {threads} worker{'s' * (threads > 1)}",
-            lambda workers=threads: run_data_loader(folder, training_transform, BATCH_SIZE, workers),
+            f"torch DataLoader, {threads} worker{plural}",
+            partial(run_data_loader, folder, training_transform, BATCH_SIZE, threads),
             ("torch", "torchvision"),
             is_in_process=False,
         )
-        contenders = [*pipelines(training, folder=str(folder), num_threads=threads), loader]
-        speed[threads] = compare(f"ResNet-50 training, {threads} thread{'s' * (threads > 1)}", contenders, options)
-    if "dalify" in speed[1]:
-        print(f"two threads are {speed[2]['dalify'] / speed[1]['dalify']:.2f} times one")
+        compare(f"ResNet-50 training, {threads} thread{plural}", [*contenders, loader], options)
+    compare("ResNet-50 training, does a second thread pay?", [ours[2], ours[1]], options)
