@@ -8,7 +8,7 @@ from dalify.data import DALIDataType
 from dalify.registry import Spec, operator
 
 
-@operator
+@operator(stands_for=".shape()")
 def _shape(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
     """Return the extents of each sample.
 

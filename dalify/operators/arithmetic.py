@@ -8,7 +8,7 @@ from dalify.kernels.promotion import broadcast_shape, common_layout, result_dtyp
 from dalify.registry import Spec, operator
 
 
-@operator
+@operator(stands_for="arithmetic")
 def arithmetic(*operands: Spec, function: str) -> Spec:
     """Apply a function to every element of the operands.
 

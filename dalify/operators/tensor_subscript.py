@@ -11,7 +11,7 @@ from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
 
-@operator(allocating=True)
+@operator(allocating=True, stands_for="indexing")
 def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
     """Take elements, slices and steps of each sample.
 

@@ -95,7 +95,7 @@ class Operator:
         is_serial: runs once at a time and in the order of the batches, like users' Python functions.
         has_side_effect: kept even when nobody uses its outputs.
         takes_mixed: ``mixed`` is accepted: CPU inputs, GPU outputs.
-        stands_for: operator that users wrote, where a pass replaced it by this one; messages name it.
+        stands_for: what users wrote, where they did not write this operator themselves; messages name it.
     """
 
     def __init__(
@@ -143,8 +143,8 @@ class Operator:
 
     @property
     def public_name(self) -> str:
-        """The name as users write it: ``fn.decoders.image``."""
-        return f"fn.{self._stands_for or self.name}"
+        """The name as users write it: ``fn.decoders.image``, ``indexing``."""
+        return self._stands_for or f"fn.{self.name}"
 
     def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel (numpy arrays)."""

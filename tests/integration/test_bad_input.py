@@ -413,7 +413,15 @@ CASES = [
         lambda d: data(d, (3, 4), layout=None) + data(d, (5, 4), layout=None),
         ShapeError,
         r"\(3, 4\) and \(5, 4\) cannot be combined",
-        "fn.arithmetic",
+        "arithmetic",
+    ),
+    Case(
+        "index",
+        lambda d: data(d)[99],
+        IndexingError,
+        "index 99 is out of range for axis 0 of extent 8",
+        "indexing",
+        in_dali=False,
     ),
 ]
 
