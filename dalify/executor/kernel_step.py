@@ -5,12 +5,14 @@ Consecutive samples of one shape form a group, and a kernel is called once per g
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, DTypeError
+from dalify.base.errors import DalifyError, DTypeError, ShapeError
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, DALIDataType, Spec, stack_samples
 from dalify.executor.frame import Frame
@@ -31,6 +33,7 @@ else:
 # Larger samples are handed to kernels one by one: copying them together would cost more than the call.
 _STACKING_LIMIT_BYTES = 1 << 16
 _CACHE_LIMIT = 4096
+_MOST_ELEMENTS = 1 << 40
 
 
 class _Argument:
@@ -116,15 +119,18 @@ class KernelStep:
                 frame.values[slot] = None
             return
         inputs += [None] * max(0, self._missing)
+        # What is not finite in data or arguments is not finite in results. Users' own functions keep their warnings.
+        quiet = nullcontext() if self._operator.is_serial else np.errstate(all="ignore")
         try:
             arguments = {name: argument.array(frame, count) for name, argument in self._arguments.items()}
             draws = None
             if self._seed is not None:
                 draws = philox.Draws(self._seed, self._stream, frame.step).at(frame.positions(branch))
-            if self._operator.is_batchwise:
-                results = self._batchwise(inputs, arguments, draws, count)
-            else:
-                results = self._groupwise(frame, inputs, arguments, draws, count)
+            with quiet:
+                if self._operator.is_batchwise:
+                    results = self._batchwise(inputs, arguments, draws, count)
+                else:
+                    results = self._groupwise(frame, inputs, arguments, draws, count)
         except Exception as error:
             raise self._located(error, frame, inputs) from error.__cause__
         for slot, batch in zip(self.outputs, results, strict=True):
@@ -325,13 +331,23 @@ class KernelStep:
             except DalifyError as error:
                 error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
                 raise
+            for spec in out_specs:
+                self._check_size(spec.shape, start)
             if len(self._specs) >= _CACHE_LIMIT:
                 self._specs.clear()
             self._specs[key] = out_specs
         if out_shapes is not None:
             shape = tuple(int(extent) for extent in out_shapes[start])
+            self._check_size(shape, start)
             out_specs = tuple(spec.replace(shape=shape) for spec in out_specs)
         return in_specs, out_specs
+
+    @staticmethod
+    def _check_size(shape: tuple[int, ...] | None, start: int) -> None:
+        if shape is not None and math.prod(shape) > _MOST_ELEMENTS:
+            error = ShapeError(f"a result of the shape {shape} does not fit into any memory.")
+            error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+            raise error
 
     def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
         try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ShapeError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from dalify.data import Batch, DALIDataType
 from dalify.registry import Parameter
 
@@ -43,6 +43,7 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
 
     Raises:
         ArgumentTypeError: converting the elements would lose their meaning (fractions for an integer).
+        ArgumentValueError: an integer that does not fit into 32 bits, or an extent that is not finite.
         ShapeError: more than one element per sample for a single-valued argument.
     """
     wanted = element_dtype(parameter)
@@ -54,6 +55,7 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
         )
     if wanted == np.bool_ and dtype != DALIDataType.BOOL and not dtype.is_integer:
         raise ArgumentTypeError(f"the argument {parameter.name} needs booleans; it has elements of type {dtype!s}.")
+    _check_range(parameter, batch, wanted)
     if batch.dense is not None:
         dense = batch.dense
         count = len(dense)
@@ -74,6 +76,20 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
         if len(vector) != 1:
             raise _too_many(parameter, sample.shape)
     return np.concatenate(vectors) if vectors else np.empty(0, wanted)
+
+
+def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> None:
+    """Refuse integers that would wrap in INT32, and extents that are not finite."""
+    dtype = batch.dtype
+    is_wide = wanted.kind == "i" and dtype.is_integer and dtype.numpy.itemsize >= 4 and dtype.numpy != wanted
+    if not is_wide and not (parameter.kind == "shaping" and dtype.is_float):
+        return
+    for first, values in enumerate(batch.samples if batch.dense is None else [batch.dense]):
+        wrong = ~((values >= -(2**31)) & (values < 2**31))
+        if wrong.any():
+            error = ArgumentValueError(f"{parameter.name} must be within 32 bits; got {values[wrong].flat[0]}.")
+            error.sample = first if batch.dense is None else int(np.argwhere(wrong)[0][0])
+            raise error
 
 
 def _too_many(parameter: Parameter, shape: tuple[int, ...]) -> ShapeError:

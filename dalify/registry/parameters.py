@@ -110,6 +110,8 @@ class Parameter:
             value = value.item()
         if issubclass(kind, IntEnum):
             return self._enum(value, operator)
+        if self.kind != "static" and isinstance(value, (int, float)):
+            self._check_range(value, operator)
         if kind is float and isinstance(value, (int, float)):
             return float(value)
         if kind is bool and isinstance(value, (bool, int)):
@@ -128,6 +130,11 @@ class Parameter:
         raise ArgumentTypeError(
             f"{self.name} must be {wanted}; got {value!r} of type {type(value).__name__}.", operator=operator
         )
+
+    def _check_range(self, value: float, operator: str) -> None:
+        """Refuse what a kernel cannot get: integers are INT32 there, and extents have to be finite."""
+        if (self.element is int or self.kind == "shaping") and not -(2**31) <= value < 2**31:
+            raise ArgumentValueError(f"{self.name} must be within 32 bits; got {value!r}.", operator=operator)
 
     def _enum(self, value: Any, operator: str) -> Any:
         kind = self.element
