@@ -13,9 +13,11 @@ import numpy as np
 from numba import njit
 
 from dalify.base.deprecation import warn_deprecated
-from dalify.base.errors import ArgumentValueError
+from dalify.base.errors import ArgumentValueError, ShapeError
 
 __all__ = ["check_random_crop", "draws_per_sample", "random_crop_windows"]
+
+_MOST_ATTEMPTS = 100_000
 
 
 def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: int) -> None:
@@ -30,6 +32,8 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
     Raises:
         ArgumentValueError: one of them is out of its range.
     """
+    if num_attempts > _MOST_ATTEMPTS:
+        raise ArgumentValueError(f"num_attempts must be {_MOST_ATTEMPTS} at most; got {num_attempts}.")
     if len(random_area) != 2 or not 0 < random_area[0] <= random_area[1] or random_area[0] > 1:
         raise ArgumentValueError(
             "random_area must be two numbers, the least and the largest part of the area, 0 < least <= largest, "
@@ -71,7 +75,16 @@ def random_crop_windows(
 
     Returns:
         int64 ``[N, 4]``: y, x, height, width.
+
+    Raises:
+        ShapeError: an image without pixels; with the sample.
     """
+    empty = (np.asarray(extents) < 1).any(axis=1)
+    if empty.any():
+        first = int(empty.argmax())
+        error = ShapeError(f"an image of {extents[first][0]} x {extents[first][1]} pixels has no window to crop.")
+        error.sample = first
+        raise error
     windows = np.empty((len(extents), 4), np.int64)
     _choose_windows(
         np.ascontiguousarray(extents, np.int64),

@@ -43,7 +43,7 @@ def slice_bounds(
         int64 ``[N, k]`` each.
 
     Raises:
-        ArgumentValueError: a part that ends before it begins; with the sample.
+        ArgumentValueError: a part that ends before it begins, or coordinates that are no numbers; with the sample.
     """
     along = np.asarray(extents, np.float64)
 
@@ -66,6 +66,12 @@ def slice_bounds(
             last = np.where(np.asarray(rel_shape) >= 0, np.maximum(last, first), last)
         else:
             last = first + length
+    for values in (first, last):
+        wrong = ~(np.abs(values) < 2**31)
+        if wrong.any():
+            error = ArgumentValueError(f"coordinates must be numbers within 32 bits; got {values[wrong][0]:g}.")
+            error.sample = int(np.argwhere(wrong)[0][0])
+            raise error
     begins, ends = (np.trunc(value + np.copysign(0.5, value)).astype(np.int64) for value in (first, last))
     if (ends < begins).any():
         where = tuple(np.argwhere(ends < begins)[0])

@@ -10,6 +10,8 @@ from dalify.data.dtypes import DALIDataType
 from dalify.kernels.frames import visual_layout
 from dalify.registry import Spec, operator
 
+_MOST_TILES = 4096
+
 
 @operator
 def clahe(
@@ -51,10 +53,12 @@ def clahe(
         raise DTypeError(f"histograms are equalised in uint8; the input has elements of type {x.dtype!s}.")
     if x.shape is not None and x.shape[-1] not in (1, 3):
         raise ShapeError(f"images need 1 or 3 channels; the input has {x.shape[-1]}.")
-    if tiles_x < 1 or tiles_y < 1 or clip_limit <= 0:
+    if tiles_x < 1 or tiles_y < 1 or not clip_limit > 0:
         raise ArgumentValueError(
             f"tiles_x, tiles_y and clip_limit must be positive; got {tiles_x}, {tiles_y} and {clip_limit:g}."
         )
+    if max(tiles_x, tiles_y) > _MOST_TILES:
+        raise ArgumentValueError(f"there can be {_MOST_TILES} tiles a side at most; got {tiles_x} x {tiles_y}.")
     if bins != 256:
         raise ArgumentValueError(f"bins must be 256, the number of grey levels of uint8 images; got {bins}.")
     return x

@@ -97,7 +97,7 @@ def crop_mirror_normalize(
     if x.shape is None:
         return result
     channels = x.extent("C")
-    if out_of_bounds_policy in ("pad", "constant"):
+    if out_of_bounds_policy in ("pad", "constant") or len(fill_values) != 1:
         check_fill_values(fill_values, channels)
     letters = layout.replace("C", "")
     window = crop_extents(letters, [x.extent(letter) for letter in letters], **shaping)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.kernels.frames import visual_layout
 from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
@@ -67,8 +67,6 @@ def random_resized_crop(
     if x.shape is None:
         return result
     first, last = spatial_axes(x.layout or "")
-    if 0 in x.shape[first:last]:
-        raise ShapeError(f"an image of {' x '.join(map(str, x.shape[first:last]))} pixels has no window to crop.")
     return result.replace(shape=(*x.shape[:first], size[0], size[-1], *x.shape[last:]))
 
 

@@ -97,10 +97,11 @@ def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output
         if crop.shape[1] not in (2, 3):
             raise ShapeError(f"crop must have two numbers, height and width; got {crop.shape[1]}.")
         wanted = crop[:, -2:]
-    if (wanted < 0).any():
-        raise ArgumentValueError(f"extents of a crop cannot be negative; got {wanted.min():g}.")
+    wrong = ~((wanted >= 0) & (wanted < 2**31))
+    if wrong.any():
+        raise ArgumentValueError(f"extents of a crop must be numbers from 0 on; got {wanted[wrong][0]:g}.")
     positions = np.stack([crop_pos_y, crop_pos_x], axis=1)
-    outside = (positions < 0) | (positions > 1)
+    outside = ~((positions >= 0) & (positions <= 1))
     if outside.any():
         raise ArgumentValueError(f"crop_pos_x and crop_pos_y must be from 0 to 1; got {positions[outside][0]:g}.")
     sizes = np.where(wanted.astype(np.int64) == 0, extents, wanted.astype(np.int64))
