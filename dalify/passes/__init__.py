@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dalify.graph import Graph
 from dalify.passes.deduplicate import deduplicate
 from dalify.passes.fold_constants import fold_constants
+from dalify.passes.fuse import fuse
 from dalify.passes.infer_specs import infer_specs
 from dalify.passes.place import place
 from dalify.passes.push_crop import push_crop
@@ -25,6 +26,7 @@ __all__ = [
     "Report",
     "deduplicate",
     "fold_constants",
+    "fuse",
     "infer_specs",
     "optimise",
     "place",
@@ -43,6 +45,7 @@ PASSES: tuple[tuple[Pass, Stage], ...] = (
     (deduplicate, "traced"),
     (split_branches, "split"),
     (push_crop, "split"),
+    (fuse, "split"),
     (place, "placed"),
 )
 

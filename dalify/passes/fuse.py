@@ -1,0 +1,79 @@
+"""Resample only what a crop behind a resize keeps.
+
+``resize`` before ``crop_mirror_normalize`` with a crop is the standard preparation of images for validation. The crop
+moves into the resize (as ``resize_crop_mirror``, which reads the same pixels around its window), and all images then
+have one size, so that the normalisation runs once for many images.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
+from dalify.passes.report import Report
+from dalify.registry import catalogue
+
+__all__ = ["fuse"]
+
+_OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
+
+
+def fuse(graph: Graph, report: Report) -> Graph:
+    """Return the graph in which a resize makes only the part that a crop behind it keeps.
+
+    Args:
+        graph: any graph.
+        report: gets a note on every resize that took in a crop.
+    """
+    uses = Counter(edge for node in graph.nodes() for edge in node.edges())
+    uses.update(graph.outputs)
+    crops: dict[int, Node] = {}
+    for node in graph.nodes():
+        resized = node.inputs[0] if node.operator.name == "crop_mirror_normalize" else None
+        if resized is not None and uses[resized] == 1 and _can_take_in(resized.node, node):
+            crops[resized.node.number] = node
+    cut = {node.number for node in crops.values()}
+
+    def change(node: Node, new_edge: Callable[[Edge], Edge]) -> Node:
+        if node.operator.name == "crop_mirror_normalize" and node.number in cut:
+            kept = {name: value for name, value in node.arguments.items() if name not in _OF_CROP}
+            return replace(node, arguments=kept)
+        crop = crops.get(node.number)
+        if crop is None or node.operator.name != "resize":
+            return node
+        taken = {name: crop.arguments[name] for name in _OF_CROP if name in crop.arguments}
+        report.note("fuse", f"{node!r} makes only the part that {crop!r} keeps")
+        return replace(node, operator=catalogue.find("resize_crop_mirror"), arguments={**node.arguments, **taken})
+
+    return rewrite(graph, change) if crops else graph
+
+
+def _can_take_in(resize: Node, crop: Node) -> bool:
+    """Tell whether the crop's window is sure to lie within the resized image, and nothing else stands in the way."""
+    if resize.operator.name != "resize" or resize.preserve or resize.branch is not crop.branch:
+        return False
+    source = resize.inputs[0]
+    if source is None or edge_spec(source).layout != "HWC" or resize.device != crop.device:
+        return False
+    given = crop.arguments
+    if any(isinstance(given.get(name), Edge) for name in _OF_CROP) or given.get("crop_d"):
+        return False
+    window = given.get("crop") or (given.get("crop_h", 0), given.get("crop_w", 0))
+    least = _least_size(resize.arguments)
+    return len(window) == 2 and least is not None and all(0 < a <= b for a, b in zip(window, least, strict=True))
+
+
+def _least_size(arguments: Any) -> tuple[float, float] | None:
+    """Return the least height and width that a resize gives, whatever the image; None where that is not known."""
+    if any(isinstance(value, Edge) for value in arguments.values()):
+        return None
+    sizes = {name for name in arguments if name in ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y")}
+    if arguments.get("max_size") is not None or arguments.get("mode", "default") != "default" or len(sizes) != 1:
+        return None
+    if "resize_shorter" in arguments:
+        return (arguments["resize_shorter"],) * 2
+    size = arguments.get("size", ())
+    return (size[0], size[1]) if len(size) == 2 and min(size) > 0 else None
