@@ -1,0 +1,55 @@
+"""The orders in which the numbers of a bounding box come.
+
+Alone because several operators take a layout like "xyXY": small letters are the start, capital ones the end, and W, H,
+D the extents along x, y, z.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+
+__all__ = ["from_corners", "to_corners"]
+
+_EXTENTS = {"x": "W", "y": "H", "z": "D"}
+
+
+def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool]]:
+    """Return, for x, y (and z): the column of the start, of the end or extent, and which of the two it is."""
+    letters = "xyz"[:axes]
+    starts, ends, are_extents = [], [], []
+    for letter in letters:
+        extent = _EXTENTS[letter]
+        if letter not in layout or (letter.upper() in layout) == (extent in layout) or len(layout) != 2 * axes:
+            raise ArgumentValueError(
+                f"bbox_layout must name start and end (or extent) of {', '.join(letters)}; got {layout!r}.",
+                hint="For example 'xyXY' or 'xyWH'.",
+            )
+        starts.append(layout.index(letter))
+        are_extents.append(extent in layout)
+        ends.append(layout.index(extent if extent in layout else letter.upper()))
+    return starts, ends, are_extents
+
+
+def to_corners(boxes: np.ndarray, layout: str) -> np.ndarray:
+    """Return boxes [n, 2 * axes] as start corner, then end corner, x first.
+
+    Raises:
+        ArgumentValueError: a layout that does not name every number.
+    """
+    axes = boxes.shape[1] // 2
+    starts, ends, are_extents = _columns(layout, axes)
+    result = np.concatenate([boxes[:, starts], boxes[:, ends]], axis=1)
+    result[:, axes:] += np.where(are_extents, result[:, :axes], 0)
+    return result
+
+
+def from_corners(corners: np.ndarray, layout: str) -> np.ndarray:
+    """Return boxes given as corners in another layout: the reverse of `to_corners`."""
+    axes = corners.shape[1] // 2
+    starts, ends, are_extents = _columns(layout, axes)
+    result = np.empty_like(corners)
+    result[:, starts] = corners[:, :axes]
+    result[:, ends] = corners[:, axes:] - np.where(are_extents, corners[:, :axes], 0)
+    return result

@@ -1,0 +1,194 @@
+"""Choose a random crop window that keeps enough of the bounding boxes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.bbox_crop import ATTEMPTS_AT_ONCE, DRAWS_PER_ATTEMPT, CropRules, clipped_boxes, search
+from dalify.kernels.box_layout import from_corners, to_corners
+from dalify.registry import PerSample, Spec, operator
+
+# "Indefinitely" in DALI; here the best candidate is taken after so many, rather than never returning.
+_PATIENCE = 10_000
+_TYPES = ("iou", "overlap")
+
+
+def _output_count(arguments: Mapping[str, Any]) -> int:
+    return 3 + (arguments["input_count"] > 1) + bool(arguments["output_bbox_indices"])
+
+
+@operator(random=True, allocating=True, outputs=_output_count)
+def random_bbox_crop(
+    boxes: Spec,
+    labels: Spec | None = None,
+    /,
+    *,
+    all_boxes_above_threshold: bool = True,
+    allow_no_crop: bool = True,
+    aspect_ratio: list[float] = [1.0, 1.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None,
+    crop_shape: PerSample[list[int]] | None = None,
+    input_shape: PerSample[list[int]] | None = None,
+    ltrb: bool = True,
+    num_attempts: int = 1,
+    output_bbox_indices: bool = False,
+    quiet: bool = False,
+    scaling: list[float] = [1.0, 1.0],  # noqa: B006
+    shape_layout: str | None = None,
+    threshold_type: str = "iou",
+    thresholds: list[float] = [0.0],  # noqa: B006
+    total_num_attempts: int = -1,
+) -> tuple[Spec, ...]:
+    """Choose a random crop window that keeps enough of the bounding boxes (Liu et al., SSD, arXiv:1512.02325).
+
+    Candidates have extents uniform in `scaling` whose ratio lies in `aspect_ratio`, and a uniform place. The first one
+    is taken that reaches the threshold and keeps a box. Boxes whose centre lies outside are dropped, others are clipped
+    and made relative to the window. Where `aspect_ratio` leaves one ratio only, the longer side is the larger of two
+    random extents; DALI makes windows higher than the image for ratios below 1.
+
+    Args:
+        boxes: float32 [n, 4], or [n, 6] for volumes, relative to the image (0 to 1).
+        labels: n integers, dropped with their boxes.
+        all_boxes_above_threshold: each box has to reach the threshold; False: one is enough.
+        allow_no_crop: the whole image is one of the possible results; ignored with `crop_shape`.
+        aspect_ratio: least and largest ratio x / y of the extents; for volumes also for x / z and y / z. In pixels with
+            `input_shape`, else relative to the image.
+        bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; before `ltrb`.
+        bbox_prune_threshold: drop boxes that keep less than this part of their area, instead of those whose centre is
+            outside.
+        crop_shape: extents of the window in pixels; needs `input_shape`. The window is then given in pixels.
+        input_shape: extents of the image in pixels.
+        ltrb: boxes are left, top, right, bottom; False: left, top, width, height.
+        num_attempts: candidates after which another threshold is chosen.
+        output_bbox_indices: return the positions of the kept boxes as well.
+        quiet: do not warn where no candidate satisfied the rules.
+        scaling: least and largest extent relative to the image.
+        shape_layout: order of the extents in `crop_shape` and `input_shape`, by default "WH" or "WHD".
+        threshold_type: "iou", intersection over union of box and window; "overlap", the part of the box inside.
+        thresholds: one is chosen at random for every `num_attempts` candidates.
+        total_num_attempts: candidates after which the best one is taken; by default 10,000.
+
+    Returns:
+        Anchor and shape of the window (float32, x first), the boxes, then labels (if given) and indices (int32, if
+        asked for).
+
+    Raises:
+        ArgumentValueError: an unknown option, a range that cannot be met, or `crop_shape` without `input_shape`.
+        DTypeError: boxes that are not float32.
+        ShapeError: boxes of another form.
+
+    Example:
+        >>> anchor, shape, boxes, labels = fn.random_bbox_crop(
+        ...     boxes, labels, scaling=[0.3, 1.0], aspect_ratio=[0.5, 2.0], thresholds=[0, 0.1, 0.3, 0.5]
+        ... )  # doctest: +SKIP
+    """
+    if boxes.dtype not in (None, DALIDataType.FLOAT):
+        raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
+    if boxes.shape is not None and (len(boxes.shape) != 2 or boxes.shape[1] not in (4, 6)):
+        raise ShapeError(f"boxes must be [n, 4] or [n, 6]; got {boxes.shape}.")
+    if threshold_type not in _TYPES:
+        raise ArgumentValueError(option_error_text("threshold_type", threshold_type, _TYPES))
+    if crop_shape is not None and input_shape is None:
+        raise ArgumentValueError("crop_shape needs input_shape, the extents of the image in pixels.")
+    if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
+        raise ArgumentValueError(f"scaling must be a range, from 0 upwards; got {list(scaling)}.")
+    ranges = list(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=False))
+    if len(aspect_ratio) not in (2, 6) or any(not 0 < low <= high for low, high in ranges):
+        raise ArgumentValueError(f"aspect_ratio must be one or three ranges, above 0; got {list(aspect_ratio)}.")
+    if num_attempts < 1 or not thresholds:
+        raise ArgumentValueError("there must be one threshold and one attempt at least.")
+    vector = Spec(DALIDataType.FLOAT, 1, "")
+    result = [vector, vector, Spec(DALIDataType.FLOAT, 2, boxes.layout)]
+    if labels is not None:
+        result.append(labels.replace(shape=None))
+    if output_bbox_indices:
+        result.append(Spec(DALIDataType.INT32, 1, ""))
+    return tuple(result)
+
+
+def _extents(values: Any, axes: int, shape_layout: str | None, name: str) -> np.ndarray:
+    """Return extents in the order W, H, D."""
+    layout = shape_layout or "WHD"[:axes]
+    wanted = "WHD"[:axes]
+    if sorted(layout) != sorted(wanted):
+        raise ArgumentValueError(f"shape_layout must name {', '.join(wanted)}; got {layout!r}.")
+    if len(values) != axes:
+        raise ShapeError(f"{name} needs {axes} extents; got {len(values)}.")
+    return np.array([float(values[layout.index(letter)]) for letter in wanted])
+
+
+@random_bbox_crop.cpu
+def _(
+    boxes,
+    labels,
+    *,
+    all_boxes_above_threshold,
+    allow_no_crop,
+    aspect_ratio,
+    bbox_layout,
+    bbox_prune_threshold,
+    crop_shape,
+    input_shape,
+    ltrb,
+    num_attempts,
+    output_bbox_indices,
+    quiet,
+    scaling,
+    shape_layout,
+    threshold_type,
+    thresholds,
+    total_num_attempts,
+    draws,
+):
+    axes = boxes.shape[2] // 2
+    layout = bbox_layout or ("xyzXYZ" if axes == 3 else "xyXY" if ltrb else "xyWH")
+    ranges = tuple(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=True))
+    pairs = 1 if axes == 2 else 3
+    rules = CropRules(
+        thresholds=thresholds,
+        allow_no_crop=allow_no_crop and crop_shape is None,
+        is_overlap=threshold_type == "overlap",
+        all_boxes=all_boxes_above_threshold,
+        scaling=scaling,
+        aspect_ratio=ranges * pairs if len(ranges) == 1 else ranges[:pairs],
+        attempts=num_attempts,
+        total_attempts=total_num_attempts if total_num_attempts > 0 else _PATIENCE,
+        prune_threshold=bbox_prune_threshold,
+    )
+    portions: list[np.ndarray] = []
+    outputs: list[list[np.ndarray]] = [[] for _ in range(3 + (labels is not None) + output_bbox_indices)]
+    for n in range(len(boxes)):
+        corners = to_corners(boxes[n].astype(np.float64), layout)
+        extents = np.ones(axes) if input_shape is None else _extents(input_shape[n], axes, shape_layout, "input_shape")
+        fixed = None if crop_shape is None else _extents(crop_shape[n], axes, shape_layout, "crop_shape")
+
+        def draw(portion: int, n: int = n) -> np.ndarray:
+            while len(portions) <= portion:  # drawn for all samples at once, since most need the first portion only
+                count = ATTEMPTS_AT_ONCE * DRAWS_PER_ATTEMPT
+                words = draws.uniform(count, np.float32, first_block=len(portions) * count // 4).astype(np.float64)
+                portions.append(words.reshape(-1, ATTEMPTS_AT_ONCE, DRAWS_PER_ATTEMPT))
+            return portions[portion][n]
+
+        found = search(corners, draw, rules, extents, fixed)
+        if not found.is_valid and not quiet:
+            warnings.warn(
+                f"random_bbox_crop found no window for {len(corners)} boxes after {rules.total_attempts} candidates "
+                "and takes the best of them; say quiet=True if that is expected.",
+                stacklevel=2,
+            )
+        unit = np.ones(axes) if fixed is None else extents
+        outputs[0].append((found.anchor * unit).astype(np.float32))
+        outputs[1].append((found.shape * unit).astype(np.float32))
+        outputs[2].append(from_corners(clipped_boxes(corners, found), layout).astype(np.float32))
+        if labels is not None:
+            outputs[3].append(labels[n][found.kept])
+        if output_bbox_indices:
+            outputs[-1].append(np.flatnonzero(found.kept).astype(np.int32))
+    return tuple(outputs)
