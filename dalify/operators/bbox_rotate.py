@@ -49,7 +49,8 @@ def bbox_rotate(
         bbox_normalized: boxes are relative to the image (0 to 1); False: in pixels.
         input_shape: extents of the image before it is turned, in the order of `shape_layout`; more may follow.
         keep_size: the image keeps its canvas.
-        mode: "expand": a box that holds the turned one; "fixed": one of the size before (turned with it); "halfway": in between.
+        mode: "expand": a box that holds the turned one; "fixed": one of the size before, its sides exchanged beyond 45
+            degrees; "halfway": in between.
         remove_threshold: 0 to 1; 0 drops none.
         shape_layout: names the extents of `input_shape`.
         size: height and width of the canvas; not with `keep_size`.
