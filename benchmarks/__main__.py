@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.common import Options
 
-BENCHMARKS = ["resnet_training", "resnet_validation", "external_source", "conditional", "startup"]
+BENCHMARKS = ["resnet_training", "resnet_validation", "external_source", "conditional", "operators", "startup"]
 
 
 def main() -> None:
