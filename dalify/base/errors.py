@@ -72,7 +72,8 @@ class DalifyError(Exception):
     ) -> None:
         """Fill in what is not known yet: the rooms closest to the mistake speak first."""
         self.line = self.line or line
-        self.operator = self.operator or operator
+        if operator is not None and not operator.startswith("fn._"):  # those are ours: users did not write them
+            self.operator = self.operator or operator
         self.sample = sample if self.sample is None else self.sample
         self.origin = self.origin or origin
 

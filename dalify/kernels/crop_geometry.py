@@ -135,14 +135,14 @@ def crop_anchors(
     columns = []
     for letter, extent, size in zip(letters, extents, window, strict=True):
         name = _POSITIONS.get(letter, "crop_pos_z")
-        position = positions[name]
-        wrong = ~((position >= 0) & (position <= 1))
-        if wrong.any():
+        position = np.asarray(positions[name], np.float32)
+        # Written so that NaN fails; one sample, which ragged batches come as, needs no array arithmetic.
+        if not (0 <= position.item() <= 1 if position.size == 1 else ((position >= 0) & (position <= 1)).all()):
+            wrong = ~((position >= 0) & (position <= 1))
             raise _of_sample(wrong, ArgumentValueError(f"{name} must lie within 0..1; got {position[wrong][0]:g}."))
-        exact = np.asarray(position, np.float32) * np.float32(extent - size)
-        columns.append(
-            np.trunc(exact) if rounding == "truncate" else np.trunc(exact + np.copysign(np.float32(0.5), exact))
-        )
+        exact = position * np.float32(extent - size)
+        half = 0 if rounding == "truncate" else np.float32(0.5 if size <= extent else -0.5)
+        columns.append(np.trunc(exact + half))
         if policy == "error" and not 0 <= size <= extent:
             raise IndexingError(
                 f"a crop window of {' x '.join(map(str, window))} does not fit into {' x '.join(map(str, extents))}.",

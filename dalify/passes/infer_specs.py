@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dalify.graph import Graph, node_specs
+from dalify.base.errors import ConditionError
+from dalify.graph import Branch, Graph, edge_spec, node_specs
 from dalify.passes.report import Report
 
 __all__ = ["infer_specs"]
@@ -20,8 +21,20 @@ def infer_specs(graph: Graph, report: Report) -> Graph:
     """
     for node in graph.nodes():
         specs = node_specs(node)
+        if node.branch is not None:
+            _check_condition(node.branch)
         if node.operator.name == "external_source" and not all(spec.is_known for spec in specs):
             report.note(
                 "infer_specs", f"{node!r} declares no dtype and layout (or ndim): its users are checked when data come"
             )
     return graph
+
+
+def _check_condition(branch: Branch) -> None:
+    ndim = edge_spec(branch.condition).ndim
+    if ndim:
+        raise ConditionError(
+            f"the condition has {ndim} dimension{'s' if ndim > 1 else ''} per sample; it must be a single value.",
+            line=branch.line,
+            hint="Reduce it first, for instance with fn.reductions.max(x).",
+        )
