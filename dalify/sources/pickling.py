@@ -157,7 +157,8 @@ class CallbackPickler:
                 return _cloudpickle.dumps(source), _Loader(_cloudpickle, {})
         except Exception as error:
             raise ArgumentTypeError(
-                f"the source {name} cannot be sent to a worker process: {type(error).__name__}: {str(error).rstrip('.')}.",
+                f"the source {name} cannot be sent to a worker process: {type(error).__name__}: "
+                f"{str(error).rstrip('.')}.",
                 line=line,
                 hint="Pass a function or object that can be pickled, give py_callback_pickler=cloudpickle, "
                 "or use py_start_method='fork'.",
