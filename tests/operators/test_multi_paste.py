@@ -1,0 +1,85 @@
+"""fn.multi_paste beside the real DALI."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, ShapeError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+RANDOM = np.random.default_rng(0)
+IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((40, 50, 3), (31, 44, 3))]
+SEQUENCES = [RANDOM.integers(0, 256, (3, 20, 31, 3), dtype=np.uint8)]
+
+
+ROW = np.arange(1, 11, dtype=np.uint8).reshape(1, 10, 1)
+OTHER = ROW + 100
+
+
+def regions(*values):
+    return Each([np.array(value, np.int32) for value in values])
+
+
+def test_chosen_samples(device):
+    assert_equals_dali(
+        "multi_paste", [ROW, OTHER], layouts="HWC", device=device, in_ids=[1, 0], output_size=[1, 10],
+        in_anchors=regions([[0, 2], [0, 0]], [[0, 2], [0, 0]]), shapes=regions([[1, 3], [1, 2]], [[1, 3], [1, 2]]),
+        out_anchors=regions([[0, 0], [0, 5]], [[0, 0], [0, 5]]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("part", [0.05, 0.15, 0.24, 0.25, 0.26, 0.3])
+def test_relative_arguments(device, part):
+    corners, extents = Each([np.float32([[0, part]])]), Each([np.float32([[1, part]])])
+    assert_equals_dali(
+        "multi_paste", [ROW], layouts="HWC", device=device, in_ids=[0], output_size=[1, 10], in_anchors_rel=corners,
+        shapes_rel=extents, out_anchors_rel=corners,
+    )  # fmt: skip
+
+
+def test_several_inputs(device):
+    assert_equals_dali(
+        "multi_paste", [ROW], [OTHER], layouts="HWC", device=device, out_anchors=regions([[0, 0], [0, 5]]),
+        shapes=regions([[1, 2], [1, 2]]),
+    )  # fmt: skip
+
+
+def test_number_of_regions_differs(device):
+    assert_equals_dali(
+        "multi_paste", [ROW, OTHER], layouts="HWC", device=device, in_ids=regions([0], [0, 1]),
+        out_anchors=regions([[0, 1]], [[0, 0], [0, 5]]), shapes=regions([[1, 3]], [[1, 3], [1, 4]]),
+    )  # fmt: skip
+
+
+def test_images_of_different_extents(device):
+    assert_equals_dali("multi_paste", IMAGES, layouts="HWC", device=device, in_ids=[1, 0], output_size=[60, 60])
+    assert_equals_dali("multi_paste", IMAGES[:1], layouts="HWC", device=device, dtype="FLOAT", in_ids=[0])
+
+
+def test_sequences(device):
+    result = run_dalify(
+        "multi_paste", SEQUENCES, layouts="FHWC", device=device, output_size=[40, 50], out_anchors=regions([[3, 4]])
+    )[0]
+    assert result.shape == (3, 40, 50, 3)
+    np.testing.assert_array_equal(result[:, 3:23, 4:35], SEQUENCES[0])
+    assert result.sum() == SEQUENCES[0].sum()
+
+
+def test_mistakes():
+    for arguments, text in (
+        ({"in_anchors": regions([[0, 5]]), "shapes": regions([[1, 8]])}, "is not within the image"),
+        ({"out_anchors": regions([[0, 5]])}, "is not within the canvas"),
+        ({"in_ids": [3]}, "in_ids must lie between 0 and 0"),
+    ):
+        with pytest.raises(IndexError, match=text):
+            run_dalify("multi_paste", [ROW], layouts="HWC", **({"in_ids": [0]} | arguments))
+    with pytest.raises(ShapeError, match="different extents need `output_size`"):
+        run_dalify("multi_paste", IMAGES, layouts="HWC", in_ids=[0])
+    with pytest.raises(ShapeError, match="shapes needs a y and an x for each of the 1 regions; got 3"):
+        run_dalify("multi_paste", [ROW], layouts="HWC", shapes=regions([1, 2, 3]))
+    with pytest.raises(ArgumentValueError, match="give either `shapes`"):
+        run_dalify("multi_paste", [ROW], layouts="HWC", shapes=[1, 1], shapes_rel=[1.0, 1.0])
+    with pytest.raises(ArgumentValueError, match="`in_ids` chooses from one input"):
+        run_dalify("multi_paste", [ROW], [ROW], layouts="HWC", in_ids=[0])
