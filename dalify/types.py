@@ -17,6 +17,59 @@ from dalify.data.sample_info import BatchInfo as BatchInfo
 from dalify.data.sample_info import SampleInfo as SampleInfo
 from dalify.graph import DataNode, Expression, arithmetic, constant
 
+__all__ = [
+    "ANY_DATA",
+    "BGR",
+    "BOOL",
+    "CPU_ONLY_DEVICE_ID",
+    "DATA_TYPE",
+    "FEATURE",
+    "FLOAT",
+    "FLOAT16",
+    "FLOAT64",
+    "GRAY",
+    "IMAGE_TYPE",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "INTERP_CUBIC",
+    "INTERP_GAUSSIAN",
+    "INTERP_LANCZOS3",
+    "INTERP_LINEAR",
+    "INTERP_NN",
+    "INTERP_TRIANGULAR",
+    "INTERP_TYPE",
+    "NCHW",
+    "NFCHW",
+    "NFHWC",
+    "NHWC",
+    "NO_TYPE",
+    "PYTHON_OBJECT",
+    "RGB",
+    "SAME",
+    "STRING",
+    "TENSOR_LAYOUT",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "BatchInfo",
+    "CUDAStream",
+    "Constant",
+    "ConstantNode",
+    "DALIDataType",
+    "DALIImageType",
+    "DALIInterpType",
+    "PipelineAPIType",
+    "SampleInfo",
+    "ScalarConstant",
+    "TensorLayout",
+    "YCbCr",
+    "to_dali_type",
+    "to_numpy_type",
+]
+
 NO_TYPE = DALIDataType.NO_TYPE
 UINT8 = DALIDataType.UINT8
 UINT16 = DALIDataType.UINT16
@@ -94,7 +147,7 @@ class ScalarConstant(Expression):
 
     __slots__ = ("dtype", "shape", "value")
 
-    def __init__(self, value: float, dtype: DALIDataType | None = None) -> None:
+    def __init__(self, value: float | np.generic, dtype: DALIDataType | None = None) -> None:
         if not isinstance(value, (bool, int, float, np.generic)):
             raise ArgumentTypeError(f"a scalar constant must be a number; got {value!r}.", line=SourceLine.capture())
         self.value = value
@@ -213,10 +266,3 @@ def Constant(  # noqa: N802 -- DALI's name
     if isinstance(value, (bool, int, float, np.generic)) and shape is None and not layout and device is None:
         return ScalarConstant(value, dtype)
     return ConstantNode(value, device, dtype, shape, layout, **arguments)
-
-
-__all__ = [
-    name
-    for name in globals()
-    if not name.startswith("_") and name not in ("annotations", "Any", "np", "constant", "arithmetic")
-]

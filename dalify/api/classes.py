@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from dalify.api.functions import use
 from dalify.base.errors import DalifyError
@@ -69,4 +69,5 @@ def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
     positional = any(item.is_positional for item in operator.parameters.values())
     base = _PositionalInstance if positional else OperatorInstance
     module, _, name = public_name.rpartition(".")
-    return type(name, (base,), {"operator": operator, "__doc__": operator.doc, "__module__": f"dalify.{module}"})
+    members = {"operator": operator, "__doc__": operator.doc, "__module__": f"dalify.{module}"}
+    return cast("type[OperatorInstance]", type(name, (base,), members))

@@ -192,6 +192,11 @@ class Engine:
         """Whether ``restore`` works on the sources as they are; otherwise the engine has to be built anew."""
         return not any(feed.is_walked_elsewhere for feed in self.externals)
 
+    @property
+    def has_spent_sources(self) -> bool:
+        """Whether a source has given items that it can give no second time, for instance a generator."""
+        return any(feed.is_spent for feed in self.externals)
+
     def restore(self, state: dict[str, Any]) -> None:
         """Continue where an engine of the same graph was when ``state()`` was taken; what is under way is dropped.
 

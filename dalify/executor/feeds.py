@@ -188,6 +188,11 @@ class ExternalFeed:
         return isinstance(self.source, ParallelSource) and not self.source.resumes_exactly
 
     @property
+    def is_spent(self) -> bool:
+        """Whether the source has given items that it can give no second time."""
+        return isinstance(self.source, ExternalSource) and self.source.spent > 0
+
+    @property
     def fed_count(self) -> int:
         """Number of batches that wait."""
         return len(self._fed)

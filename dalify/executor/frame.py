@@ -113,9 +113,9 @@ class Collector:
             return Batch(self._dense, None, first.layout, first.device, origins, first.dtype)
         if len(parts) == 1:
             return first
-        shapes = {None if part.dense is None else part.dense.shape[1:] for part in parts}
-        if len(shapes) == 1 and None not in shapes:
-            dense = np.concatenate([part.dense for part in parts])
+        blocks = [part.dense for part in parts if part.dense is not None]
+        if len(blocks) == len(parts) and len({block.shape[1:] for block in blocks}) == 1:
+            dense = np.concatenate(blocks)
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
         samples = [sample for part in parts for sample in part.samples]
         return Batch(None, samples, first.layout, first.device, origins, first.dtype)

@@ -217,6 +217,7 @@ class KernelStep:
                         if whole is not None
                         else self._allocate(frame, output, start, size, out_specs[output])
                     )
+            results: Any = ()
             try:
                 # Nothing to fill: kernels need not think of samples without elements.
                 if not filled or any(0 not in out.shape for out in filled):

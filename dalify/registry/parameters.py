@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import types as python_types
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from os import PathLike
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -122,8 +124,8 @@ class Parameter:
             return int(value)
         if isinstance(value, kind):
             return value
-        if kind is str and hasattr(value, "__fspath__"):
-            return value.__fspath__()
+        if kind is str and isinstance(value, PathLike):
+            return os.fspath(value)
         wanted = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}.get(kind, kind.__name__)
         if self.is_list:
             wanted = f"a list, each item {wanted}"
