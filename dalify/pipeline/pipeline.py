@@ -186,6 +186,8 @@ class Pipeline(Resumable):
             raise PipelineStateError(
                 "the pipeline has been closed.", line=self._line, hint="Build it anew to run it again."
             )
+        if self._refusal is not None:
+            raise self._refusal
         if self._built is None:
             self.build()
         assert self._built is not None, "dalify bug: build did not build"

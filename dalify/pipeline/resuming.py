@@ -38,6 +38,7 @@ class Resumable:
     _restoring: dict[str, Any] | None = None  # a state, until there is an engine to restore
     _is_restored = False
     _iterator_state: dict[str, Any] | None = None
+    _refusal: DalifyError | None = None  # of a state that was taken over in part: nothing may be run from there
     _description: dict[str, str] | None = None
 
     def _engine(self) -> Engine:
@@ -144,19 +145,23 @@ class Resumable:
         self._shared = None
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
-        # Seeds are part of what was built, and processes that walk an iterable cannot go back.
-        self._restoring = state
         if state["seed"] == self._seed and engine.can_restore:
             try:
                 engine.restore(state)
-                self._restoring = None
-                return
-            except DalifyError:
-                self._built = None  # no run may go on from the half of a state
-                engine.close()
+            except DalifyError as error:
+                self._refusal = error
                 raise
-        self._built = None
+            self._refusal = None
+            return
+        # Seeds are part of what was built, and processes that walk an iterable cannot go back.
+        if engine.has_spent_sources:
+            raise CheckpointError(
+                "a source has given items that it cannot give again, and for this checkpoint all must begin anew.",
+                hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",
+            )
         engine.close()
+        self._built = self._refusal = None
+        self._restoring = state
 
     def _state_for_build(self) -> dict[str, Any] | None:
         """Return the state that the engine has to begin from."""

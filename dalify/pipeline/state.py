@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import CheckpointError
-from dalify.graph import Graph, Node, rule_arguments
+from dalify.graph import Edge, Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 
 __all__ = ["FORMAT", "check_graph", "describe", "dumps", "opened", "sealed", "write"]
@@ -42,27 +42,32 @@ def describe(graph: Graph) -> dict[str, str]:
 
     Devices, lines of source code, Python functions and paths are left out: they may change.
     """
-    nodes = graph.nodes()
+    nodes = [node for node in graph.nodes() if not _is_copy(node)]
     numbers = {node: index for index, node in enumerate(nodes)}
+
+    def place(edge: Edge) -> list[int]:
+        while _is_copy(edge.node):
+            edge = next(edge.node.edges())
+        return [numbers[edge.node], edge.output]
+
     uses: defaultdict[str, list[Any]] = defaultdict(list)
     joints: list[Any] = []
     for node in nodes:
         uses[node.operator.public_name].append([node.name, node.seed, node.output_count, _arguments(node)])
-        joints.append([[numbers[edge.node], edge.output] for edge in node.edges()])
-        joints.append(_branch(node, numbers))
-    joints.append([[numbers[edge.node], edge.output] for edge in graph.outputs])
+        joints.append([place(edge) for edge in node.edges()])
+        branch = node.branch
+        while branch is not None:
+            joints.append([*place(branch.condition), branch.taken])
+            branch = branch.parent
+    joints.append([place(edge) for edge in graph.outputs])
     return {name: f"{len(items)}-{_digest(items)}" for name, items in sorted(uses.items())} | {
         "joined": _digest(joints)
     }
 
 
-def _branch(node: Node, numbers: Mapping[Node, int]) -> list[Any]:
-    path: list[Any] = []
-    branch = node.branch
-    while branch is not None:
-        path.append([numbers[branch.condition.node], branch.condition.output, branch.taken])
-        branch = branch.parent
-    return path
+def _is_copy(node: Node) -> bool:
+    """Tell whether a node only brings data to another device."""
+    return node.operator.name == "_transfer"
 
 
 def _arguments(node: Node) -> list[Any]:
@@ -168,6 +173,9 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
     if not problems:
         assert joined[0] != joined[1], "dalify bug: two descriptions differ in nothing"
         problems.append("the operators are joined in another way")
+    problems = [
+        text for text in problems if not text.startswith("fn._")
+    ] or problems  # what users wrote, where it says enough
     raise CheckpointError(
         f"the checkpoint belongs to another pipeline: {'; '.join(problems)}.",
         hint="Restore with the pipeline that made it.",

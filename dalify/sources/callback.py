@@ -185,11 +185,13 @@ class Callback:
         return f"{self.name} at {self.line}".removesuffix(f" in {self.line.function}()")
 
     @property
-    def is_one_shot(self) -> bool:
-        """Whether the source is a generator or an iterator of Python's own, such as map(), zip() or an open file."""
+    def can_begin_anew(self) -> bool:
+        """Whether a walk from the first item is possible: not for callables, generators, map(), zip(), open files."""
+        if self.kind is SourceKind.CALLABLE:
+            return False
         begin = getattr(type(self.source), "__iter__", None)
         # A class written in Python may be its own iterator and begin anew in __iter__.
-        return hasattr(type(self.source), "__next__") and not isinstance(begin, FunctionType)
+        return not hasattr(type(self.source), "__next__") or isinstance(begin, FunctionType)
 
     def iterate(self) -> Iterator[Any]:
         """Begin a walk over an iterable or generator function."""
@@ -208,14 +210,21 @@ class Walk:
 
     Attributes:
         taken: items taken since the walk began, or began anew.
+        is_over: the items are at their end, and no further walk follows.
     """
 
-    __slots__ = ("_callback", "_iterator", "taken")
+    __slots__ = ("_callback", "_iterator", "is_over", "taken")
 
     def __init__(self, callback: Callback) -> None:
         self._callback = callback
         self._iterator = callback.iterate()
         self.taken = 0
+        self.is_over = False
+
+    def end(self) -> None:
+        """Go to the end of the items, without asking for them."""
+        self._iterator = iter(())
+        self.is_over = True
 
     @property
     def stateful(self) -> Any:
@@ -258,6 +267,7 @@ class Walk:
             finally:
                 self.taken += len(items) - before
             if callback.cycle is Cycle.NO:
+                self.is_over = True
                 raise StopIteration
             if callback.cycle is Cycle.QUIET and self.taken == 0:
                 raise SourceError(

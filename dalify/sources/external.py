@@ -150,7 +150,9 @@ class ExternalSource:
             "ended": int(self._ended),
         }
         stateful = self._stateful()
-        if stateful is not None:
+        if self._walk is not None and self._walk.is_over:
+            state["over"] = 1  # a source that keeps its place may be at the beginning again
+        elif stateful is not None:
             state["own"] = copy.deepcopy(stateful.state_dict())  # it may return what it goes on to change
         return state
 
@@ -172,14 +174,18 @@ class ExternalSource:
             CheckpointError: not a source's state, the source ends before the place is reached, or a generator has been
                 walked past it.
         """
-        if set(state) - {"own"} != {"epoch", "iteration", "items", "ended"}:
+        if set(state) - {"own", "over"} != {"epoch", "iteration", "items", "ended"}:
             raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
         self._ended = bool(state["ended"])
-        if "own" in state:
+        if "over" in state:
+            self._walk = Walk(self.callback)
+            self._walk.end()
+            self._walk.taken = int(state["items"])
+        elif "own" in state:
             self._resume(state)
         else:
-            self._replay(state)
+            self._replay(int(state["items"]))
 
     def _resume(self, state: dict[str, Any]) -> None:
         items = int(state["items"])
@@ -202,20 +208,25 @@ class ExternalSource:
             "to take it back."
         )
 
-    def _replay(self, state: dict[str, Any]) -> None:
-        done = 0
-        if self.callback.is_one_shot and self._walk is not None:
-            done = self._walk.taken
-            if done > state["items"]:
-                raise CheckpointError(
-                    f"the source {self.callback.place} has given {done} items and cannot go back to the "
-                    f"{state['items']} of the checkpoint.",
-                    hint="Pass the generator function itself, a list, or an object whose __iter__ begins anew.",
-                )
-        else:
+    @property
+    def spent(self) -> int:
+        """Number of items that were taken and can be had no second time."""
+        if self.callback.can_begin_anew or self._stateful() is not None:
+            return 0
+        return self._calls if self._walk is None else self._walk.taken
+
+    def _replay(self, items: int) -> None:
+        spent = self.spent
+        if spent > items:
+            raise CheckpointError(
+                f"the source {self.callback.place} has given {spent} items and cannot go back to the {items} of the "
+                "checkpoint.",
+                hint="Restore before the first batch, let the source have state_dict() and load_state_dict(), or pass "
+                "a list, a generator function, or a callable that takes the number of the batch.",
+            )
+        if self.callback.can_begin_anew:
             self._walk = None
-        self._calls = 0
-        for number in range(done, state["items"]):
+        for number in range(spent, items):
             try:
                 if self.callback.kind is SourceKind.CALLABLE:
                     self.callback.source()
@@ -224,7 +235,7 @@ class ExternalSource:
                     self._begun_walk().take(1, [])
             except StopIteration:
                 raise CheckpointError(
-                    f"the checkpoint was made after {state['items']} items of the source {self.callback.place}, "
+                    f"the checkpoint was made after {items} items of the source {self.callback.place}, "
                     f"which now ends after {number}.",
                     hint="Restore with the same data.",
                 ) from None

@@ -306,7 +306,7 @@ class ParallelSource:
         Raises:
             CheckpointError: not a source's state, or an iterable that workers walk already.
         """
-        if set(state) != {"epoch", "iteration", "items", "ended"}:
+        if set(state) - {"over"} != {"epoch", "iteration", "items", "ended"}:
             raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         if not self._is_callable and self._pool.is_started:
             raise CheckpointError(
