@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dalify.base.errors import ArgumentValueError
+
 __all__ = ["about_centers", "canvas_size", "rotation_matrix"]
 
 _RADIANS = np.float32(math.pi / 180)
@@ -30,7 +32,12 @@ def rotation_matrix(angle: float, axis: Sequence[float] | None = None) -> np.nda
 
     Returns:
         The matrix; NaN throughout for an axis of length 0.
+
+    Raises:
+        ArgumentValueError: an angle that is not finite.
     """
+    if not math.isfinite(_radians(angle)):
+        raise ArgumentValueError(f"an angle must be a finite number of degrees; got {angle:g}.")
     cosine, sine = math.cos(_radians(angle)), math.sin(_radians(angle))
     if axis is None:
         return np.array([[cosine, -sine], [sine, cosine]])

@@ -106,6 +106,10 @@ def _(
 ):  # fmt: skip
     outputs: list[list[np.ndarray]] = [[] for _ in range(1 + (labels is not None))]
     for n in range(len(bboxes)):
+        if len(input_shape[n]) != len(shape_layout):
+            raise ShapeError(f"input_shape must have the axes {shape_layout!r}; got {len(input_shape[n])} numbers.")
+        if size is not None and np.size(size[n]) != 2:
+            raise ShapeError(f"size must be a height and a width; got {np.size(size[n])} numbers.")
         extents = [int(input_shape[n][shape_layout.index(letter)]) for letter in "HW"]
         image = np.array(extents[::-1], np.float64)
         matrix = rotation_matrix(float(angle[n]))

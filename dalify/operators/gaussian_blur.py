@@ -70,16 +70,21 @@ def _rows(values: np.ndarray | list[np.ndarray], frames: int, axes: int, name: s
     return np.broadcast_to(rows, (len(rows), axes))
 
 
+_LARGEST_SIGMA = 1000
+
+
 @lru_cache(maxsize=256)
 def _kernel(sigma: float, window_size: int) -> np.ndarray:
-    if sigma < 0:
-        raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
+    if not 0 <= sigma <= _LARGEST_SIGMA:
+        raise ArgumentValueError(f"sigma must be from 0 to {_LARGEST_SIGMA} pixels; got {sigma:g}.")
     if sigma == 0 and window_size == 0:
         raise ArgumentValueError(
             "sigma and window_size must not both be 0.", hint="For example gaussian_blur(x, sigma=1.0)."
         )
     if window_size and (window_size < 0 or window_size % 2 == 0):
         raise ArgumentValueError(f"window_size must be an odd positive number of pixels; got {window_size}.")
+    if window_size > gaussian_window(_LARGEST_SIGMA):
+        raise ArgumentValueError(f"window_size must be {gaussian_window(_LARGEST_SIGMA)} at most; got {window_size}.")
     return gaussian_kernel(sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma))
 
 

@@ -108,7 +108,10 @@ def _check_inside(start: np.ndarray, extent: np.ndarray, bounds: np.ndarray, wha
 
 def _canvas_size(sources: list[Any], output_size: Any, n: int) -> np.ndarray:
     if output_size is not None:
-        return np.asarray(output_size[n]).reshape(-1).astype(np.int64)
+        size = np.asarray(output_size[n]).reshape(-1).astype(np.int64)
+        if len(size) != 2 or size.min() < 0:
+            raise ShapeError(f"output_size must be a height and a width; got {size.tolist()}.")
+        return size
     sizes = {tuple(source.shape[-3:-1]) for source in sources}
     if len(sizes) != 1:
         raise ShapeError("images of different extents need `output_size`.", hint="output_size=[height, width]")

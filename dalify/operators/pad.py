@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.data.batch import Batch
 from dalify.kernels.gather import copy_window, copy_window_torch
 from dalify.registry import PerSample, Spec, operator
+
+_MOST_ELEMENTS = 1 << 40
 
 
 @operator(batchwise=True)
@@ -80,6 +83,8 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
                 raise ArgumentValueError(f"align must be positive; got {multiple}.")
             wanted = max(int(largest[axis]) if extent < 0 else extent, extents[axis])
             extents[axis] = -(-wanted // multiple) * multiple
+        if math.prod(extents) > _MOST_ELEMENTS:
+            raise ArgumentValueError(f"a result of the shape {tuple(extents)} does not fit into any memory.")
         results.append(tuple(extents))
     return results
 

@@ -152,12 +152,13 @@ def _(
             raise ArgumentValueError("the inputs anchor and shape must have elements of one type.")
         start, rel_start = _by_kind(anchor, normalized_anchor)
         shape, rel_shape = _by_kind(shape_input, normalized_shape)
-    given = next(len(v[0]) for v in (start, rel_start, end, rel_end, shape, rel_shape) if v is not None)
-    if given != places.shape[1] and given != 1:
-        raise ArgumentValueError(
-            f"{given} coordinates were given for {places.shape[1]} axes.",
-            hint="Name the axes: axis_names='HW' or axes=[0].",
-        )
+    for values in (start, rel_start, end, rel_end, shape, rel_shape):
+        given = 1 if values is None else len(values[0])
+        if given not in (1, places.shape[1]):
+            raise ArgumentValueError(
+                f"{given} coordinates were given for {places.shape[1]} axes.",
+                hint="Name the axes: axis_names='HW' or axes=[0].",
+            )
     begins, ends = slice_bounds(
         np.take_along_axis(extents, places, axis=1),
         start=start,

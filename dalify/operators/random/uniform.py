@@ -68,6 +68,12 @@ def _limits(range: Any) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+def _choices(values: Any) -> np.ndarray:
+    if isinstance(values, list) or not np.shape(values)[-1]:
+        raise ArgumentValueError("values must have at least one number, and as many for all samples.")
+    return np.asarray(values)
+
+
 @uniform.cpu
 def _(out, _like, *, range, values, draws):
     count = values_per_sample(out)
@@ -75,7 +81,7 @@ def _(out, _like, *, range, values, draws):
         low, high = _limits(range)
         store(out, distributions.uniform(draws, count, low, high, precision(out.dtype)))
     else:
-        values = np.asarray(values)
+        values = _choices(values)
         index = distributions.choice(draws, count, values.shape[-1])
         store(out, np.take_along_axis(values, index, axis=1))
 
@@ -87,6 +93,6 @@ def _(out, _like, *, range, values, draws):
         low, high = _limits(range)
         store_torch(out, distributions.uniform_torch(draws, count, low, high, out.device, precision(out.dtype)))
     else:
-        values = np.asarray(values)
+        values = _choices(values)
         index = distributions.choice_torch(draws, count, values.shape[-1], out.device)
         store_torch(out, torch.tensor(values, device=out.device).gather(1, index))
