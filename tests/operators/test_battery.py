@@ -20,9 +20,9 @@ from dalify import types
 from dalify.base.errors import ArgumentTypeError, DalifyError, SerializationError, UnknownArgumentError
 from dalify.data.dtypes import from_numpy
 from dalify.pipeline import do_not_convert
-from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalogue
+from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, Parameter, catalogue
 from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
-from tests.operators.cases import CASES, SAMPLES, Case, Data
+from tests.operators.cases import CASES, SAMPLES, Case, Data, Each
 from tests.operators.run_case import (
     ALL,
     Output,
@@ -329,6 +329,50 @@ def test_hostile_input(name, folder, device, monkeypatch):
                 failures.append(f"{what}: the message does not name the operator: {error}")
         except Exception as error:
             failures.append(f"{what}: {type(error).__name__}: {error}")
+    assert not failures, "\n".join(failures)
+
+
+WRONG: dict[type, list[Any]] = {
+    int: [-1, 0, 5, -(2**31), 2**40],
+    float: [-1.0, 0.0, float("nan"), float("inf"), -1e30],
+    str: ["", "nonsense"],
+}
+WRONG_NODES = [np.float32(np.nan), np.float32(-1e30), np.int64(-(2**40)), np.zeros(0, np.float32), np.full((2, 2), -7)]
+
+
+def _wrong_values(parameter: Parameter) -> list[Any]:
+    """Return values that an argument may not be meant to have: one, lists, and values per sample."""
+    values = WRONG.get(parameter.element, [-5])
+    if parameter.is_list:
+        values = [[], values[:2], *([value] * 3 for value in values)]
+    return [*values, *(Each([node] * (SAMPLES + 1)) for node in WRONG_NODES if parameter.accepts_node)]
+
+
+@every_operator
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_hostile_arguments(name, folder):
+    """Arguments that were not meant: a result, or an error of ours that names the operator."""
+    case, found = case_of(name), catalogue.find(name)
+    given = case.given(folder)
+    failures = []
+    for parameter in found.parameters.values():
+        # Objects are the user's own; some numbers just ask for much of what there is.
+        if parameter.name in READER_PARAMETERS or parameter.element is object or parameter.name == "num_outputs":
+            continue
+        for value in _wrong_values(parameter):
+            hostile = Case(inputs=case.inputs, arguments={**given, parameter.name: value})
+            shown = (
+                f"{parameter.name}={value.values[0]!r}" if isinstance(value, Each) else f"{parameter.name}={value!r}"
+            )
+            try:
+                run_case(name, hostile, folder, (0, 1))
+            except DalifyError as error:
+                if found.public_name not in str(error):
+                    failures.append(f"{shown}: the message does not name the operator: {error}")
+            except MemoryError:
+                pass  # what was asked for was asked for
+            except Exception as error:
+                failures.append(f"{shown}: {type(error).__name__}: {error}")
     assert not failures, "\n".join(failures)
 
 
