@@ -9,10 +9,10 @@ import linecache
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType, FrameType
 
-_PACKAGE_ROOT = str(Path(__file__).resolve().parent.parent) + os.sep
+# pathlib takes longer to load than this whole room.
+_PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
 # The policies of auto_aug are written like user code and are traced like it, but a user wants to see his own line.
 _OWN_FILES: dict[str, bool] = {}
 
@@ -60,7 +60,7 @@ class SourceLine:
 
     def __str__(self) -> str:
         """Return ``file.py:31 in function``, the file without its folders."""
-        place = f"{Path(self.filename).name}:{self.line}"
+        place = f"{os.path.basename(self.filename)}:{self.line}"  # noqa: PTH119
         return place if self.function == "<module>" else f"{place} in {self.function}()"
 
     def quote(self, indent: str = "  ") -> str:

@@ -1,5 +1,22 @@
 """From a Python function to a traced graph: conditions work on values that differ from sample to sample."""
 
-from dalify.frontend.rewrite import do_not_convert, is_rewritable, rewrite
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dalify.base.optional import LazyModule
+from dalify.frontend.mark import do_not_convert
+
+if TYPE_CHECKING:
+    from dalify.frontend.rewriter import is_rewritable, rewrite
+else:
+    # A third of what there is to load, and needed when the first pipeline is defined.
+    _rewriter = LazyModule("dalify.frontend.rewriter", "rewriting functions")
 
 __all__ = ["do_not_convert", "is_rewritable", "rewrite"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("rewrite", "is_rewritable"):
+        return getattr(_rewriter, name)
+    raise AttributeError(name)

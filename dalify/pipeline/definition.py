@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
+from dalify import frontend
 from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.source_line import SourceLine
-from dalify.frontend import rewrite
 from dalify.pipeline.options import option_names
 from dalify.pipeline.pipeline import Pipeline
 
@@ -68,7 +68,7 @@ def pipeline_def(
                 raise
             options = {**pipeline_kwargs, "enable_conditionals": enable_conditionals, **options}
             pipe = Pipeline(**options)
-            traced = rewrite(function) if options["enable_conditionals"] else function
+            traced = frontend.rewrite(function) if options["enable_conditionals"] else function
             with pipe:
                 result = traced(*args, **own)
             pipe.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))

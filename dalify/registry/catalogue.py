@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from pathlib import Path
 
 from dalify.base.errors import UnknownOperatorError, suggestion
 from dalify.registry.legacy import LEGACY_NAMES
@@ -17,7 +16,8 @@ from dalify.registry.operator import Operator
 
 __all__ = ["find", "names", "namespaces", "resolve"]
 
-_ROOT = Path(__file__).resolve().parent.parent / "operators"
+# pathlib takes longer to load than this whole room.
+_ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "operators")  # noqa: PTH118, PTH120
 _loaded: dict[str, Operator] = {}
 _names: list[str] = []
 _lock = threading.RLock()

@@ -22,16 +22,16 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
+from dalify.frontend.mark import MARK
 from dalify.frontend.overloads import Overloads
 from dalify.frontend.source import Definition, find_definition
 from dalify.frontend.syntax import OVERLOADS, gast, literal, statement
 from dalify.frontend.transform import OPERAND, transformed
 
-__all__ = ["do_not_convert", "is_rewritable", "rewrite"]
+__all__ = ["is_rewritable", "rewrite"]
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
-_MARK = "__dalify_do_not_convert__"
 _PACKAGE_FOLDER = str(Path(__file__).resolve().parent.parent) + os.sep
 _LIBRARY_FOLDERS = tuple(
     sysconfig.get_paths()[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
@@ -44,22 +44,6 @@ _FUTURE_FLAGS = functools.reduce(
 _ANNOTATIONS = ("__annotate__", "__type_params__") if sys.version_info >= (3, 14) else ("__annotations__",)
 # By identity: code objects of different files may be equal. The reference tells when an entry, and its key, has died.
 _rewritten: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
-
-
-def do_not_convert(function: _Callable) -> _Callable:
-    """Mark a function as one that is run as it is, conditions and all.
-
-    Needed where a function that the pipeline definition calls works on Python values in a way that rewriting would
-    disturb, for instance because it inspects its own code.
-
-    Args:
-        function: a function or any other callable that takes attributes.
-
-    Returns:
-        the function itself.
-    """
-    setattr(function, _MARK, True)
-    return function
 
 
 def is_rewritable(function: Any) -> bool:
@@ -107,11 +91,11 @@ def _plain_function(function: Any) -> FunctionType | None:
     if type(function) is functools.partial:
         return _plain_function(function.func)
     if type(function) is not FunctionType:
-        if isinstance(function, (type, types.BuiltinFunctionType)) or _MARK in getattr(function, "__dict__", ()):
+        if isinstance(function, (type, types.BuiltinFunctionType)) or MARK in getattr(function, "__dict__", ()):
             return None
         method = inspect.getattr_static(type(function), "__call__", None)
         return _plain_function(method) if type(method) is FunctionType else None
-    is_marked = _MARK in function.__dict__
+    is_marked = MARK in function.__dict__
     return None if is_marked or OVERLOADS in function.__code__.co_freevars else function
 
 
