@@ -75,8 +75,10 @@ _LARGEST_SIGMA = 1000
 
 @lru_cache(maxsize=256)
 def _kernel(sigma: float, window_size: int) -> np.ndarray:
-    if not 0 <= sigma <= _LARGEST_SIGMA:
-        raise ArgumentValueError(f"sigma must be from 0 to {_LARGEST_SIGMA} pixels; got {sigma:g}.")
+    if sigma < 0:
+        raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
+    if not sigma <= _LARGEST_SIGMA:
+        raise ArgumentValueError(f"sigma must be {_LARGEST_SIGMA} pixels at most; got {sigma:g}.")
     if sigma == 0 and window_size == 0:
         raise ArgumentValueError(
             "sigma and window_size must not both be 0.", hint="For example gaussian_blur(x, sigma=1.0)."

@@ -75,7 +75,7 @@ def warp_perspective(
             raise ArgumentValueError(option_error_text(name, value, options))
     if (matrix_input is None) == (matrix is None or matrix == ()):
         raise ArgumentValueError("give the matrix either as second input or as `matrix`, and exactly once.")
-    channels = None if x.shape is None else x.shape[layout.index("C")] if "C" in layout else 1 if "C" in layout else 1
+    channels = None if x.shape is None else x.shape[layout.index("C")] if "C" in layout else 1
     if fill_value is not None and channels is not None and len(fill_value) not in (0, 1, channels):
         raise ArgumentValueError(
             f"fill_value must be one number or one for each of the {channels} channels; got {len(fill_value)}."
