@@ -141,6 +141,13 @@ def _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y):
 
 @njit(nogil=True, cache=True)
 def _gather_nearest(target, source, channels, offset):
+    if channels == _U3:  # unrolled by hand: three times as fast
+        for i in range(offset.size):
+            at, put = np.uint64(offset[i]) * _U3, np.uint64(i) * _U3
+            target[put] = source[at]
+            target[put + _U1] = source[at + _U1]
+            target[put + _U2] = source[at + _U2]
+        return
     for i in range(offset.size):
         at, put = np.uint64(offset[i]) * channels, np.uint64(i) * channels
         for channel in range(channels):
@@ -165,13 +172,29 @@ def _gather_linear(target, source, right, below, offset, part_x, part_y, to_byte
 
 
 @njit(nogil=True, cache=True)
+def _copy_row(target, source):
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@njit(nogil=True, cache=True)
+def _fill_pixels(source, first, last, fill):
+    for pixel in range(first, last):
+        for channel in range(fill.size):
+            source[pixel * fill.size + channel] = fill[channel]
+
+
+@njit(nogil=True, cache=True)
 def _warp_2d(out, x, matrix, maps, nearest, border, fill, to_byte):
     # A frame of one pixel holds the fill value; the coordinates are clamped to it. See _warp_rgb.
     pad = 0 if border else 1
     height, width, channels = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad, x.shape[3]
     source = np.empty(((height + 1) * width + 1) * channels, x.dtype)
-    for i in range(source.size):
-        source[i] = fill[i % channels]
+    _fill_pixels(source, 0, pad * width, fill)
+    _fill_pixels(source, (height - pad) * width, (height + 1) * width + 1, fill)
+    for row in range(pad, height - pad if pad else 0):
+        _fill_pixels(source, row * width, row * width + 1, fill)
+        _fill_pixels(source, (row + 1) * width - 1, (row + 1) * width, fill)
     columns, length = out.shape[2], x.shape[2] * channels
     offset = np.empty(columns, np.int64)
     part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
@@ -181,7 +204,7 @@ def _warp_2d(out, x, matrix, maps, nearest, border, fill, to_byte):
     for n in range(x.shape[0]):
         for y in range(x.shape[1]):
             at = ((y + pad) * width + pad) * channels
-            source[at : at + length] = x[n, y].reshape(-1)
+            _copy_row(source[at : at + length], x[n, y].reshape(-1))
         for y in range(out.shape[1]):
             if maps.shape[0]:
                 at = min(n, maps.shape[0] - 1)

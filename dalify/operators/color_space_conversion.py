@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
@@ -22,6 +25,14 @@ _YCBCR_TO_RGB = np.linalg.inv(_RGB_TO_YCBCR)
 _FOOT = np.array([16.0, 128.0, 128.0])
 _IDENTITY = (np.eye(3), np.zeros(3))
 _SWAP = (np.eye(3)[::-1], np.zeros(3))
+
+# What OpenCV has ready, with integers and somewhat faster than a matrix; it knows no studio range.
+_OPENCV_CODES = {
+    (DALIImageType.RGB, DALIImageType.BGR): cv2.COLOR_RGB2BGR,
+    (DALIImageType.BGR, DALIImageType.RGB): cv2.COLOR_BGR2RGB,
+    (DALIImageType.RGB, DALIImageType.GRAY): cv2.COLOR_RGB2GRAY,
+    (DALIImageType.BGR, DALIImageType.GRAY): cv2.COLOR_BGR2GRAY,
+}
 
 _Step = tuple[np.ndarray, np.ndarray]
 # Each space from and to RGB; a conversion is one of the first kind followed by one of the second.
@@ -97,7 +108,11 @@ def _(out, x, *, image_type, output_type):
         np.copyto(out, x)
         return
     matrix, offset = _CONVERSIONS[image_type, output_type]
-    if image_type == DALIImageType.GRAY and output_type != DALIImageType.YCbCr:
+    code = _OPENCV_CODES.get((image_type, output_type))
+    if code is not None and x.size:
+        rows = math.prod(x.shape[:-2])
+        cv2.cvtColor(x.reshape(rows, *x.shape[-2:]), code, dst=out.reshape(rows, out.shape[-2], -1))
+    elif image_type == DALIImageType.GRAY and output_type != DALIImageType.YCbCr:
         out[...] = x
     else:
         apply_matrix(out, x, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))
