@@ -13,7 +13,8 @@ from dalify.base.errors import DalifyError, ReaderError
 from dalify.data import BufferPool
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
-from dalify.executor.feeds import ExternalFeed, ReaderFeed, in_order
+from dalify.executor.feeding import Feeds
+from dalify.executor.feeds import ExternalFeed, ReaderFeed
 from dalify.executor.plan import make_plan
 from dalify.executor.steps import located
 from dalify.graph import Graph, Node, rule_arguments
@@ -84,17 +85,16 @@ def assemble(
         for node, slots in plan.externals
     ]
     readers = {slot: ReaderFeed(step.node, samplers[step.node]) for slot, step in plan.readers.items()}
+    feeds = Feeds(externals, readers)
     if state is not None:  # before workers start: they have to be told how much of an iterable to skip
-        for feed, item in zip(in_order(externals, readers.values()), state["sources"], strict=True):
-            feed.restore(item)
+        feeds.restore(state["sources"])
     if workers is not None:
         workers.start()  # before any thread of ours exists: a fork copies the locks that threads hold
     engine = Engine(
         plan,
         resources.num_threads,
         resources.batch_size,
-        externals,
-        readers,
+        feeds,
         torch_device,
         pool,
         resources.name,

@@ -25,7 +25,8 @@ from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.device_steps import device_stream
-from dalify.executor.feeds import ExternalFeed, ReaderFeed, common_size, in_order
+from dalify.executor.feeding import Feeds
+from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.iteration import Iteration, join_positions
 from dalify.executor.plan import Plan, Stage
@@ -46,8 +47,7 @@ class Engine:
         plan: what to run.
         num_threads: worker threads.
         batch_size: most samples in a batch.
-        externals: the external sources.
-        readers: samplers by slot of the reader's first output.
+        feeds: external sources and readers.
         torch_device: where device stages run; None where there are none.
         pool: memory for what leaves the stages.
         name: for the threads' names.
@@ -59,8 +59,7 @@ class Engine:
         plan: Plan,
         num_threads: int,
         batch_size: int,
-        externals: list[ExternalFeed],
-        readers: dict[int, ReaderFeed],
+        feeds: Feeds,
         torch_device: str | None,
         pool: BufferPool,
         name: str,
@@ -70,8 +69,7 @@ class Engine:
         self._workers = workers
         self._num_threads = num_threads
         self._batch_size = batch_size
-        self.externals = externals
-        self.readers = readers
+        self.feeds = feeds
         self._torch_device = torch_device
         self._pool = pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
@@ -84,7 +82,6 @@ class Engine:
         self._started = 0
         self.next_number = 0
         self._scheduled: deque[Iteration] = deque()
-        self._feeds = in_order(externals, readers.values())
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
 
     # -- in the caller's thread
@@ -106,7 +103,7 @@ class Engine:
         """
         self._revive_after_fork()
         before = self._sources_state()
-        fed, error = self._ask()
+        fed, error = self.feeds.next_batches()
         size = 1
         if error is None:
             try:
@@ -123,22 +120,9 @@ class Engine:
         for feed, batches in fed:
             for slot, batch in zip(feed.slots, batches, strict=True):
                 iteration.values[slot] = batch
-        for slot, reader in self.readers.items():
+        for slot, reader in self.feeds.readers.items():
             iteration.entries[slot] = reader.next_entries(size)
         self._set_off(iteration)
-
-    def _ask(self) -> tuple[list[tuple[ExternalFeed, list[Batch]]], Exception | None]:
-        """Ask every source, also when one fails: they have to stay in step."""
-        fed: list[tuple[ExternalFeed, list[Batch]]] = []
-        failure: Exception | None = None
-        for feed in self.externals:
-            try:
-                fed.append((feed, feed.next_batch()))
-            except StopIteration:
-                raise
-            except Exception as error:
-                failure = failure or error
-        return fed, failure
 
     def _set_off(self, iteration: Iteration) -> None:
         self._scheduled.append(iteration)
@@ -173,9 +157,7 @@ class Engine:
         if self._scheduled:
             before = self._scheduled[0].before
             self.next_number = before["number"]
-            for feed, state in zip(self._feeds, before["sources"], strict=True):
-                if isinstance(feed, ReaderFeed):
-                    feed.restore(state)
+            self.feeds.rewind(before["sources"])
         for iteration in self._scheduled:
             iteration.discarded = True
         self._scheduled.clear()
@@ -185,17 +167,7 @@ class Engine:
         return self._scheduled[0].before if self.scheduled else self._sources_state()
 
     def _sources_state(self) -> dict[str, Any]:
-        return {"number": self.next_number, "sources": [feed.state() for feed in self._feeds]}
-
-    @property
-    def can_restore(self) -> bool:
-        """Whether ``restore`` works on the sources as they are; otherwise the engine has to be built anew."""
-        return not any(feed.is_walked_elsewhere for feed in self.externals)
-
-    @property
-    def has_spent_sources(self) -> bool:
-        """Whether a source has given items that it can give no second time, for instance a generator."""
-        return any(feed.is_spent for feed in self.externals)
+        return {"number": self.next_number, "sources": self.feeds.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue where an engine of the same graph was when ``state()`` was taken; what is under way is dropped.
@@ -205,8 +177,7 @@ class Engine:
         """
         self.discard()
         self.next_number = state["number"]
-        for feed, item in zip(self._feeds, state["sources"], strict=True):
-            feed.restore(item)
+        self.feeds.restore(state["sources"])
 
     def start_epoch(self, epoch: int) -> None:
         """Drop what is under way.
@@ -217,10 +188,7 @@ class Engine:
             epoch: number of the readers' epoch, 0 for the first.
         """
         self.discard()
-        for reader in self.readers.values():
-            reader.sampler.start_epoch(epoch)
-        for feed in self.externals:
-            feed.restart()
+        self.feeds.start_epoch(epoch)
 
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
@@ -229,8 +197,7 @@ class Engine:
             self._threads.close(wait=wait)
         if self._workers is not None:
             self._workers.close()
-        for feed in self.externals:
-            feed.close()
+        self.feeds.close()
 
     def _revive_after_fork(self) -> None:
         """Start anew in a child process: threads do not survive a fork. What was under way is computed again."""
@@ -247,7 +214,7 @@ class Engine:
             # A new object, since a thread that is no more may hold the locks of the old one.
             iteration = Iteration(old.number, old.size, self.plan.slot_count)
             iteration.entries, iteration.before = old.entries, old.before
-            for feed in self.externals:
+            for feed in self.feeds.externals:
                 for slot in feed.slots:
                     iteration.values[slot] = old.values[slot]
             self._set_off(iteration)

@@ -7,7 +7,7 @@ and an error in a user's callback surfaces in the user's own call.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.sampler import Sampler
 
-__all__ = ["ExternalFeed", "ReaderFeed", "common_size", "in_order"]
+__all__ = ["ExternalFeed", "ReaderFeed", "common_size"]
 
 ParallelFactory = Callable[[Node, int], Any]
 
@@ -262,11 +262,6 @@ class ReaderFeed:
         except DalifyError as error:
             error.locate(line=self.node.line, operator=self.node.operator.public_name)
             raise
-
-
-def in_order(externals: Iterable[ExternalFeed], readers: Iterable[ReaderFeed]) -> list[ExternalFeed | ReaderFeed]:
-    """Return all feeds as they were written, so that what passes do with a graph does not change what a state means."""
-    return sorted([*externals, *readers], key=lambda feed: feed.node.number)
 
 
 def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:

@@ -234,7 +234,8 @@ class Pipeline(Resumable):
 
     def _is_starved(self) -> bool:
         """Tell whether data fed by hand ran out: then no further batch can be begun ahead."""
-        return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in self._engine().externals)
+        externals = self._engine().feeds.externals
+        return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
 
     def _schedule_one(self) -> None:
         try:
@@ -352,7 +353,7 @@ class Pipeline(Resumable):
         Raises:
             PipelineStateError: there is no such external source, or it has a source of its own.
         """
-        for feed in self._engine().externals:
+        for feed in self._engine().feeds.externals:
             if isinstance(data_node, DataNode):
                 if feed.node.number != data_node.edge.node.number:
                     continue
@@ -360,7 +361,7 @@ class Pipeline(Resumable):
                 continue
             feed.feed(data, layout)
             return
-        names = [feed.name for feed in self._engine().externals if feed.name]
+        names = [feed.name for feed in self._engine().feeds.externals if feed.name]
         known = f"It has: {', '.join(names)}." if names else "Give the external_source a name."
         raise PipelineStateError(
             f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
@@ -381,7 +382,7 @@ class Pipeline(Resumable):
         with self._lock:
             engine = self._engine()
             engine.discard()
-            for feed in engine.externals:
+            for feed in engine.feeds.externals:
                 feed.reset()
             self._at_end = False
             self._shared = None
@@ -414,7 +415,7 @@ class Pipeline(Resumable):
 
         Only readers and generators of random numbers feed the pipeline.
         """
-        return not self._engine().externals
+        return not self._engine().feeds.externals
 
     def prepare(self) -> None:
         """Begin batches ahead, so that the first one is ready sooner; without data for that, nothing happens."""
@@ -450,7 +451,7 @@ class Pipeline(Resumable):
         Raises:
             PipelineStateError: there is no reader of that name.
         """
-        found = {feed.node.label: feed.sampler.options.meta() for feed in self._engine().readers.values()}
+        found = {feed.node.label: feed.sampler.options.meta() for feed in self._engine().feeds.readers.values()}
         if name is None:
             return found
         if name not in found:

@@ -145,7 +145,7 @@ class Resumable:
         self._shared = None
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
-        if state["seed"] == self._seed and engine.can_restore:
+        if state["seed"] == self._seed and engine.feeds.can_restore:
             try:
                 engine.restore(state)
             except DalifyError as error:
@@ -154,7 +154,7 @@ class Resumable:
             self._refusal = None
             return
         # Seeds are part of what was built, and processes that walk an iterable cannot go back.
-        if engine.has_spent_sources:
+        if engine.feeds.are_spent:
             raise CheckpointError(
                 "a source has given items that it cannot give again, and for this checkpoint all must begin anew.",
                 hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",

@@ -1,0 +1,87 @@
+"""All feeds of a pipeline as one: asked together, and together where they stand.
+
+Alone because they have to stay in step: when one fails, ends or is sent elsewhere, the others must know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dalify.data import Batch
+from dalify.executor.feeds import ExternalFeed, ReaderFeed
+
+__all__ = ["Feeds"]
+
+
+class Feeds:
+    """The external sources and the readers of a pipeline.
+
+    Args:
+        externals: external sources, in the order in which they are asked.
+        readers: by slot of the reader's first output.
+    """
+
+    def __init__(self, externals: Sequence[ExternalFeed], readers: Mapping[int, ReaderFeed]) -> None:
+        self.externals = externals
+        self.readers = readers
+        # As they were written: what passes do with a graph must not change what a state means.
+        self._in_order = sorted([*externals, *readers.values()], key=lambda feed: feed.node.number)
+
+    def next_batches(self) -> tuple[list[tuple[ExternalFeed, list[Batch]]], Exception | None]:
+        """Ask every external source, also when one fails; return the batches and the first error.
+
+        Raises:
+            StopIteration: a source is at its end.
+        """
+        fed: list[tuple[ExternalFeed, list[Batch]]] = []
+        failure: Exception | None = None
+        for feed in self.externals:
+            try:
+                fed.append((feed, feed.next_batch()))
+            except StopIteration:
+                raise
+            except Exception as error:
+                failure = failure or error
+        return fed, failure
+
+    def state(self) -> list[Any]:
+        """Return the state of each feed; see ``Pipeline.state_dict``."""
+        return [feed.state() for feed in self._in_order]
+
+    def restore(self, states: Sequence[Any]) -> None:
+        """Continue where feeds of the same graph were when ``state()`` was taken.
+
+        Raises:
+            CheckpointError: one of them cannot go there.
+        """
+        for feed, state in zip(self._in_order, states, strict=True):
+            feed.restore(state)
+
+    def rewind(self, states: Sequence[Any]) -> None:
+        """Send the readers back; what came from outside is lost."""
+        for feed, state in zip(self._in_order, states, strict=True):
+            if isinstance(feed, ReaderFeed):
+                feed.restore(state)
+
+    @property
+    def can_restore(self) -> bool:
+        """Whether ``restore`` works with the sources as they are; otherwise all must be built anew."""
+        return not any(feed.is_walked_elsewhere for feed in self.externals)
+
+    @property
+    def are_spent(self) -> bool:
+        """Whether a source has given items that it can give no second time, for instance a generator."""
+        return any(feed.is_spent for feed in self.externals)
+
+    def start_epoch(self, epoch: int) -> None:
+        """Begin an epoch of all readers, and the next one of all external sources, at its first sample."""
+        for reader in self.readers.values():
+            reader.sampler.start_epoch(epoch)
+        for feed in self.externals:
+            feed.restart()
+
+    def close(self) -> None:
+        """End generators; give back what sources hold."""
+        for feed in self.externals:
+            feed.close()
