@@ -8,6 +8,7 @@ from dalify.base.optional import LazyModule
 from dalify.frontend.mark import do_not_convert
 
 if TYPE_CHECKING:
+    from dalify.frontend import rewriter as _rewriter
     from dalify.frontend.rewriter import is_rewritable, rewrite
 else:
     # A third of what there is to load, and needed when the first pipeline is defined.
