@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dalify
 from dalify.api.functions import make_function
@@ -22,8 +23,12 @@ from tests.operators.cases import CASES, SAMPLES, Case, Data, Each
 
 __all__ = [
     "ALL",
+    "NAMES",
     "Output",
+    "assert_same",
     "built",
+    "case_of",
+    "every_operator",
     "fed_values",
     "function_of",
     "inputs_of",
@@ -37,6 +42,8 @@ __all__ = [
 
 Output = tuple[str, list[np.ndarray]]
 ALL = tuple(range(SAMPLES))
+NAMES = [name for name in catalogue.names() if not name.rpartition(".")[2].startswith("_") and not name.startswith("_")]
+every_operator = pytest.mark.parametrize("name", NAMES)
 
 
 def function_of(name: str) -> Callable[..., Any]:
@@ -194,3 +201,40 @@ def _as_dali(value: Any, oracle: Any) -> Any:
 def typical(name: str, folder: Path) -> list[Output]:
     """The result that the battery compares others with: all samples in one chunk on one thread."""
     return run_case(name, CASES[name], folder)
+
+
+def case_of(name: str) -> Case:
+    """Return the case of an operator."""
+    if name not in CASES:
+        pytest.skip("no case")
+    return CASES[name]
+
+
+def assert_same(
+    ours: Sequence[Output], others: Sequence[Output], *, atol: float = 0, rtol: float = 0, share: float = 0
+) -> None:
+    """Check that two results have the same outputs: layouts, types, shapes and values.
+
+    Args:
+        ours: one result.
+        others: the other.
+        atol: largest difference.
+        rtol: for floats, largest difference relative to the largest value of the sample.
+        share: part of the elements that may differ by more.
+    """
+    assert len(ours) == len(others)
+    for (layout, samples), (other_layout, other_samples) in zip(ours, others, strict=True):
+        assert layout == other_layout
+        assert len(samples) == len(other_samples)
+        for one, other in zip(samples, other_samples, strict=True):
+            assert one.dtype == other.dtype
+            assert one.shape == other.shape
+            if np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
+                continue
+            difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
+            scale = np.abs(other[np.isfinite(other)]).max(initial=0) if one.dtype.kind == "f" else 0
+            allowed = (atol if one.dtype.kind in "iu" else 0) + rtol * float(scale)
+            wrong = ~(difference <= allowed)
+            assert wrong.mean() <= share, (
+                f"largest difference {np.nanmax(difference)}, allowed {allowed}, {wrong.mean():.2%} of elements"
+            )

@@ -1,0 +1,22 @@
+"""Fixtures of the battery."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for files that arguments name."""
+    return tmp_path_factory.mktemp("cases")
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The device ``gpu``: torch's CPU device where there is no accelerator."""
+    torch = pytest.importorskip("torch")
+    if not torch.accelerator.is_available():
+        monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    return "gpu"
