@@ -19,7 +19,6 @@ import numpy as np
 
 from dalify.base.errors import CheckpointError
 from dalify.graph import Edge, Graph, Node, rule_arguments
-from dalify.registry import READER_PARAMETERS
 
 __all__ = ["FORMAT", "check_graph", "describe", "dumps", "opened", "sealed", "write"]
 
@@ -74,12 +73,14 @@ def _arguments(node: Node) -> list[Any]:
     operator = node.operator
     arguments = rule_arguments(node)
     if operator.is_reader:
-        names = _READER_ARGUMENTS & set(READER_PARAMETERS)
+        names = _READER_ARGUMENTS
     elif operator.public_name == "fn.external_source":
         names = _SOURCE_ARGUMENTS
     else:
         names = set(arguments)
-    return [[name, _plain(arguments.get(name))] for name in sorted(names)]
+    values = {name: _plain(arguments[name]) for name in sorted(names)}
+    # Without defaults: an argument that a later version adds must not make a state useless.
+    return [[name, value] for name, value in values.items() if value != _plain(operator.parameters[name].default)]
 
 
 def _plain(value: Any) -> Any:

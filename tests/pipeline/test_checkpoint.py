@@ -499,6 +499,13 @@ def test_states_of_other_pipelines(files: list[str], changes: dict[str, Any], me
         plain(files, **changes, checkpoint=json.dumps(state)).run()
 
 
+def test_a_default_that_is_written_out_is_no_difference(files: list[str]) -> None:
+    state = reading(files)().state_dict()
+    reading(files, pad_last_batch=False, random_shuffle=False, prefetch_queue_depth=3)().load_state_dict(state)
+    with pytest.raises(CheckpointError, match=r"fn\.readers\.file has other arguments"):
+        reading(files, pad_last_batch=True)().load_state_dict(state)
+
+
 def test_other_data_and_shards(files: list[str]) -> None:
     state = reading(files, num_shards=3, shard_id=0)().state_dict()
     with pytest.raises(CheckpointError, match="made with 13 samples, the reader now has 12") as caught:
