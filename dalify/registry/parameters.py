@@ -150,7 +150,9 @@ class Parameter:
         elif kind is DALIDataType and not isinstance(value, str):
             return from_numpy(value)  # np.float32, np.dtype("uint8"): what DALI users often try, and unambiguous
         members = typing.cast("type[IntEnum]", kind)
-        options = [str(member) for member in members if kind is not DALIDataType or 0 <= member <= DALIDataType.BOOL]
+        options = [
+            f"types.{member.name}" for member in members if kind is not DALIDataType or 0 <= member <= DALIDataType.BOOL
+        ]
         raise ArgumentValueError(option_error_text(self.name, value, options), operator=operator)
 
 
