@@ -75,7 +75,8 @@ def decode_image(
         window: y, x, height, width of the wanted part of the upright image, in pixels; the rows of a JPEG below it are
             not decoded.
         out: array for the result; fresh memory where None.
-        first_rows: with ``out`` and without ``window``: how many rows from the top are wanted; the others may be left undefined.
+        first_rows: with ``out`` and without ``window``: how many rows from the top are wanted; the others may be left
+            undefined.
         temporary: without ``out``: the result may lie in memory that the next decoding on this thread uses again.
 
     Returns:
