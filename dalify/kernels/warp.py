@@ -42,6 +42,22 @@ def _weigh(a, b, d, e, low, high_x, high_y, width, offset, weight_01, weight_10,
 
 
 @njit(nogil=True, cache=True)
+def _weigh_points(part_x, part_y, low, high_x, high_y, width, offset, weight_01, weight_10, weight_11):
+    """Do what `_weigh` does for points that lie on no line: coordinates counted from the corner."""
+    one, half = np.float32(8192), np.float32(0.5)
+    for i in range(offset.size):
+        sx = min(max(part_x[i] - half, low), high_x) - low
+        sy = min(max(part_y[i] - half, low), high_y) - low
+        column, row = np.int32(sx), np.int32(sy)
+        fx, fy = sx - np.float32(column), (sy - np.float32(row)) * one
+        both = np.int32(fx * fy)
+        offset[i] = np.int32(np.int32(row * width) + column)
+        weight_01[i] = np.int32(fx * (one - fy))
+        weight_10[i] = np.int32(np.int32(fy) - both)
+        weight_11[i] = both
+
+
+@njit(nogil=True, cache=True)
 def _row_rgb(target, packed, width, offset, weight_01, weight_10, weight_11, words):
     below = np.uint64(width)
     for i in range(offset.size):
@@ -70,43 +86,6 @@ def _pack_row(packed: np.ndarray, flat: np.ndarray) -> None:
         packed[i] = np.uint64(flat[at]) | np.uint64(flat[at + _U1]) << _LANE_1 | np.uint64(flat[at + _U2]) << _LANE_2
 
 
-@njit(nogil=True, cache=True)
-def _warp_rgb(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, border: bool, fill: float) -> None:
-    # Clamping the coordinates repeats the border. For a fill value a frame of one such pixel is put around the image
-    # and the coordinates are clamped to that. Either way no pixel needs a test of its own.
-    pad = 0 if border else 1
-    height, width = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad
-    columns = out.shape[2]
-    byte = np.uint64(fill)
-    # One row and one pixel more: neighbours right and below of the last pixel are read, with weight zero.
-    packed = np.full((height + 1) * width + 1, byte | byte << _LANE_1 | byte << _LANE_2, np.uint64)
-    words = np.empty(columns, np.uint64)
-    offset, weight_01 = np.empty(columns, np.int32), np.empty(columns, np.int32)
-    weight_10, weight_11 = np.empty(columns, np.int32), np.empty(columns, np.int32)
-    low = np.float32(-pad)
-    high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
-    for n in range(x.shape[0]):
-        for y in range(x.shape[1]):
-            at = (y + pad) * width + pad
-            _pack_row(packed[at : at + x.shape[2]], x[n, y].reshape(-1))
-        m = matrix[n]
-        for y in range(out.shape[1]):
-            start_x = m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2] - 0.5
-            start_y = m[1, 0] * 0.5 + m[1, 1] * (y + 0.5) + m[1, 2] - 0.5
-            _weigh(
-                np.float32(start_x), np.float32(start_y), np.float32(m[0, 0]), np.float32(m[1, 0]), low, high_x,
-                high_y, np.int32(width), offset, weight_01, weight_10, weight_11,
-            )  # fmt: skip
-            _row_rgb(out[n, y].reshape(-1), packed, width, offset, weight_01, weight_10, weight_11, words)
-
-
-@njit(nogil=True, inline="always")
-def _floor(value):
-    """Return the floor of a float32 as int32: `math.floor` calls a library function and bars vector instructions."""
-    whole = np.int32(value)
-    return np.int32(whole - np.int32(np.float32(whole) > value))
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
 def _trace_row(m, y, part_x, part_y):
     """Fill the source coordinates of one output row."""
@@ -125,6 +104,62 @@ def _trace_row(m, y, part_x, part_y):
         part_x[i], part_y[i] = sx, sy
         sx += step_x
         sy += step_y
+
+
+@njit(nogil=True, cache=True)
+def _points_row(matrix, maps, n, y, part_x, part_y):
+    """Fill the source coordinates of one output row from the maps, or from the matrix where there are none."""
+    if maps.shape[0]:
+        at = min(n, maps.shape[0] - 1)
+        part_x[:] = maps[at, 0, y]
+        part_y[:] = maps[at, 1, y]
+    else:
+        _trace_row(matrix[n], y, part_x, part_y)
+
+
+@njit(nogil=True, cache=True)
+def _warp_rgb(out, x, matrix, maps, border, fill):
+    # Clamping the coordinates repeats the border. For a fill value a frame of one such pixel is put around the image
+    # and the coordinates are clamped to that. Either way no pixel needs a test of its own.
+    pad = 0 if border else 1
+    height, width = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad
+    columns = out.shape[2]
+    word = np.uint64(fill[0]) | np.uint64(fill[1]) << _LANE_1 | np.uint64(fill[2]) << _LANE_2
+    # One row and one pixel more: neighbours right and below of the last pixel are read, with weight zero.
+    packed = np.full((height + 1) * width + 1, word, np.uint64)
+    words = np.empty(columns, np.uint64)
+    part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
+    offset, weight_01 = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    weight_10, weight_11 = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    low = np.float32(-pad)
+    high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
+    is_line = maps.shape[0] == 0 and matrix.shape[1] == 2
+    for n in range(x.shape[0]):
+        for y in range(x.shape[1]):
+            at = (y + pad) * width + pad
+            _pack_row(packed[at : at + x.shape[2]], x[n, y].reshape(-1))
+        for y in range(out.shape[1]):
+            if is_line:
+                m = matrix[n]
+                start_x = m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2] - 0.5
+                start_y = m[1, 0] * 0.5 + m[1, 1] * (y + 0.5) + m[1, 2] - 0.5
+                _weigh(
+                    np.float32(start_x), np.float32(start_y), np.float32(m[0, 0]), np.float32(m[1, 0]), low, high_x,
+                    high_y, np.int32(width), offset, weight_01, weight_10, weight_11,
+                )  # fmt: skip
+            else:
+                _points_row(matrix, maps, n, y, part_x, part_y)
+                _weigh_points(
+                    part_x, part_y, low, high_x, high_y, np.int32(width), offset, weight_01, weight_10, weight_11
+                )
+            _row_rgb(out[n, y].reshape(-1), packed, width, offset, weight_01, weight_10, weight_11, words)
+
+
+@njit(nogil=True, inline="always")
+def _floor(value):
+    """Return the floor of a float32 as int32: `math.floor` calls a library function and bars vector instructions."""
+    whole = np.int32(value)
+    return np.int32(whole - np.int32(np.float32(whole) > value))
 
 
 @njit(nogil=True, cache=True)
@@ -206,12 +241,7 @@ def _warp_2d(out, x, matrix, maps, nearest, border, fill, to_byte):
             at = ((y + pad) * width + pad) * channels
             _copy_row(source[at : at + length], x[n, y].reshape(-1))
         for y in range(out.shape[1]):
-            if maps.shape[0]:
-                at = min(n, maps.shape[0] - 1)
-                part_x[:] = maps[at, 0, y]
-                part_y[:] = maps[at, 1, y]
-            else:
-                _trace_row(matrix[n], y, part_x, part_y)
+            _points_row(matrix, maps, n, y, part_x, part_y)
             _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y)
             target = out[n, y].reshape(-1)
             if nearest:
@@ -290,13 +320,7 @@ def warp_2d(
         fill: value outside the source, or one per channel; None repeats the border pixel.
     """
     matrix, x = _finite(matrix), _not_empty(x, fill)
-    affine = matrix.shape[1] == 2
-    scalar = fill is None or isinstance(fill, (int, float))
-    both_bytes = x.dtype == np.uint8 and out.dtype == np.uint8
-    if both_bytes and affine and scalar and not nearest and x.shape[3] == 3 and x.shape[1] * x.shape[2] < 2**31:
-        _warp_rgb(out, x, matrix, fill is None, float(_prepared_fill(fill, x.dtype, 1)[0]))
-    else:
-        _sampled(out, x, matrix, np.empty((0, 2, 0, 0), np.float32), nearest, fill)
+    _sampled(out, x, matrix, np.empty((0, 2, 0, 0), np.float32), nearest, fill)
 
 
 def _not_empty(x: np.ndarray, fill: float | Sequence[float] | None) -> np.ndarray:
@@ -334,6 +358,9 @@ def _sampled(
 ) -> None:
     border, value = fill is None, _prepared_fill(fill, x.dtype, x.shape[3])
     if x.dtype == np.uint8 and out.dtype == np.uint8:
+        if x.shape[3] == 3 and not nearest and x.shape[1] * x.shape[2] < 2**30:
+            _warp_rgb(out, x, matrix, maps, border, value)
+            return
         _warp_2d(out, x, matrix, maps, nearest, border, value, True)
         return
     result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)

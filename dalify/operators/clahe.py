@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cv2
-import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
@@ -68,10 +67,11 @@ def clahe(
 def _(out, x, *, clip_limit, luma_only, tiles_x, tiles_y):
     equaliser = cv2.createCLAHE(clip_limit, (tiles_x, tiles_y))
     for source, target in zip(x, out, strict=True):
-        if source.shape[2] == 3 and luma_only:
+        if source.shape[2] == 1:
+            equaliser.apply(source[..., 0], dst=target[..., 0])
+        elif luma_only:
             lab = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
-            lab[..., 0] = equaliser.apply(np.ascontiguousarray(lab[..., 0]))
+            cv2.insertChannel(equaliser.apply(cv2.extractChannel(lab, 0)), lab, 0)
             cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=target)
         else:
-            for channel in range(source.shape[2]):
-                target[..., channel] = equaliser.apply(np.ascontiguousarray(source[..., channel]))
+            cv2.merge([equaliser.apply(channel) for channel in cv2.split(source)], dst=target)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import cv2
-import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
@@ -48,9 +47,11 @@ def _(out, x, *, spec):
     planes = math.prod(x.shape[:-2]) if layout[-1] != "C" else math.prod(x.shape[:-3])
     height, width, channels = (*x.shape[-2:], 1) if layout[-1] != "C" else x.shape[-3:]
     source, target = (array.reshape(planes, height, width, channels) for array in (x, out))
-    for plane in range(planes):
-        for channel in range(channels):
-            target[plane, :, :, channel] = cv2.equalizeHist(np.ascontiguousarray(source[plane, :, :, channel]))
+    for one, result in zip(source, target, strict=True):
+        if channels == 1:
+            cv2.equalizeHist(one[..., 0], dst=result[..., 0])
+        else:
+            cv2.merge([cv2.equalizeHist(channel) for channel in cv2.split(one)], dst=result)
 
 
 @equalize.gpu

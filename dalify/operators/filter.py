@@ -141,13 +141,17 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
     ):
         rows, columns = weights.shape
         for image, result in zip(images, results, strict=True):
-            if mode == "same":
-                image = cv2.copyMakeBorder(
-                    image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill] * 4
-                )
             depth = cv2.CV_8U if bytes_only else cv2.CV_32F
-            # The anchor in the corner: the sums that use nothing but the image then come first.
-            sums = cv2.filter2D(image, depth, weights, anchor=(0, 0))[:height, :width]
+            if mode == "same" and border != "wrap" and fill == 0:
+                # OpenCV mirrors and repeats by itself; it neither wraps nor pads with a value other than 0.
+                sums = cv2.filter2D(image, depth, weights, anchor=(column, row), borderType=_BORDERS[border])
+            else:
+                if mode == "same":
+                    image = cv2.copyMakeBorder(
+                        image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill] * 4
+                    )
+                # The anchor in the corner: the sums that use nothing but the image then come first.
+                sums = cv2.filter2D(image, depth, weights, anchor=(0, 0))[:height, :width]
             if bytes_only or out.dtype == np.float32:
                 result[...] = sums.reshape(result.shape)
             else:

@@ -45,8 +45,8 @@ def _(out, x, *, quality, spec):
     layout = visual_layout(spec, _LAYOUTS)
     qualities = np.clip(per_frame(quality, frame_count(layout, spec.shape), "quality"), 1, 100)
     for source, target, level in zip(flat_frames(x, layout), flat_frames(out, layout), qualities.tolist(), strict=True):
-        blue_first = np.ascontiguousarray(source[..., ::-1])
+        blue_first = cv2.cvtColor(source, cv2.COLOR_RGB2BGR)
         _, compressed = cv2.imencode(".jpg", blue_first, [cv2.IMWRITE_JPEG_QUALITY, level])
         restored = cv2.imdecode(compressed, cv2.IMREAD_COLOR)
         assert restored is not None, "dalify bug: OpenCV cannot read its own JPEG"
-        target[...] = restored[..., ::-1]
+        cv2.cvtColor(restored, cv2.COLOR_BGR2RGB, dst=target)

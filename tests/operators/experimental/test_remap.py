@@ -28,7 +28,7 @@ def test_equals_opencv(device):
     rounded = run_dalify(
         "experimental.remap", [IMAGE], [MAP_X], [MAP_Y], layouts=layouts, device=device, pixel_origin="center"
     )
-    assert np.abs(rounded[0] - result[0]).max() <= 0.51
+    assert np.abs(rounded[0] - result[0]).max() <= 0.6  # half a level for rounding, the rest for weights of 13 bits
 
 
 def test_identity(device):
