@@ -401,8 +401,8 @@ class Pipeline(Resumable):
 
     @property
     def is_at_end(self) -> bool:
-        """Whether a source is at its end: after the batches under way nothing comes until ``reset``."""
-        return self._at_end
+        """Whether a source is at its end and nothing is under way: nothing comes until ``reset``."""
+        return self._at_end and not self._engine().scheduled
 
     @property
     def has_run(self) -> bool:

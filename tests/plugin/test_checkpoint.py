@@ -159,6 +159,38 @@ def test_any_place_in_any_epoch(files: list[str], data: st.DataObject) -> None:
     assert list(itertools.islice(stepping(restored), 8)) == list(itertools.islice(going, 8))
 
 
+@settings(max_examples=40)
+@given(data=st.data())
+def test_epochs_of_a_size_that_is_not_that_of_the_source(data: st.DataObject) -> None:
+    items = [np.full((2, 1), number) for number in range(data.draw(st.integers(1, 5), "batches of the source"))]
+    cycle = data.draw(st.sampled_from(["raise", "quiet"]), "cycle")
+    policy = data.draw(st.sampled_from(LastBatchPolicy), "policy")
+    size = data.draw(st.integers(2, 9), "size")
+
+    def make(states: list[bytes] | None = None) -> DALIGenericIterator:
+        more = {} if states is None else {"checkpoint": states[0]}
+        depth = data.draw(st.integers(1, 3), "depth")
+
+        @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=depth, **more)
+        def graph() -> Any:
+            return fn.external_source(items, cycle=cycle), fn.random.uniform(range=(0.0, 1.0))
+
+        prepare = data.draw(st.booleans(), "prepare first batch")
+        return DALIGenericIterator(
+            graph(), ["data", "noise"], size=size, last_batch_policy=policy, prepare_first_batch=prepare
+        )
+
+    undisturbed = make()
+    going = stepping(undisturbed)
+    last = None
+    for _ in range(data.draw(st.integers(0, 9), "steps before")):
+        last = next(going)
+    restored = make(undisturbed.checkpoints())
+    if last == "end":
+        restored.reset()
+    assert list(itertools.islice(stepping(restored), 8)) == list(itertools.islice(going, 8))
+
+
 # -- loops, as users of torchdata write them ---------------------------------------------------------------------------
 
 
