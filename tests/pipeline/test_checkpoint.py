@@ -622,7 +622,7 @@ def test_a_training_that_is_killed_again_and_again(files: list[str], tmp_path: P
             first = json.loads(saved.read_text())
             seed = first["seed"]
         assert json.loads(saved.read_text())["seed"] == seed
-    kills = _line_count(log)
+    done = _line_count(log)
     assert start(log, saved, 2).communicate(timeout=120)[0] == "finished\n"
 
     undisturbed = tmp_path / "undisturbed"
@@ -632,7 +632,7 @@ def test_a_training_that_is_killed_again_and_again(files: list[str], tmp_path: P
     assert start(undisturbed, other, 2).communicate(timeout=120)[0] == "finished\n"
     expected = [json.loads(line) for line in undisturbed.read_text().splitlines()]
     assert len(expected) == steps
-    assert kills > 4
+    assert 4 < done < steps, "the kills must hit the run in its middle"
     numbers = set()
     for line in log.read_text().splitlines():
         number, outputs = _parsed(line)
