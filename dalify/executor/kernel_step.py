@@ -202,7 +202,12 @@ class KernelStep:
             xs = [None if batch is None else _group(batch, start, stop) for batch in inputs]
             group: dict[str, Any] = dict(self._static)
             for name, array in per_sample.items():
-                group[name] = array if size == count or array is None or isinstance(array, str) else array[start:stop]
+                if isinstance(array, list):  # lists of several lengths; within a group they are equally long
+                    group[name] = np.stack(array[start:stop])
+                else:
+                    group[name] = (
+                        array if size == count or array is None or isinstance(array, str) else array[start:stop]
+                    )
             group["spec"], group["specs"] = in_specs[0] if in_specs else None, in_specs
             group["out_spec"], group["out_specs"] = out_specs[0] if out_specs else None, out_specs
             group["count"] = size

@@ -45,7 +45,7 @@ def test_parts_equal_dali(files: list[str], arguments: dict[str, Any]) -> None:
         ({"crop": (10, 10), "crop_pos_x": 1.5}, ArgumentValueError, "from 0 to 1; got 1.5"),
         ({"crop": (10, 10), "crop_h": 3.0}, ArgumentValueError, "exclude"),
         ({"crop": (10,)}, ShapeError, "two numbers"),
-        ({"crop": (10, -1)}, ArgumentValueError, "negative"),
+        ({"crop": (10, -1)}, ArgumentValueError, "from 0 on; got -1"),
         ({"crop": (10, 10), "rounding": "up"}, ArgumentValueError, "round, truncate"),
     ],
 )
