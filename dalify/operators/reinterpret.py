@@ -83,5 +83,9 @@ def _(data, shape_input, *, out_spec):
 def _(data, shape_input, *, out_spec):
     dtype = torch.from_numpy(np.empty(0, out_spec.dtype.numpy)).dtype
     # A view of nothing has strides that torch refuses.
-    flat = data.contiguous().reshape(len(data), -1).view(dtype) if data.numel() else data.new_empty((len(data), 0), dtype=dtype)
+    flat = (
+        data.contiguous().reshape(len(data), -1).view(dtype)
+        if data.numel()
+        else data.new_empty((len(data), 0), dtype=dtype)
+    )
     return reshaped(flat, None if shape_input is not None else out_spec.shape, shape_input)

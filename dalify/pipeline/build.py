@@ -29,9 +29,7 @@ class Built:
     engine: Engine
 
 
-def build(
-    graph: Graph, options: PipelineOptions, seed: int, name: str, state: dict[str, Any] | None = None
-) -> Built:
+def build(graph: Graph, options: PipelineOptions, seed: int, name: str, state: dict[str, Any] | None = None) -> Built:
     """Make a traced graph ready to run.
 
     Args:
