@@ -1,6 +1,6 @@
 """Data and their descriptions: element types, layouts, specs, tensors, batches, memory."""
 
-from dalify.data.batch import Array, Batch, array_dtype, stack_samples
+from dalify.data.batch import Array, Batch, array_dtype, stack_samples, torch_dtype
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
 from dalify.data.pool import BufferPool
 from dalify.data.spec import Spec
@@ -24,4 +24,5 @@ __all__ = [
     "stack_samples",
     "tensor_list",
     "to_numpy",
+    "torch_dtype",
 ]

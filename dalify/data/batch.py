@@ -16,7 +16,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.spec import Spec
 
-__all__ = ["Array", "Batch", "array_dtype", "stack_samples"]
+__all__ = ["Array", "Batch", "array_dtype", "stack_samples", "torch_dtype"]
 
 # A numpy array on the CPU, a torch tensor on the GPU. The two have too little of their typing in common for a protocol.
 Array = Any
@@ -35,6 +35,11 @@ _TORCH_NAMES = {
     "torch.float64": DALIDataType.FLOAT64,
     "torch.bool": DALIDataType.BOOL,
 }
+
+
+def torch_dtype(dtype: DALIDataType) -> Any:
+    """Return torch's name of an element type."""
+    return getattr(torch, str(dtype.numpy))
 
 
 def array_dtype(array: Array) -> DALIDataType:

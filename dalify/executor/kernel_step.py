@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, ShapeError
 from dalify.base.optional import LazyModule, torch
-from dalify.data import Array, Batch, DALIDataType, Spec, stack_samples
+from dalify.data import Array, Batch, Spec, stack_samples, torch_dtype
 from dalify.executor.frame import Frame
 from dalify.executor.steps import located
 from dalify.executor.values import argument_array, constant_array
@@ -33,6 +33,8 @@ else:
 # Larger samples are handed to kernels one by one: copying them together would cost more than the call.
 _STACKING_LIMIT_BYTES = 1 << 16
 _CACHE_LIMIT = 4096
+# What kernels may ask for besides the operator's parameters.
+_CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws"})
 _MOST_ELEMENTS = 1 << 40
 
 
@@ -105,6 +107,8 @@ class KernelStep:
             else:
                 slot = argument_slots.get(name)
                 self._arguments[name] = _Argument(parameter, None if isinstance(value, Edge) else value, slot)
+        self._constants = {name: self._static[name] for name in self._kernel.names if name in self._static}
+        self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
         self._specs: dict[Any, tuple[Spec, ...]] = {}
@@ -196,23 +200,13 @@ class KernelStep:
                 if all(out_specs[output].shape == shape for _, out_specs in specs):
                     outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
         parts: list[list[Array]] = [[] for _ in outputs]
-        per_sample = {**arguments, **extra}
+        arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
             size = stop - start
             xs = [None if batch is None else _group(batch, start, stop) for batch in inputs]
-            group: dict[str, Any] = dict(self._static)
-            for name, array in per_sample.items():
-                if isinstance(array, list):  # lists of several lengths; within a group they are equally long
-                    group[name] = np.stack(array[start:stop])
-                else:
-                    group[name] = (
-                        array if size == count or array is None or isinstance(array, str) else array[start:stop]
-                    )
-            group["spec"], group["specs"] = in_specs[0] if in_specs else None, in_specs
-            group["out_spec"], group["out_specs"] = out_specs[0] if out_specs else None, out_specs
-            group["count"] = size
-            if draws is not None:
-                group["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            named = self._group_arguments(arrays, in_specs, out_specs, start, stop, count)
+            if draws is not None and "draws" in self._wanted:
+                named["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
             filled: list[Array] = []
             if not self._operator.is_allocating:
                 for output in outputs:
@@ -226,7 +220,7 @@ class KernelStep:
             try:
                 # Nothing to fill: kernels need not think of samples without elements.
                 if not filled or any(0 not in out.shape for out in filled):
-                    results = self._kernel.function(*filled, *xs, **self._named(self._kernel, group))
+                    results = self._kernel.function(*filled, *xs, **named)
             except Exception as error:
                 if not hasattr(error, "__dalify_sample__"):
                     within = error.sample if isinstance(error, DalifyError) else None
@@ -241,6 +235,37 @@ class KernelStep:
                 part.append(out)
         origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
         return [self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs]
+
+    def _group_arguments(
+        self,
+        arrays: Mapping[str, Any],
+        in_specs: tuple[Spec | None, ...],
+        out_specs: tuple[Spec, ...],
+        start: int,
+        stop: int,
+        count: int,
+    ) -> dict[str, Any]:
+        """Return what the kernel asks for by name, for the samples ``start`` to ``stop`` of ``count``."""
+        named = dict(self._constants)
+        for name, array in arrays.items():
+            if isinstance(array, list):  # lists of several lengths; within a group they are equally long
+                named[name] = np.stack(array[start:stop])
+            elif stop - start == count or array is None or isinstance(array, str):
+                named[name] = array
+            else:
+                named[name] = array[start:stop]
+        wanted = self._wanted
+        if "spec" in wanted:
+            named["spec"] = in_specs[0] if in_specs else None
+        if "out_spec" in wanted:
+            named["out_spec"] = out_specs[0] if out_specs else None
+        if "specs" in wanted:
+            named["specs"] = in_specs
+        if "out_specs" in wanted:
+            named["out_specs"] = out_specs
+        if "count" in wanted:
+            named["count"] = stop - start
+        return named
 
     def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:
         dtype = spec.dtype if not self._operator.is_allocating else None
@@ -261,8 +286,7 @@ class KernelStep:
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         if self.device == "gpu":
-            dtype = getattr(torch, _TORCH_DTYPES[spec.dtype])
-            return torch.empty((count, *spec.shape), dtype=dtype, device=frame.torch_device)
+            return torch.empty((count, *spec.shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
         dtype = spec.dtype.numpy
         if self.node.branch is None:
             collector = frame.collectors.get(self.outputs[output])
@@ -386,19 +410,3 @@ def _group(batch: Batch, start: int, stop: int) -> Array:
     if batch.device == "gpu":
         return group.contiguous()
     return group if group.flags.c_contiguous else np.ascontiguousarray(group)
-
-
-_TORCH_DTYPES: dict[DALIDataType, str] = {
-    DALIDataType.UINT8: "uint8",
-    DALIDataType.UINT16: "uint16",
-    DALIDataType.UINT32: "uint32",
-    DALIDataType.UINT64: "uint64",
-    DALIDataType.INT8: "int8",
-    DALIDataType.INT16: "int16",
-    DALIDataType.INT32: "int32",
-    DALIDataType.INT64: "int64",
-    DALIDataType.FLOAT16: "float16",
-    DALIDataType.FLOAT: "float32",
-    DALIDataType.FLOAT64: "float64",
-    DALIDataType.BOOL: "bool",
-}

@@ -19,6 +19,9 @@ from dalify.graph import Branch, Node, rule_arguments
 __all__ = ["LiteralStep", "MergeStep", "ReaderStep", "SplitStep", "Step", "located"]
 
 
+_SMALL_BYTES = 1024
+
+
 class Step(Protocol):
     """One node of a plan, ready to run."""
 
@@ -192,4 +195,7 @@ class ReaderStep:
             for column, array in zip(columns, arrays, strict=True):
                 column.append(array)
         for slot, column, layout in zip(self.outputs, columns, self._layouts, strict=True):
-            frame.values[slot] = Batch(None, column, layout, "cpu", origins)
+            # Labels and the like are one array from here on; files stay what they are.
+            shapes = {array.shape for array in column} if column[0].nbytes <= _SMALL_BYTES else set()
+            dense = stack_samples(column) if len(shapes) == 1 else None
+            frame.values[slot] = Batch(dense, None if dense is not None else column, layout, "cpu", origins)

@@ -198,6 +198,9 @@ def group_windows(
     letters = layout.replace("C", "")
     extents = [shape[layout.index(letter)] for letter in letters]
     window = crop_extents(letters, extents, **shaping)
+    if list(window) == extents and policy != "trim_to_shape":  # nothing is cut off, wherever the window was to lie
+        whole = (len(next(iter(positions.values()))), len(extents))
+        return np.zeros(whole, np.int64), np.broadcast_to(np.asarray(window, np.int64), whole)
     anchors = crop_anchors(letters, extents, window, positions, rounding, policy)
     if policy == "trim_to_shape":
         return trimmed(anchors, window, extents)

@@ -25,8 +25,12 @@ def spread(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
     The array itself is returned where it is that already: numpy's broadcasting takes as long as a small kernel.
     """
-    if isinstance(values, np.ndarray) and values.shape == shape and values.dtype == dtype:
-        if values.flags.c_contiguous and values.flags.writeable:
+    if isinstance(values, np.ndarray) and values.shape == shape:
+        if values.dtype == dtype and values.flags.c_contiguous and values.flags.writeable:
             return values
-        return np.array(values, order="C")
+        return values.astype(dtype, order="C")
+    if isinstance(values, (int, float)):
+        filled = np.empty(shape, dtype)
+        filled.fill(values)
+        return filled
     return np.array(np.broadcast_to(values, shape), dtype, order="C")

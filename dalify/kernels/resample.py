@@ -58,12 +58,18 @@ def resample(
         mag_filter: the same for axes that do not.
         antialias: widen filters with the scale of a reduction.
     """
-    begin = np.array(start, np.float32)
-    stop = np.array(end, np.float32)
     samples = len(x)
+    begin = spread(start, (samples, x.ndim - 2), np.float32)
+    stop = spread(end, (samples, x.ndim - 2), np.float32)
     minify = spread(min_filter, (samples,), np.int32)
     magnify = spread(mag_filter, (samples,), np.int32)
-    if out.dtype == x.dtype and (minify == _NEAREST).all() and (magnify == _NEAREST).all():
+    if (
+        samples
+        and out.dtype == x.dtype
+        and minify[0] == _NEAREST
+        and (minify == _NEAREST).all()
+        and (magnify == _NEAREST).all()
+    ):
         _gather_nearest(out, x, begin, stop)
         return
     source = read_only(x if x.dtype in (np.uint8, np.float32) else x.astype(np.float32))

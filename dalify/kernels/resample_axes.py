@@ -60,8 +60,7 @@ def resample_axes(
     def window(corner: Any) -> np.ndarray:
         return repeated(spread(corner, (samples, last - first), np.float32))
 
-    linear = np.full(samples, int(DALIInterpType.INTERP_LINEAR), np.int32)
-    both = linear if interp_type is None else interp_type
+    both = spread(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
     kernel = resample if isinstance(x, np.ndarray) else resample_torch
     kernel(
         folded(out),

@@ -75,12 +75,13 @@ def _(x, *, draws, num_attempts, random_area, random_aspect_ratio):
     first, last = spatial_axes(visual_layout(x.spec_of(0), _LAYOUTS))
     extents = np.array(x.shapes())[:, first:last]
     uniforms = draws.uniform(draws_per_sample(num_attempts))
-    return {"windows": random_crop_windows(extents, uniforms, random_area, random_aspect_ratio)}
+    windows = random_crop_windows(extents, uniforms, random_area, random_aspect_ratio)
+    start = windows[:, :2].astype(np.float32)
+    return {"start": start, "end": start + windows[:, 2:].astype(np.float32)}
 
 
 @random_resized_crop.cpu
 @random_resized_crop.gpu
-def _(out, x, *, out_spec, windows, antialias, interp_type, min_filter, mag_filter):
-    start = windows[:, :2]
+def _(out, x, *, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
-    resample_axes(out, x, out_spec.layout, start, start + windows[:, 2:], antialias=antialias, **filters)
+    resample_axes(out, x, out_spec.layout, start, end, antialias=antialias, **filters)
