@@ -17,9 +17,9 @@ from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, stack_samples, torch_dtype
 from dalify.executor.frame import Frame
 from dalify.executor.steps import located
-from dalify.executor.values import argument_array, constant_array
+from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
-from dalify.registry import Kernel, Parameter
+from dalify.registry import Kernel
 
 __all__ = ["KernelStep"]
 
@@ -36,33 +36,6 @@ _CACHE_LIMIT = 4096
 # What kernels may ask for besides the operator's parameters.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws"})
 _MOST_ELEMENTS = 1 << 40
-
-
-class _Argument:
-    """One per-sample argument of a step: a constant, repeated when needed, or a slot of the frame."""
-
-    __slots__ = ("_repeated", "parameter", "slot", "value")
-
-    def __init__(self, parameter: Parameter, value: Any, slot: int | None) -> None:
-        self.parameter = parameter
-        self.value = value
-        self.slot = slot
-        self._repeated: dict[int, Any] = {}
-
-    def array(self, frame: Frame, count: int) -> Any:
-        if self.slot is not None:
-            batch = frame.values[self.slot]
-            assert batch is not None, "dalify bug: an argument without samples"
-            return argument_array(self.parameter, batch)
-        found = self._repeated.get(count)
-        if found is None:
-            found = constant_array(self.parameter, self.value, count)
-            if isinstance(found, np.ndarray):
-                found.flags.writeable = False  # every call gets the same array
-            if len(self._repeated) > _CACHE_LIMIT:
-                self._repeated.clear()
-            self._repeated[count] = found
-        return found
 
 
 class KernelStep:
@@ -98,7 +71,7 @@ class KernelStep:
         self._seed = seed
         self._stream = stream
         self._static: dict[str, Any] = {}
-        self._arguments: dict[str, _Argument] = {}
+        self._arguments: dict[str, Argument] = {}
         self._rule_arguments = rule_arguments(node)
         for name, parameter in operator.parameters.items():
             value = node.arguments.get(name, parameter.default)
@@ -106,7 +79,7 @@ class KernelStep:
                 self._static[name] = value
             else:
                 slot = argument_slots.get(name)
-                self._arguments[name] = _Argument(parameter, None if isinstance(value, Edge) else value, slot)
+                self._arguments[name] = Argument(parameter, None if isinstance(value, Edge) else value, slot)
         self._constants = {name: self._static[name] for name in self._kernel.names if name in self._static}
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)

@@ -8,9 +8,12 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from dalify.data import Batch, DALIDataType
+from dalify.executor.frame import Frame
 from dalify.registry import Parameter
 
-__all__ = ["argument_array", "constant_array", "element_dtype"]
+__all__ = ["Argument", "argument_array", "constant_array", "element_dtype"]
+
+_KEPT_COUNTS = 64  # group sizes of which the repeated constant is kept
 
 _ELEMENTS: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
@@ -97,3 +100,37 @@ def _too_many(parameter: Parameter, shape: tuple[int, ...]) -> ShapeError:
         f"the argument {parameter.name} needs one value per sample; the graph value has shape {tuple(shape)}.",
         hint="Pick one element, for instance value[0].",
     )
+
+
+class Argument:
+    """One per-sample argument of a step: a constant, repeated when needed, or a slot of the frame.
+
+    Args:
+        parameter: what the operator declares.
+        value: the constant, normalised.
+        slot: where the values of the samples are found instead; None for a constant.
+    """
+
+    __slots__ = ("_repeated", "parameter", "slot", "value")
+
+    def __init__(self, parameter: Parameter, value: Any, slot: int | None) -> None:
+        self.parameter = parameter
+        self.value = value
+        self.slot = slot
+        self._repeated: dict[int, Any] = {}
+
+    def array(self, frame: Frame, count: int) -> Any:
+        """Return the values of the frame's ``count`` samples in the form that kernels get."""
+        if self.slot is not None:
+            batch = frame.values[self.slot]
+            assert batch is not None, "dalify bug: an argument without samples"
+            return argument_array(self.parameter, batch)
+        found = self._repeated.get(count)
+        if found is None:
+            found = constant_array(self.parameter, self.value, count)
+            if isinstance(found, np.ndarray):
+                found.flags.writeable = False  # every call gets the same array
+            if len(self._repeated) > _KEPT_COUNTS:
+                self._repeated.clear()
+            self._repeated[count] = found
+        return found

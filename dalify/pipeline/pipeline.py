@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import secrets
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from dalify.base.deprecation import warn_deprecated
-from dalify.base.errors import (
-    ArgumentTypeError,
-    DalifyError,
-    DTypeError,
-    GraphError,
-    LayoutError,
-    PipelineStateError,
-    ShapeError,
-    suggestion,
-)
+from dalify.base.errors import DalifyError, DTypeError, LayoutError, PipelineStateError, ShapeError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
-from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
-from dalify.graph.datanode import Expression
-from dalify.graph.draw import to_dot, to_svg
-from dalify.graph.serialize import dumps, from_json, loads, to_json
-from dalify.pipeline.current import pop_current, push_current, top
+from dalify.graph import DataNode
+from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.options import PipelineOptions
 from dalify.pipeline.resuming import Resumable
 
@@ -55,7 +39,7 @@ def _close_engines() -> None:
         engine.close()
 
 
-class Pipeline(Resumable):
+class Pipeline(Inspection, Resumable):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -80,95 +64,23 @@ class Pipeline(Resumable):
         line = SourceLine.capture()
         if isinstance(seed, SupportsIndex):  # numpy's integers too, whose arithmetic overflows
             seed = None if int(seed) < 0 else int(seed)
+        given = {"batch_size": batch_size, "num_threads": num_threads, "device_id": device_id, "seed": seed, **options}
         try:
-            self._options = PipelineOptions.of(
-                {"batch_size": batch_size, "num_threads": num_threads, "device_id": device_id, "seed": seed, **options}
-            )
+            checked = PipelineOptions.of(given)
         except DalifyError as error:
             error.locate(line=line)
             raise
-        self._line = line
+        super().__init__(checked, line)
         self._name = f"dalify-{next(_numbers)}"
-        self._seed = self._options.seed if self._options.seed is not None else secrets.randbits(63)
-        self._made: list[Node] = []
-        self._sinks: list[Node] = []
-        self._outputs: tuple[Edge, ...] | None = None
-        self._traced: Graph | None = None
         self._built: building.Built | None = None
-        self._tokens: list[Any] = []
         self._lock = threading.RLock()
         self._at_end = False
         self._closed = False
         self._api: PipelineAPIType | None = None
         self._checks_api = True
         self._shared: tuple[TensorList, ...] | None = None
-        if self._options.checkpoint is not None:
-            self._take(self._options.checkpoint)
-
-    # -- definition
-    # ----------------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def current() -> Pipeline | None:
-        """Return the pipeline that is being defined in this thread, or None."""
-        return top()
-
-    @staticmethod
-    def push_current(pipeline: Pipeline) -> None:
-        """Make a pipeline the current one; ``pop_current`` undoes it."""
-        push_current(pipeline)
-
-    @staticmethod
-    def pop_current() -> None:
-        """Make the pipeline before the last ``push_current`` the current one."""
-        pop_current()
-
-    def __enter__(self) -> Pipeline:
-        """Begin to define the graph."""
-        scope = recording(self._made)
-        scope.__enter__()
-        self._tokens.append(scope)
-        push_current(self)
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        """End the definition."""
-        pop_current()
-        self._tokens.pop().__exit__(*exception)
-
-    def define_graph(self) -> Any:
-        """Return the outputs; subclasses override it.
-
-        Raises:
-            PipelineStateError: neither overridden nor were outputs set.
-        """
-        raise PipelineStateError(
-            "the pipeline has no outputs.",
-            line=self._line,
-            hint="Use @pipeline_def, call pipe.set_outputs(...), or override define_graph() in a subclass.",
-        )
-
-    def iter_setup(self) -> None:
-        """Feed data for the next iteration; subclasses of old programs override it and call ``feed_input``."""
-
-    def set_outputs(self, *outputs: Any) -> None:
-        """Give the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top."""
-        self._outputs = tuple(_output_edges(outputs))
-
-    def add_sink(self, node: DataNode) -> None:
-        """Keep a node in the graph although no output needs it."""
-        self._sinks.append(node.edge.node)
-
-    def _graph(self) -> Graph:
-        """Return the graph as traced."""
-        if self._traced is None:
-            if self._outputs is None:
-                with self:
-                    result = self.define_graph()
-                self._outputs = tuple(_output_edges(result if isinstance(result, (tuple, list)) else (result,)))
-            sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._made if node.preserve)]))
-            self._traced = Graph(self._outputs, sinks)
-        return self._traced
+        if checked.checkpoint is not None:
+            self._take(checked.checkpoint)
 
     def build(self) -> None:
         """Check the graph and make it ready to run. Done by the first run where it was not done before."""
@@ -192,9 +104,6 @@ class Pipeline(Resumable):
             self.build()
         assert self._built is not None, "dalify bug: build did not build"
         return self._built.engine
-
-    # -- running
-    # -------------------------------------------------------------------------------------------------------------
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration, and begin further ones ahead.
@@ -330,9 +239,6 @@ class Pipeline(Resumable):
         """Switch the refusal of mixed ways to run on or off."""
         self._checks_api = enable
 
-    # -- sources, epochs
-    # -----------------------------------------------------------------------------------------------------
-
     def feed_input(
         self,
         data_node: str | DataNode,
@@ -462,174 +368,6 @@ class Pipeline(Resumable):
             )
         return found[name]
 
-    # -- looking inside, writing down
-    # ----------------------------------------------------------------------------------------
-
-    def explain(self) -> str:
-        """Return what each pass did to the graph and why, with the user's lines.
-
-        Pruned, folded, merged, split, placed, copied.
-        """
-        self.build()
-        assert self._built is not None, "dalify bug: build did not build"
-        needed = set(self._graph().nodes())
-        pruned = [node for node in self._made if node not in needed]
-        lines = [f"  - {node!r} is not needed by any output" for node in pruned]
-        text = str(self._built.report)
-        head, _, rest = text.partition("\n")
-        return "\n".join([f"{len(needed) + len(pruned)} nodes were traced", head, *lines, *([rest] if rest else [])])
-
-    def save_graph_to_dot_file(self, filename: str | PathLike[str], **_: Any) -> None:
-        """Write the graph, as the user defined it, in graphviz' language.
-
-        Args:
-            filename: where to.
-        """
-        Path(filename).write_text(to_dot(self._graph()))
-
-    def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
-        """Draw the graph, as the user defined it; no other program is needed.
-
-        Args:
-            filename: where to.
-        """
-        Path(filename).write_text(to_svg(self._graph()))
-
-    def _repr_svg_(self) -> str:
-        """Show the graph in a notebook."""
-        return to_svg(self._graph())
-
-    def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
-        """Return graph and main arguments as JSON, which ``deserialize`` reads without executing anything.
-
-        Args:
-            define_graph: accepted for old programs; a function that returns the outputs.
-            filename: where to write the text as well.
-
-        Raises:
-            SerializationError: the graph holds Python functions.
-        """
-        if define_graph is not None:
-            with self:
-                self.set_outputs(*define_graph())
-        options = self._options
-        kept = {
-            name: getattr(options, name)
-            for name in ("batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async")
-        }
-        text = dumps({**to_json(self._graph()), "options": {**kept, "seed": options.seed}})
-        if filename is not None:
-            Path(filename).write_bytes(text)
-        return text
-
-    @classmethod
-    def deserialize(
-        cls, serialized_pipeline: bytes | str | None = None, filename: str | PathLike[str] | None = None, **options: Any
-    ) -> Pipeline:
-        """Return the pipeline that ``serialize`` wrote.
-
-        Args:
-            serialized_pipeline: the text; or
-            filename: the file that it is in.
-            options: arguments of ``Pipeline`` that replace those in the text.
-
-        Raises:
-            SerializationError: not a pipeline's text, or damaged.
-        """
-        if (serialized_pipeline is None) == (filename is None):
-            raise ArgumentTypeError(
-                "give either the serialised pipeline or the name of its file.", line=SourceLine.capture()
-            )
-        data = loads(serialized_pipeline if serialized_pipeline is not None else Path(filename or "").read_bytes())
-        graph = from_json(data)
-        given = {name: value for name, value in options.items() if value is not None}
-        pipe = cls(**{**data.get("options", {}), **given})
-        pipe._outputs, pipe._traced = graph.outputs, graph
-        return pipe
-
-    @classmethod
-    def deserialize_and_build(cls, serialized_pipeline: bytes | str) -> Pipeline:
-        """Return the pipeline that ``serialize`` wrote, built."""
-        pipe = cls.deserialize(serialized_pipeline)
-        pipe.build()
-        return pipe
-
-    # -- facts
-    # ---------------------------------------------------------------------------------------------------------------
-
-    @property
-    def max_batch_size(self) -> int:
-        """Most samples in a batch."""
-        return self._options.batch_size
-
-    @property
-    def batch_size(self) -> int:
-        """Old name of ``max_batch_size``."""
-        warn_deprecated("Pipeline.batch_size is now called max_batch_size.")
-        return self._options.batch_size
-
-    @property
-    def num_threads(self) -> int:
-        """Number of worker threads."""
-        return self._options.num_threads
-
-    @property
-    def device_id(self) -> int | None:
-        """Number of the accelerator."""
-        return self._options.device_id
-
-    @property
-    def seed(self) -> int:
-        """What decides all random numbers; drawn by chance where it was not given."""
-        return self._seed
-
-    @property
-    def num_outputs(self) -> int:
-        """Number of outputs."""
-        return len(self._graph().outputs)
-
-    @property
-    def prefetch_queue_depth(self) -> Any:
-        """Batches under way at once, as given."""
-        return self._options.prefetch_queue_depth
-
-    @property
-    def exec_pipelined(self) -> bool:
-        """As given."""
-        return self._options.exec_pipelined
-
-    @property
-    def exec_async(self) -> bool:
-        """As given."""
-        return self._options.exec_async
-
-    @property
-    def exec_dynamic(self) -> bool:
-        """Memory and copies are always dynamic."""
-        return True
-
-    @property
-    def py_num_workers(self) -> int:
-        """Worker processes of parallel sources."""
-        return self._options.py_num_workers
-
-    @property
-    def py_start_method(self) -> str:
-        """How worker processes are started."""
-        return self._options.py_start_method
-
-    def output_dtype(self) -> list[Any]:
-        """Return the expected element type of each output; None for any."""
-        return [self._options.expected("dtype", index) for index in range(self.num_outputs)]
-
-    def output_ndim(self) -> list[Any]:
-        """Return the expected number of dimensions of each output; None for any."""
-        return [self._options.expected("ndim", index) for index in range(self.num_outputs)]
-
-    def output_layout(self) -> list[Any]:
-        """Return the expected layout of each output; None for any."""
-        return [self._options.expected("layout", index) for index in range(self.num_outputs)]
-
     def start_py_workers(self) -> None:
         """Start the worker processes of parallel sources now, before anything makes a fork unsafe."""
         self.build()
@@ -655,27 +393,3 @@ _API_NAMES = {
 
 def _shown(value: Any) -> str:
     return repr(value) if isinstance(value, str) else str(value)
-
-
-def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
-    for index, value in enumerate(values):
-        if isinstance(value, Expression):
-            yield value.node().edge
-        elif isinstance(value, (tuple, list)) and any(isinstance(item, DataNode) for item in value):
-            raise GraphError(
-                f"output {index} of the pipeline is a {type(value).__name__} with graph values in it; an output "
-                "must be a single value.",
-                line=SourceLine.capture(),
-                hint="Unpack it with a star: return (images, *boxes).",
-            )
-        elif is_promotable(value):
-            yield constant(value).edge
-        elif value is None and len(values) == 1:
-            return
-        else:
-            raise ArgumentTypeError(
-                f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph node, a "
-                "number or an array.",
-                line=SourceLine.capture(),
-                hint="Return what the functions of dalify.fn returned.",
-            )

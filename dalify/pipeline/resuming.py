@@ -12,14 +12,17 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import CheckpointError, DalifyError
+from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.graph import Graph
 from dalify.pipeline.options import PipelineOptions
-from dalify.pipeline.state import FORMAT, check_graph, describe, dumps, opened, sealed, write
 
 if TYPE_CHECKING:
     from dalify.executor.engine import Engine
+    from dalify.pipeline import state as saving
     from dalify.pipeline.build import Built
+else:
+    saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
 
 __all__ = ["Resumable"]
 
@@ -73,16 +76,16 @@ class Resumable:
         with self._lock:
             engine = self._engine()
             if self._description is None:
-                self._description = describe(self._graph())
+                self._description = saving.describe(self._graph())
             state = {
-                "format": FORMAT,
+                "format": saving.FORMAT,
                 "batch_size": self._options.batch_size,
                 "seed": self._seed,
                 "graph": self._description,
                 "at_end": self._at_end and not engine.scheduled,
                 **engine.state(),
             }
-            return sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
+            return saving.sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where a pipeline of the same graph was when ``state_dict()`` was called.
@@ -105,9 +108,9 @@ class Resumable:
         Args:
             filename: where to write it as well. A crash leaves the old file or the new one, never half of one.
         """
-        text = dumps(self.state_dict())
+        text = saving.dumps(self.state_dict())
         if filename is not None:
-            write(filename, text)
+            saving.write(filename, text)
         return text
 
     @property
@@ -123,14 +126,14 @@ class Resumable:
     def _take(self, saved: Mapping[str, Any] | bytes | str) -> None:
         """Continue from a state now, or keep it for when the engine is built."""
         try:
-            state = opened(saved)
+            state = saving.opened(saved)
             if self._options.seed not in (None, state["seed"]):
                 raise CheckpointError(
                     f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={self._options.seed}.",
                     hint="Give the same seed, or none: then that of the checkpoint is used.",
                 )
             if self._built is not None:
-                check_graph(state, self._graph(), self._options.batch_size)
+                saving.check_graph(state, self._graph(), self._options.batch_size)
                 self._restore(self._built.engine, state)
             else:
                 self._restoring = state
@@ -168,7 +171,7 @@ class Resumable:
         state = self._restoring
         if state is not None:
             try:
-                check_graph(state, self._graph(), self._options.batch_size)
+                saving.check_graph(state, self._graph(), self._options.batch_size)
             except DalifyError as error:
                 error.locate(line=self._line)
                 raise

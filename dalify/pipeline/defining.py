@@ -1,0 +1,128 @@
+"""The part of a pipeline in which its graph is defined, before anything runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from dalify.base.errors import ArgumentTypeError, GraphError, PipelineStateError
+from dalify.base.source_line import SourceLine
+from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
+from dalify.graph.datanode import Expression
+from dalify.pipeline.current import pop_current, push_current, top
+from dalify.pipeline.options import PipelineOptions
+
+if TYPE_CHECKING:
+    from dalify.pipeline.pipeline import Pipeline
+
+__all__ = ["GraphDefinition"]
+
+
+class GraphDefinition:
+    """What a pipeline is made with, and the graph that the user defines.
+
+    Args:
+        options: of the pipeline.
+        line: the user's line that made it.
+    """
+
+    def __init__(self, options: PipelineOptions, line: SourceLine | None) -> None:
+        self._options = options
+        self._line = line
+        self._seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(8)) >> 1
+        self._made: list[Node] = []
+        self._sinks: list[Node] = []
+        self._outputs: tuple[Edge, ...] | None = None
+        self._traced: Graph | None = None
+        self._tokens: list[Any] = []
+
+    @staticmethod
+    def current() -> Pipeline | None:
+        """Return the pipeline that is being defined in this thread, or None."""
+        return top()
+
+    @staticmethod
+    def push_current(pipeline: Pipeline) -> None:
+        """Make a pipeline the current one; ``pop_current`` undoes it."""
+        push_current(pipeline)
+
+    @staticmethod
+    def pop_current() -> None:
+        """Make the pipeline before the last ``push_current`` the current one."""
+        pop_current()
+
+    def __enter__(self) -> Self:
+        """Begin to define the graph."""
+        scope = recording(self._made)
+        scope.__enter__()
+        self._tokens.append(scope)
+        push_current(cast("Pipeline", self))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        """End the definition."""
+        pop_current()
+        self._tokens.pop().__exit__(*exception)
+
+    def define_graph(self) -> Any:
+        """Return the outputs; subclasses override it.
+
+        Raises:
+            PipelineStateError: neither overridden nor were outputs set.
+        """
+        raise PipelineStateError(
+            "the pipeline has no outputs.",
+            line=self._line,
+            hint="Use @pipeline_def, call pipe.set_outputs(...), or override define_graph() in a subclass.",
+        )
+
+    def iter_setup(self) -> None:
+        """Feed data for the next iteration; subclasses of old programs override it and call ``feed_input``."""
+
+    def set_outputs(self, *outputs: Any) -> None:
+        """Give the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top."""
+        self._outputs = tuple(_output_edges(outputs))
+
+    def add_sink(self, node: DataNode) -> None:
+        """Keep a node in the graph although no output needs it."""
+        self._sinks.append(node.edge.node)
+
+    def _graph(self) -> Graph:
+        """Return the graph as traced."""
+        if self._traced is None:
+            if self._outputs is None:
+                with self:
+                    result = self.define_graph()
+                self._outputs = tuple(_output_edges(result if isinstance(result, (tuple, list)) else (result,)))
+            sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._made if node.preserve)]))
+            self._traced = Graph(self._outputs, sinks)
+        return self._traced
+
+    def build(self) -> None:
+        """Check the graph and make it ready to run."""
+        raise AssertionError("dalify bug: a definition cannot be built")
+
+
+def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
+    for index, value in enumerate(values):
+        if isinstance(value, Expression):
+            yield value.node().edge
+        elif isinstance(value, (tuple, list)) and any(isinstance(item, DataNode) for item in value):
+            raise GraphError(
+                f"output {index} of the pipeline is a {type(value).__name__} with graph values in it; an output "
+                "must be a single value.",
+                line=SourceLine.capture(),
+                hint="Unpack it with a star: return (images, *boxes).",
+            )
+        elif is_promotable(value):
+            yield constant(value).edge
+        elif value is None and len(values) == 1:
+            return
+        else:
+            raise ArgumentTypeError(
+                f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph node, a "
+                "number or an array.",
+                line=SourceLine.capture(),
+                hint="Return what the functions of dalify.fn returned.",
+            )

@@ -1,0 +1,87 @@
+"""What a pipeline tells about itself: what it was made with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.base.deprecation import warn_deprecated
+from dalify.pipeline.defining import GraphDefinition
+
+__all__ = ["Facts"]
+
+
+class Facts(GraphDefinition):
+    """The properties of a pipeline."""
+
+    @property
+    def max_batch_size(self) -> int:
+        """Most samples in a batch."""
+        return self._options.batch_size
+
+    @property
+    def batch_size(self) -> int:
+        """Old name of ``max_batch_size``."""
+        warn_deprecated("Pipeline.batch_size is now called max_batch_size.")
+        return self._options.batch_size
+
+    @property
+    def num_threads(self) -> int:
+        """Number of worker threads."""
+        return self._options.num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """Number of the accelerator."""
+        return self._options.device_id
+
+    @property
+    def seed(self) -> int:
+        """What decides all random numbers; drawn by chance where it was not given."""
+        return self._seed
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self._graph().outputs)
+
+    @property
+    def prefetch_queue_depth(self) -> Any:
+        """Batches under way at once, as given."""
+        return self._options.prefetch_queue_depth
+
+    @property
+    def exec_pipelined(self) -> bool:
+        """As given."""
+        return self._options.exec_pipelined
+
+    @property
+    def exec_async(self) -> bool:
+        """As given."""
+        return self._options.exec_async
+
+    @property
+    def exec_dynamic(self) -> bool:
+        """Memory and copies are always dynamic."""
+        return True
+
+    @property
+    def py_num_workers(self) -> int:
+        """Worker processes of parallel sources."""
+        return self._options.py_num_workers
+
+    @property
+    def py_start_method(self) -> str:
+        """How worker processes are started."""
+        return self._options.py_start_method
+
+    def output_dtype(self) -> list[Any]:
+        """Return the expected element type of each output; None for any."""
+        return [self._options.expected("dtype", index) for index in range(self.num_outputs)]
+
+    def output_ndim(self) -> list[Any]:
+        """Return the expected number of dimensions of each output; None for any."""
+        return [self._options.expected("ndim", index) for index in range(self.num_outputs)]
+
+    def output_layout(self) -> list[Any]:
+        """Return the expected layout of each output; None for any."""
+        return [self._options.expected("layout", index) for index in range(self.num_outputs)]

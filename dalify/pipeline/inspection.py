@@ -1,0 +1,121 @@
+"""Looking inside a pipeline, and writing its graph down."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
+
+from dalify.base.errors import ArgumentTypeError
+from dalify.base.optional import LazyModule
+from dalify.base.source_line import SourceLine
+from dalify.pipeline.facts import Facts
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from dalify.graph import draw, serialize
+    from dalify.pipeline.build import Built
+else:
+    # Few programs draw or write down a graph; all load this module.
+    pathlib = LazyModule("pathlib", "writing files")
+    draw = LazyModule("dalify.graph.draw", "drawing a graph")
+    serialize = LazyModule("dalify.graph.serialize", "writing down a graph")
+
+__all__ = ["Inspection"]
+
+
+class Inspection(Facts):
+    """The part of a pipeline that explains, draws and serialises it."""
+
+    _built: Built | None
+
+    def explain(self) -> str:
+        """Return what each pass did to the graph and why, with the user's lines.
+
+        Pruned, folded, merged, split, placed, copied.
+        """
+        self.build()
+        assert self._built is not None, "dalify bug: build did not build"
+        needed = set(self._graph().nodes())
+        pruned = [node for node in self._made if node not in needed]
+        lines = [f"  - {node!r} is not needed by any output" for node in pruned]
+        text = str(self._built.report)
+        head, _, rest = text.partition("\n")
+        return "\n".join([f"{len(needed) + len(pruned)} nodes were traced", head, *lines, *([rest] if rest else [])])
+
+    def save_graph_to_dot_file(self, filename: str | PathLike[str], **_: Any) -> None:
+        """Write the graph, as the user defined it, in graphviz' language.
+
+        Args:
+            filename: where to.
+        """
+        pathlib.Path(filename).write_text(draw.to_dot(self._graph()))
+
+    def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
+        """Draw the graph, as the user defined it; no other program is needed.
+
+        Args:
+            filename: where to.
+        """
+        pathlib.Path(filename).write_text(draw.to_svg(self._graph()))
+
+    def _repr_svg_(self) -> str:
+        """Show the graph in a notebook."""
+        return draw.to_svg(self._graph())
+
+    def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
+        """Return graph and main arguments as JSON, which ``deserialize`` reads without executing anything.
+
+        Args:
+            define_graph: accepted for old programs; a function that returns the outputs.
+            filename: where to write the text as well.
+
+        Raises:
+            SerializationError: the graph holds Python functions.
+        """
+        if define_graph is not None:
+            with self:
+                self.set_outputs(*define_graph())
+        options = self._options
+        kept = {
+            name: getattr(options, name)
+            for name in ("batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async")
+        }
+        text = serialize.dumps({**serialize.to_json(self._graph()), "options": {**kept, "seed": options.seed}})
+        if filename is not None:
+            pathlib.Path(filename).write_bytes(text)
+        return text
+
+    @classmethod
+    def deserialize(
+        cls, serialized_pipeline: bytes | str | None = None, filename: str | PathLike[str] | None = None, **options: Any
+    ) -> Self:
+        """Return the pipeline that ``serialize`` wrote.
+
+        Args:
+            serialized_pipeline: the text; or
+            filename: the file that it is in.
+            options: arguments of ``Pipeline`` that replace those in the text.
+
+        Raises:
+            SerializationError: not a pipeline's text, or damaged.
+        """
+        if (serialized_pipeline is None) == (filename is None):
+            raise ArgumentTypeError(
+                "give either the serialised pipeline or the name of its file.", line=SourceLine.capture()
+            )
+        data = serialize.loads(
+            serialized_pipeline if serialized_pipeline is not None else pathlib.Path(filename or "").read_bytes()
+        )
+        graph = serialize.from_json(data)
+        given = {name: value for name, value in options.items() if value is not None}
+        pipe = cls(**{**data.get("options", {}), **given})
+        pipe._outputs, pipe._traced = graph.outputs, graph
+        return pipe
+
+    @classmethod
+    def deserialize_and_build(cls, serialized_pipeline: bytes | str) -> Self:
+        """Return the pipeline that ``serialize`` wrote, built."""
+        pipe = cls.deserialize(serialized_pipeline)
+        pipe.build()
+        return pipe
