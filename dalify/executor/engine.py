@@ -38,6 +38,8 @@ __all__ = ["Engine"]
 # A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short
 # against a batch.
 _CHUNK_SECONDS = 12e-3
+# How much longer a sample may take than the shortest time measured, from batch to batch.
+_FORGETTING = 1.05
 
 
 class Engine:
@@ -387,8 +389,9 @@ class Engine:
             except BaseException as error:
                 iteration.error = error
             seconds = iteration.chunk_seconds / iteration.size
-            known = stage.seconds_per_sample
-            stage.seconds_per_sample = seconds if known is None else 0.7 * known + 0.3 * seconds
+            # The least of late: compilation and waits are not work, and smaller chunks for their sake make them worse.
+            known = stage.seconds_per_sample or seconds
+            stage.seconds_per_sample = min(seconds, known * _FORGETTING)
         self._leave(iteration)
         self._enter(iteration)
 
