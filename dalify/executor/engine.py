@@ -35,8 +35,7 @@ from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
 
-# A chunk should take about this long: long against the cost of handing it to a thread and of its Python calls, short
-# against a batch.
+# How long a chunk should take: long against its share of Python and of handing it over, short against a batch.
 _CHUNK_SECONDS = 12e-3
 # How much longer a sample may take than the shortest time measured, from batch to batch.
 _FORGETTING = 1.05
