@@ -529,12 +529,12 @@ def test_a_batch_that_is_too_large(oracle: Any) -> None:
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda: fn.rotae, r"there is no operator fn\.rotat\. Did you mean 'rotate'\?"),
+        (lambda: fn.rotae, r"there is no operator fn\.rotae\. Did you mean 'rotate'\?"),
         (
             lambda: fn.decoders.imag,
             r"no operator fn\.decoders\.imag\. Did you mean 'image'\?\n  fn\.decoders has: image",
         ),
-        (lambda: dalify.ops.Rotae, r"there is no operator ops\.Rotat\. Did you mean 'Rotate'"),
+        (lambda: dalify.ops.Rotae, r"there is no operator ops\.Rotae\. Did you mean 'Rotate'"),
     ],
 )
 def test_unknown_operators(use: Callable[[], Any], message: str) -> None:
