@@ -27,7 +27,7 @@ from dalify.base.errors import (
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.graph import datanode
-from dalify.graph.branch import current_branch
+from dalify.graph.branch import current_branch, entered
 from dalify.graph.datanode import DataNode, Expression
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec
@@ -316,14 +316,17 @@ def merge(
         name: the variable, for messages.
         lines: where the two values were defined.
     """
-    edges = [condition.edge, if_true.edge, if_false.edge]
-    if edges[1].device != edges[2].device:
-        edges[1], edges[2] = transfer(if_true, "gpu").edge, transfer(if_false, "gpu").edge
+    sides = [if_true, if_false]
+    if if_true.device != if_false.device:
+        for index, side in enumerate(sides):
+            with entered(side.edge.node.branch):  # outside its branch a value exists only for some samples
+                sides[index] = transfer(side, "gpu")
+    device = sides[0].device
     node = Node(
         catalogue.find("_conditional.merge"),
-        tuple(edges),
+        (condition.edge, *(side.edge for side in sides)),
         {"variable": name, "lines": lines},
-        device="gpu" if edges[1].device == "gpu" else "cpu",
+        device=device,
         branch=current_branch(),
         line=SourceLine.capture(),
     )

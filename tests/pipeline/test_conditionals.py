@@ -159,3 +159,22 @@ def test_a_condition_of_several_elements_names_the_users_line() -> None:
         pipe.run()
     assert "if data > 0:" in str(caught.value)
     assert "fn.reductions" in str(caught.value)
+
+
+@pytest.mark.parametrize("is_true_on_gpu", [True, False])
+def test_branches_on_different_devices_meet_on_the_gpu(monkeypatch: pytest.MonkeyPatch, is_true_on_gpu: bool) -> None:
+    pytest.importorskip("torch", reason="the device is torch's")
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+
+    @pipeline_def(batch_size=6, num_threads=1, seed=3)
+    def pipeline() -> Any:
+        data = fn.external_source(lambda: np.arange(6, dtype=np.int32))
+        if data % 2 == 0:
+            result = (data + 100).gpu() if is_true_on_gpu else data + 100
+        else:
+            result = data * 2 if is_true_on_gpu else (data * 2).gpu()
+        return result
+
+    (output,) = pipeline().run()
+    assert output.device == "gpu"
+    assert output.as_cpu().as_array().tolist() == [100, 2, 102, 6, 104, 10]
