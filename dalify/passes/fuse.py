@@ -55,6 +55,8 @@ def _can_take_in(resize: Node, crop: Node) -> bool:
     """Tell whether the crop's window is sure to lie within the resized image, and nothing else stands in the way."""
     if resize.operator.name != "resize" or resize.preserve or resize.branch is not crop.branch:
         return False
+    if resize.output_count != 1:  # with save_attrs there is an output that resize_crop_mirror does not have
+        return False
     source = resize.inputs[0]
     if source is None or edge_spec(source).layout != "HWC" or resize.device != crop.device:
         return False

@@ -89,3 +89,17 @@ def test_not_where_somebody_else_reads_the_resized_image(photo_folder: Path) -> 
         return fn.crop_mirror_normalize(images, crop=[32, 32]), images.shape()
 
     assert "resize_crop_mirror" not in names_in(pipeline())
+
+
+def test_not_where_the_resize_also_gives_the_original_size(photo_folder: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=1)
+    def pipeline() -> Any:
+        encoded, _ = fn.readers.file(file_root=str(photo_folder))
+        images = fn.decoders.image(encoded)
+        resized, size = fn.resize(images, resize_shorter=60, save_attrs=True)
+        return fn.crop_mirror_normalize(resized, crop=[32, 32]), size, images.shape()
+
+    pipe = pipeline()
+    assert "resize_crop_mirror" not in names_in(pipe)
+    _, sizes, shapes = (output.as_array() for output in pipe.run())
+    np.testing.assert_array_equal(sizes, shapes[:, :2])
