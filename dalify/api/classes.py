@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from dalify.api.functions import use
-from dalify.base.errors import DalifyError
+from dalify.base.errors import ArgumentTypeError, DalifyError
 from dalify.base.source_line import SourceLine
 from dalify.registry import COMMON_PARAMETERS, Operator
 from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
@@ -51,6 +51,14 @@ class _PositionalInstance(OperatorInstance):
 
     def __init__(self, *values: Any, **arguments: Any) -> None:
         names = [item.name for item in self.operator.parameters.values() if item.is_positional]
+        given_twice = [name for name in names[: len(values)] if name in arguments]
+        if len(values) > len(names) or given_twice:
+            problem = (
+                f"the argument {given_twice[0]} was given twice: by position and as {given_twice[0]}=."
+                if given_twice
+                else f"takes at most {len(names)} arguments by position ({', '.join(names)}); {len(values)} were given."
+            )
+            raise ArgumentTypeError(problem, line=SourceLine.capture(), operator=self.operator.public_name)
         super().__init__(**dict(zip(names, values, strict=False)), **arguments)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "DivergentBranchesError",
     "GraphError",
     "IndexingError",
+    "IntegerRangeError",
     "LayoutError",
     "MissingPackageError",
     "PipelineStateError",
@@ -152,6 +153,10 @@ class IndexingError(DalifyError, IndexError, RuntimeError):
     """An index or window outside the data."""
 
 
+class IntegerRangeError(DalifyError, OverflowError, RuntimeError):
+    """An integer that does not fit its element type."""
+
+
 class DeviceError(DalifyError, RuntimeError, ValueError):
     """A device that is absent, or that the operator cannot use."""
 
@@ -166,9 +171,6 @@ class BatchSizeError(DalifyError, RuntimeError, ValueError):
 
 class ReaderError(DalifyError, RuntimeError, ValueError, FileNotFoundError):
     """Files or folders that a reader cannot use."""
-
-    # OSError, a base, formats two-argument errors by itself: ours takes precedence.
-    __str__ = DalifyError.__str__
 
 
 class DecodeError(DalifyError, RuntimeError, ValueError):

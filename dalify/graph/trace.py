@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dalify.base.errors import (
     DalifyError,
     DeviceError,
     GraphError,
+    IntegerRangeError,
     option_error_text,
 )
 from dalify.base.source_line import SourceLine
@@ -84,10 +85,7 @@ def _call(
     device = given.pop("device", None)
     preserve = bool(given.pop("preserve", False))
     given.pop("bytes_per_sample_hint", None)
-    seed = given.pop("seed", None) if "seed" not in operator.parameters else None
-    if seed is not None and not (operator.is_random or operator.is_reader):
-        warnings.warn(f"{operator.public_name} draws no random numbers; its seed has no effect.", stacklevel=4)
-        seed = None
+    seed = _seed(operator, given.pop("seed", None), line) if "seed" not in operator.parameters else None
     inputs = _positional(operator, inputs, given)
     _check_given(operator, inputs)
     edges = tuple(None if value is None else _input(operator, value) for value in inputs)
@@ -110,7 +108,7 @@ def _call(
         branch,
         line,
         name,
-        None if seed is None or seed < 0 else int(seed),
+        seed,
         preserve or operator.has_side_effect,
     )
     made = _MADE.get()
@@ -118,6 +116,23 @@ def _call(
         made.append(node)
     results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
     return results[0] if len(results) == 1 else (results or None)
+
+
+def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None:
+    """Return the seed that the user gave; None where it is to be derived from the pipeline's."""
+    if value is None:
+        return None
+    if isinstance(value, DataNode) or not isinstance(value, SupportsIndex):
+        raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
+    if not (operator.is_random or operator.is_reader):
+        text = f"{operator.public_name} draws no random numbers; its seed has no effect."
+        if line is None:
+            warnings.warn(text, stacklevel=2)
+        else:
+            warnings.warn_explicit(text, UserWarning, line.filename, line.line)
+        return None
+    seed = int(value)
+    return None if seed < 0 else seed
 
 
 def _defaults(operator: Operator) -> dict[str, Any]:
@@ -140,7 +155,10 @@ def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]
     positional = [item.name for item in operator.parameters.values() if item.is_positional]
     if len(surplus) > len(positional):
         raise ArgumentTypeError(_count_text(operator, len(values)))
-    given.update(zip(positional, surplus, strict=False))
+    for name, value in zip(positional, surplus, strict=False):
+        if name in given:
+            raise ArgumentTypeError(f"the argument {name} was given twice: by position and as {name}=.")
+        given[name] = value
     values = values[: len(declared)]
     required = sum(1 for item in declared if not item.is_optional)
     if len(values) < required:
@@ -263,7 +281,8 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
         device: where the value is wanted.
 
     Raises:
-        GraphError: an integer that does not fit 32 bits and has no dtype.
+        IntegerRangeError: an integer that does not fit 32 bits and has no dtype.
+        GraphError: neither numbers nor an array of numbers.
     """
     if isinstance(value, Expression):  # a typed constant, or a graph value already
         return transfer(value.node(), device) if device == "gpu" else value.node()
@@ -275,7 +294,11 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
         array = np.asarray(value)
         if array.dtype.kind == "i" and not isinstance(value, bool):
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-                raise OverflowError(f"{value} does not fit INT32; write types.Constant({value}, dtype=types.INT64).")
+                raise IntegerRangeError(
+                    f"the constant {value} does not fit INT32.",
+                    line=SourceLine.capture(),
+                    hint=f"Write types.Constant({value}, dtype=types.INT64).",
+                )
             array = array.astype(np.int32)
         elif array.dtype.kind == "f":
             array = array.astype(np.float32)

@@ -147,7 +147,7 @@ class Parameter:
                 return kind(value)
             except ValueError:
                 pass
-        elif kind is DALIDataType and not isinstance(value, str):
+        elif kind is DALIDataType and isinstance(value, (type, np.dtype)):
             return from_numpy(value)  # np.float32, np.dtype("uint8"): what DALI users often try, and unambiguous
         members = typing.cast("type[IntEnum]", kind)
         options = [

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import fn, pipeline_def, types
+from dalify import fn, ops, pipeline_def, types
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    DTypeError,
     GraphError,
+    IntegerRangeError,
     PipelineStateError,
     UnknownArgumentError,
 )
@@ -217,3 +219,31 @@ def test_an_error_while_building_does_not_spoil_the_pipeline() -> None:
         made.build()
     made.set_outputs(fn.external_source(source))
     assert made.run()[0].as_array().tolist() == source().tolist()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "error", "text"),
+    [
+        (lambda: fn.random.uniform(seed="a"), ArgumentTypeError, "seed must be an integer; got 'a'"),
+        (lambda: fn.random.uniform(seed=1.5), ArgumentTypeError, "seed must be an integer; got 1.5"),
+        (lambda: fn.random.uniform(seed=fn.random.coin_flip()), ArgumentTypeError, "seed must be an integer"),
+        (lambda: fn.cast(source(), dtype=3.5), ArgumentValueError, "dtype must be one of types.UINT8"),
+        (lambda: fn.cast(source(), dtype=[1]), ArgumentValueError, "dtype must be one of types.UINT8"),
+        (lambda: fn.cast(source(), dtype=dict), DTypeError, "cannot be used"),
+        (lambda: fn.external_source(source, source=source), ArgumentTypeError, "source was given twice"),
+        (lambda: ops.ExternalSource(source, source=source)(), ArgumentTypeError, "source was given twice"),
+        (lambda: ops.ExternalSource(source, *range(20))(), ArgumentTypeError, "20|21"),
+        (lambda: fn.random.uniform() + 2**40, IntegerRangeError, "types.INT64"),
+        (lambda: fn.random.uniform() + 2**40, OverflowError, "INT32"),  # which is what DALI raises
+    ],
+)
+def test_mistakes_are_told_in_our_words_with_the_users_line(mistake: Any, error: type, text: str) -> None:
+    with pytest.raises(error, match=text) as caught:
+        run(mistake)
+    assert "test_definition.py" in str(caught.value)
+
+
+def test_a_seed_without_effect_is_told_at_the_users_line() -> None:
+    with pytest.warns(UserWarning, match="draws no random numbers") as caught:
+        run(lambda: fn.flip(np.zeros((2, 2, 3), np.uint8), seed=4))
+    assert caught[0].filename == __file__
