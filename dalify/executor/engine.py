@@ -105,23 +105,20 @@ class Engine:
         self._revive_after_fork()
         before = self._sources_state()
         fed, error = self.feeds.next_batches()
-        size = 1
+        size = self._batch_size
         if error is None:
             try:
-                size = common_size([(feed.node, batches[0]) for feed, batches in fed], self._batch_size)
+                size = common_size([(feed.node, batches[0]) for feed, batches in fed], size)
             except DalifyError as mistake:
                 error = mistake
         iteration = Iteration(self.next_number, size, self.plan.slot_count)
         iteration.before = before
         self.next_number += 1
-        if error is not None:
-            iteration.error = error
-            self._set_off(iteration)
-            return
+        iteration.error = error
         for feed, batches in fed:
             for slot, batch in zip(feed.slots, batches, strict=True):
                 iteration.values[slot] = batch
-        for slot, reader in self.feeds.readers.items():
+        for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
             iteration.entries[slot] = reader.next_entries(size)
         self._set_off(iteration)
 
@@ -214,7 +211,7 @@ class Engine:
         for old in under_way:
             # A new object, since a thread that is no more may hold the locks of the old one.
             iteration = Iteration(old.number, old.size, self.plan.slot_count)
-            iteration.entries, iteration.before = old.entries, old.before
+            iteration.entries, iteration.before, iteration.error = old.entries, old.before, old.error
             for feed in self.feeds.externals:
                 for slot in feed.slots:
                     iteration.values[slot] = old.values[slot]

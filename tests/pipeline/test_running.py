@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import BatchSizeError, DTypeError, LayoutError, PipelineStateError, ShapeError
 from dalify.pipeline import Pipeline
+from dalify.types import SampleInfo
 
 
 def counting(limit: int | None = None) -> Callable[[int], np.ndarray[Any, Any]]:
@@ -325,6 +327,32 @@ def test_sources_stay_in_step_when_one_of_them_fails() -> None:
         except OSError:
             pairs.append(())
     assert pairs == [(0, 0), (1, 1), (), (3, 3), (4, 4)]
+
+
+def test_readers_stay_in_step_with_a_source_that_fails(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.bin" for number in range(8)]
+    for number, file in enumerate(files):
+        file.write_bytes(bytes([number]))
+
+    def fragile(sample: SampleInfo) -> Any:
+        if sample.iteration == 1:
+            raise OSError("the disk is tired")
+        return np.array([sample.idx_in_epoch])
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def both() -> Any:
+        contents, _ = fn.readers.file(files=[str(file) for file in files])
+        return contents, fn.external_source(fragile, batch=False)
+
+    pipe = both()
+    pairs: list[Any] = []
+    for _ in range(4):
+        try:
+            contents, numbers = pipe.run()
+            pairs.append((int(contents.as_array()[0, 0]), int(numbers.as_array()[0, 0])))
+        except OSError:
+            pairs.append(())
+    assert pairs == [(0, 0), (), (4, 4), (6, 6)]
 
 
 # -- threads -----------------------------------------------------------------------------------------------------------
