@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError
+from dalify.base.errors import ArgumentTypeError, ShapeError
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, from_numpy, to_numpy
 from dalify.data.dtypes import PipelineAPIType as PipelineAPIType
@@ -150,6 +151,11 @@ class ScalarConstant(Expression):
     def __init__(self, value: float | np.generic, dtype: DALIDataType | None = None) -> None:
         if not isinstance(value, (bool, int, float, np.generic)):
             raise ArgumentTypeError(f"a scalar constant must be a number; got {value!r}.", line=SourceLine.capture())
+        if dtype is not None and not isinstance(dtype, DALIDataType):
+            raise ArgumentTypeError(
+                f"the dtype of a constant must be one of dalify.types, such as types.FLOAT; got {dtype!r}.",
+                line=SourceLine.capture(),
+            )
         self.value = value
         self.dtype = dtype
         self.shape: list[int] = []
@@ -231,15 +237,22 @@ def ConstantNode(  # noqa: N802 -- DALI's name
         value: number, list or array.
         device: where it is wanted; ``cpu`` where not given.
         dtype: element type.
-        shape: extents to bring the value to.
+        shape: extents to bring the value to: a number is repeated, an array is reshaped.
         layout: letters of the dimensions.
+
+    Raises:
+        ShapeError: an array of another number of elements than the shape.
     """
-    array = (
-        value
-        if shape is None
-        else np.broadcast_to(np.asarray(value).reshape(-1), (int(np.prod(shape)),)).reshape(shape)
-    )
-    return constant(array, dtype, layout or "", device or "cpu")
+    if shape is not None:
+        # Numbers of Python get their type before they are an array, in which it would be INT64 or FLOAT64.
+        literal = constant(value, dtype).edge.node.arguments["value"]
+        extents = tuple(int(extent) for extent in np.atleast_1d(shape))
+        if literal.size not in (1, math.prod(extents)):
+            raise ShapeError(
+                f"a constant of {literal.size} elements cannot have the shape {extents}.", line=SourceLine.capture()
+            )
+        value = np.full(extents, literal.item(), literal.dtype) if literal.size == 1 else literal.reshape(extents)
+    return constant(value, dtype, layout or "", device or "cpu")
 
 
 def Constant(  # noqa: N802 -- DALI's name

@@ -27,6 +27,8 @@ class GraphDefinition:
         line: the user's line that made it.
     """
 
+    _built: Any = None  # what the pipeline became when it was built
+
     def __init__(self, options: PipelineOptions, line: SourceLine | None) -> None:
         self._options = options
         self._line = line
@@ -81,8 +83,17 @@ class GraphDefinition:
         """Feed data for the next iteration; subclasses of old programs override it and call ``feed_input``."""
 
     def set_outputs(self, *outputs: Any) -> None:
-        """Give the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top."""
+        """Give the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top.
+
+        Raises:
+            PipelineStateError: the pipeline is built already, with the outputs that it had.
+        """
+        if self._built is not None:
+            raise PipelineStateError(
+                "the outputs of a pipeline cannot be changed once it is built.", line=SourceLine.capture()
+            )
         self._outputs = tuple(_output_edges(outputs))
+        self._traced = None
 
     def add_sink(self, node: DataNode) -> None:
         """Keep a node in the graph although no output needs it."""

@@ -75,7 +75,8 @@ class Inspection(Facts):
         """
         if define_graph is not None:
             with self:
-                self.set_outputs(*define_graph())
+                result = define_graph()
+            self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
         options = self._options
         kept = {
             name: getattr(options, name)

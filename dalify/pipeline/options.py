@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any
+from typing import Any, SupportsIndex
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
@@ -16,6 +16,7 @@ from dalify.base.errors import (
     option_error_text,
     suggestion,
 )
+from dalify.data.dtypes import DALIDataType
 
 __all__ = ["OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names"]
 
@@ -115,6 +116,13 @@ class PipelineOptions:
             raise ArgumentTypeError("a pipeline needs batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
             given["num_threads"] = min(8, _available_cpus())
+        for name in ("batch_size", "num_threads", "py_num_workers", "seed"):
+            value = given.get(name)
+            if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+                given[name] = int(value)  # numpy's integers too, whose arithmetic overflows
+        seed = given.get("seed")
+        if isinstance(seed, int) and seed < 0:  # DALI's way to ask for any
+            given["seed"] = None
         options = cls(**given)
         options._check()
         return options
@@ -130,6 +138,12 @@ class PipelineOptions:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
+        dtypes = self.output_dtype if isinstance(self.output_dtype, (list, tuple)) else [self.output_dtype]
+        for dtype in dtypes:
+            if dtype is not None and not isinstance(dtype, DALIDataType):
+                raise ArgumentTypeError(
+                    f"output_dtype must be a type such as types.FLOAT, a list of these, or None; got {dtype!r}."
+                )
         if self.py_start_method not in _START_METHODS:
             raise ArgumentValueError(option_error_text("py_start_method", self.py_start_method, _START_METHODS))
         depths = self.prefetch_queue_depth
@@ -149,12 +163,25 @@ class PipelineOptions:
         depths = self.prefetch_queue_depth
         return max(depths.values()) if isinstance(depths, Mapping) else depths
 
+    def check_output_count(self, count: int) -> None:
+        """Refuse lists of expectations with more or fewer items than there are outputs.
+
+        Raises:
+            ArgumentValueError: output_dtype, output_ndim or output_layout has another length than ``count``.
+        """
+        for name in ("output_dtype", "output_ndim", "output_layout"):
+            value = getattr(self, name)
+            if isinstance(value, (list, tuple)) and len(value) != count:
+                raise ArgumentValueError(
+                    f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, the pipeline {count} "
+                    f"output{'' if count == 1 else 's'}.",
+                    hint="Give one item for each output, None where anything may come, or one value for all.",
+                )
+
     def expected(self, name: str, index: int) -> Any:
         """Return what is expected of one output: ``name`` is dtype, ndim or layout; None for anything."""
         value = getattr(self, f"output_{name}")
-        if isinstance(value, (list, tuple)):
-            return value[index] if index < len(value) else None
-        return value
+        return value[index] if isinstance(value, (list, tuple)) else value
 
 
 def option_names() -> frozenset[str]:

@@ -7,7 +7,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import DalifyError, DTypeError, LayoutError, PipelineStateError, ShapeError, suggestion
 from dalify.base.optional import LazyModule
@@ -62,8 +62,6 @@ class Pipeline(Inspection, Resumable):
         **options: Any,
     ) -> None:
         line = SourceLine.capture()
-        if isinstance(seed, SupportsIndex):  # numpy's integers too, whose arithmetic overflows
-            seed = None if int(seed) < 0 else int(seed)
         given = {"batch_size": batch_size, "num_threads": num_threads, "device_id": device_id, "seed": seed, **options}
         try:
             checked = PipelineOptions.of(given)
@@ -86,9 +84,13 @@ class Pipeline(Inspection, Resumable):
         """Check the graph and make it ready to run. Done by the first run where it was not done before."""
         with self._lock:
             if self._built is None:
-                self._built = building.build(
-                    self._graph(), self._options, self._seed, self._name, self._state_for_build()
-                )
+                graph = self._graph()
+                try:
+                    self._options.check_output_count(len(graph.outputs))
+                except DalifyError as error:
+                    error.locate(line=self._line)
+                    raise
+                self._built = building.build(graph, self._options, self._seed, self._name, self._state_for_build())
                 self._restoring = None
                 _engines.add(self._built.engine)
                 weakref.finalize(self, self._built.engine.close, wait=False)

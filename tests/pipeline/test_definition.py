@@ -15,6 +15,7 @@ from dalify.base.errors import (
     GraphError,
     IntegerRangeError,
     PipelineStateError,
+    ShapeError,
     UnknownArgumentError,
 )
 from dalify.pipeline import Pipeline
@@ -247,3 +248,69 @@ def test_a_seed_without_effect_is_told_at_the_users_line() -> None:
     with pytest.warns(UserWarning, match="draws no random numbers") as caught:
         run(lambda: fn.flip(np.zeros((2, 2, 3), np.uint8), seed=4))
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (lambda: types.Constant(5, shape=[2]), np.array([5, 5], np.int32)),
+        (lambda: types.Constant([1.5, 2.5], shape=[2, 1]), np.array([[1.5], [2.5]], np.float32)),
+        (lambda: types.Constant(True, shape=[1, 2]), np.array([[True, True]])),
+        (lambda: types.Constant(7, shape=[2], dtype=types.UINT8), np.array([7, 7], np.uint8)),
+        (lambda: types.Constant(np.zeros(2), shape=[2, 1]), np.zeros((2, 1))),
+    ],
+)
+def test_constants_of_a_shape_have_the_type_of_their_numbers(make: Any, wanted: np.ndarray[Any, Any]) -> None:
+    made = pipeline_def(make)(batch_size=2, num_threads=1)
+    found = made.run()[0].at(0)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_constants_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"3 elements.*\(2,\)"):
+        types.Constant([1, 2, 3], shape=[2])
+    with pytest.raises(ArgumentTypeError, match=r"types\.FLOAT"):
+        types.Constant(1, dtype=np.float32)
+
+
+def test_outputs_set_last_count() -> None:
+    made = Pipeline(batch_size=3, num_threads=1)
+    with made:
+        data = fn.external_source(source)
+        made.set_outputs(data)
+    assert made.num_outputs == 1
+    made.set_outputs(data, data + 1)
+    assert made.num_outputs == 2
+    assert len(made.run()) == 2
+
+
+def test_a_graph_given_to_serialize_may_return_one_value() -> None:
+    text = Pipeline(batch_size=2, num_threads=1, seed=1).serialize(define_graph=lambda: fn.random.uniform())
+    assert Pipeline.deserialize(text).num_outputs == 1
+
+
+def test_outputs_are_fixed_once_the_pipeline_is_built() -> None:
+    made = pipeline_def(lambda: fn.external_source(source))(batch_size=3, num_threads=1)
+    made.build()
+    with pytest.raises(PipelineStateError, match="once it is built"):
+        made.set_outputs(fn.external_source(source))
+
+
+@pytest.mark.parametrize(
+    "options", [{"output_dtype": [types.INT32] * 2}, {"output_ndim": []}, {"output_layout": ["C", "C"]}]
+)
+def test_as_many_expectations_as_outputs(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentValueError, match="the pipeline 1 output"):
+        run(lambda: fn.external_source(source), **options)
+
+
+def test_numbers_of_numpy_are_numbers_of_a_pipeline() -> None:
+    made = Pipeline(batch_size=np.int64(2), num_threads=np.int32(1), seed=np.int16(7))
+    assert (made.max_batch_size, made.num_threads, made.seed) == (2, 1, 7)
+
+
+@pytest.mark.parametrize("options", [{"seed": True}, {"batch_size": True}, {"output_dtype": np.float32}])
+def test_options_of_another_type_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentTypeError, match=next(iter(options))):
+        Pipeline(**{"batch_size": 2, "num_threads": 1, **options})
