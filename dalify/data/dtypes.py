@@ -37,7 +37,7 @@ class DALIDataType(IntEnum):
     PYTHON_OBJECT = 24
 
     def __str__(self) -> str:
-        """Return the name as users write it, ``types.FLOAT``."""
+        """Return the qualified name, ``DALIDataType.FLOAT``."""
         return f"DALIDataType.{self.name}"
 
     @property

@@ -2,7 +2,7 @@
 
 While a function is traced, a node only remembers the branch that it was written in. This pass alone knows what
 follows: a value from outside a branch that is used inside it must be reduced to the branch's samples, once per value
-    and branch.
+and branch.
 """
 
 from __future__ import annotations

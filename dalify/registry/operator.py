@@ -261,7 +261,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, random, reader, serial, side_effect, mixed.
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, random, reader, serial, side_effect, mixed,
+            stands_for.
     """
     if rule is not None:
         return Operator(rule, **flags)
