@@ -100,7 +100,5 @@ def _copied(array: Array, to_gpu: bool, device: str) -> Array:
         return array.detach().cpu().numpy().copy() if array.device.type == "cpu" else array.cpu().numpy()
     if not array.flags.c_contiguous or not array.flags.writeable:
         array = np.array(array, order="C")  # torch warns of memory that must not be written
-    if array.ndim == 0:
-        array = array.reshape(())
     tensor = torch.from_numpy(array)
     return tensor.clone() if device == "cpu" else tensor.to(device, non_blocking=True)

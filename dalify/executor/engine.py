@@ -31,6 +31,7 @@ from dalify.executor.frame import Collector, Frame
 from dalify.executor.iteration import Iteration, join_positions
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.threads import ThreadPool
+from dalify.sources.convert import to_batch
 from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
@@ -86,7 +87,6 @@ class Engine:
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
 
     # -- in the caller's thread
-    # --------------------------------------------------------------------------------------------
 
     @property
     def scheduled(self) -> int:
@@ -144,8 +144,14 @@ class Engine:
             raise iteration.error
         if iteration.event is not None:
             torch.cuda.current_stream(self._torch_device).wait_event(iteration.event)
-        outputs = tuple(iteration.values[slot] for slot in self.plan.outputs)
-        return tuple(Batch(None, [], "") if batch is None else batch for batch in outputs)
+        found: dict[int, Batch] = {}
+        outputs: list[Batch] = []
+        for slot in self.plan.outputs:
+            # Consumers may change a tensor in place: what is returned twice is two.
+            batch = to_batch(found[slot]) if slot in found else iteration.values[slot]
+            found[slot] = Batch(None, [], "") if batch is None else batch
+            outputs.append(found[slot])
+        return tuple(outputs)
 
     def discard(self) -> None:
         """Take back all iterations that are under way.
@@ -218,7 +224,6 @@ class Engine:
             self._set_off(iteration)
 
     # -- in the worker threads
-    # -----------------------------------------------------------------------------------------------
 
     def _enter(self, iteration: Iteration) -> None:
         """Begin the iteration's current stage, or park it until its turn."""
@@ -362,7 +367,8 @@ class Engine:
                     iteration.event = self._stream.record_event()
             for slot, branch in stage.publishes.items():
                 batch = frame.values[slot]
-                if batch is not None and slot in collectors and _is_scratch(batch):
+                # It may lie in scratch memory or repeat a constant.
+                if batch is not None and slot in collectors and batch.device == "cpu":
                     collector = collectors[slot] if branch is None else Collector(None, self._pool_of(slot))
                     collector.store(0, batch)
                     batch = collector.result()
@@ -390,8 +396,3 @@ class Engine:
             stage.seconds_per_sample = min(seconds, known * _FORGETTING)
         self._leave(iteration)
         self._enter(iteration)
-
-
-def _is_scratch(batch: Batch) -> bool:
-    """Tell whether a batch may lie in scratch memory or repeat a constant: then it is copied when it leaves."""
-    return batch.device == "cpu"

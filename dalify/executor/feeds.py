@@ -17,7 +17,7 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.steps import located
 from dalify.graph import Node
-from dalify.sources.convert import BatchConverter
+from dalify.sources.convert import BatchConverter, to_batch
 from dalify.sources.declaration import declarations
 from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
@@ -141,10 +141,14 @@ class ExternalFeed:
     def _next_fed(self) -> list[Batch]:
         if self._fed:
             self._last = self._fed.popleft()
-            return self._last
-        if self._repeat_last and self._last is not None:
-            return self._last
-        raise PipelineStateError(
+        elif not self.repeats:
+            raise self._nothing_fed()
+        assert self._last is not None, "dalify bug: a batch that was not fed is repeated"
+        # What consumers change in place must not change what comes again.
+        return [to_batch(batch) for batch in self._last] if self._repeat_last else self._last
+
+    def _nothing_fed(self) -> PipelineStateError:
+        return PipelineStateError(
             f"no data were fed to the external_source{f' {self.name!r}' if self.name else ''}.",
             line=self.node.line,
             hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "

@@ -19,7 +19,7 @@ class _Queue:
     """What the threads share. They hold no reference to the pool, so that a forgotten pipeline can be collected."""
 
     def __init__(self) -> None:
-        self.condition = threading.Condition(threading.Lock())
+        self.condition = threading.Condition()  # reentrant: garbage collection may end a pool that holds it right here
         self.heap: list[tuple[int, int, int, Task]] = []
         self.closed = False
 

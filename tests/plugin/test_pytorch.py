@@ -108,6 +108,26 @@ def test_tensors_may_be_changed_in_place() -> None:
         batch["constant"].add_(5)
 
 
+def test_changes_in_place_reach_no_other_output_and_no_repeated_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0)
+    def repeating() -> Any:
+        data = fn.external_source(name="data", repeat_last=True)
+        on_device = data.gpu()
+        return data, data + 1, data + 1, data, on_device, on_device
+
+    pipe = repeating()
+    pipe.build()
+    pipe.feed_input("data", np.ones((2, 2), np.float32))
+    loader = DALIGenericIterator(pipe, list("abcdef"))
+    for _ in range(4):
+        (batch,) = next(loader)
+        for name, value in zip("abcdef", (1, 2, 2, 1, 1, 1), strict=True):
+            assert (batch[name] == value).all(), name
+            batch[name].add_(5)
+
+
 @pytest.mark.usefixtures("files")
 def test_gpu_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     if not torch.cuda.is_available():
