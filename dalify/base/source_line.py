@@ -13,7 +13,6 @@ from types import CodeType, FrameType
 
 # pathlib takes longer to load than this whole room.
 _PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
-# The policies of auto_aug are written like user code and are traced like it, but a user wants to see his own line.
 _OWN_FILES: dict[str, bool] = {}
 
 

@@ -112,9 +112,8 @@ def _with_function(function: Any, inner: FunctionType) -> Any:
 
 def _is_foreign(function: FunctionType) -> bool:
     filename = function.__code__.co_filename
-    if filename.startswith(_PACKAGE_FOLDER):
-        return not filename.startswith(_PACKAGE_FOLDER + "auto_aug" + os.sep)
-    return filename.startswith((*_LIBRARY_FOLDERS, "<frozen")) or _INSTALLED.search(filename) is not None
+    own_or_installed = (_PACKAGE_FOLDER, *_LIBRARY_FOLDERS, "<frozen")
+    return filename.startswith(own_or_installed) or _INSTALLED.search(filename) is not None
 
 
 def _is_of(function: FunctionType, package: str) -> bool:
