@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DeviceError
+from dalify.base.errors import DeviceError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.batch import Array
 
@@ -27,11 +27,21 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
 
     Raises:
         DeviceError: the data lie on a device.
+        ShapeError: nested lists of different lengths.
     """
     if isinstance(value, np.ndarray):
         return value
     if getattr(value, "device", "cpu") == "gpu":
         raise DeviceError("this tensor lies on the device.", hint="Copy it with .as_cpu() first.")
+    if hasattr(value, "__cuda_array_interface__"):
+        raise DeviceError(
+            f"this {type(value).__name__} lies on the device.", hint="Copy it to main memory first, or use TensorGPU."
+        )
+    if isinstance(value, (list, tuple)):
+        try:
+            return np.asarray(value)
+        except ValueError as error:
+            raise ShapeError(f"these nested lists are no array: {error}") from None
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
         return np.asarray(value)
     return np.from_dlpack(value)

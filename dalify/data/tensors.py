@@ -77,14 +77,16 @@ class _TensorList:
                     "by one with list[i].",
                 )
             if not shapes:
-                return np.empty((0,), np.uint8)
+                return np.empty((0,), np.uint8 if batch.dtype == DALIDataType.NO_TYPE else batch.dtype.numpy)
             batch.dense = stack_samples(batch.samples)
         batch.dense = contiguous(batch.dense)  # a repeated constant is not
         return batch.dense
 
     def _dense_layout(self) -> str:
-        layout = self._batch.layout
-        return f"N{layout}" if layout or self._batch.ndim == 0 else ""
+        layout, ndim = self._batch.layout, self._batch.ndim
+        if ndim is None:  # no sample, so no dimension but their number
+            return ""
+        return f"N{layout}" if layout or ndim == 0 else ""
 
     def data_ptr(self) -> int:
         """Return the address of the first element of the dense tensor."""

@@ -8,7 +8,7 @@ import gc
 import pickle
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -348,3 +348,23 @@ def test_a_batch_of_the_executor_is_taken_as_it_is() -> None:
     dense = BufferPool().empty((2, 3), np.dtype(np.float32))
     batch = Batch(dense, None, "X")
     assert TensorListCPU(batch).as_array() is dense
+
+
+def test_a_list_that_let_go_of_its_data_is_an_empty_tensor_of_its_type() -> None:
+    tensors = TensorListCPU(np.zeros((2, 3, 4), np.float32), "HW")
+    tensors.reset()
+    assert tensors.as_array().dtype == np.float32
+    assert tensors.as_tensor().shape() == [0]
+
+
+def test_nested_lists_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ShapeError, match="nested lists"):
+        TensorCPU([[1, 2], [3]])
+
+
+def test_data_of_other_packages_on_a_device_are_refused_in_main_memory() -> None:
+    class Elsewhere:
+        __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
+
+    with pytest.raises(DeviceError, match="Elsewhere lies on the device"):
+        TensorCPU(Elsewhere())
