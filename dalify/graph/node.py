@@ -14,8 +14,10 @@ from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch
 from dalify.registry import Operator
 
-__all__ = ["Edge", "Node"]
+__all__ = ["DEVICES", "Edge", "Node"]
 
+DEVICES = ("cpu", "gpu", "mixed")
+"""Where a node may run; ``mixed``: CPU inputs, GPU outputs."""
 _numbers = itertools.count()
 
 

@@ -16,7 +16,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
-from dalify.graph.node import Edge, Node
+from dalify.graph.node import DEVICES, Edge, Node
 from dalify.registry import catalogue
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
@@ -170,6 +170,8 @@ def _graph(data: dict[str, Any]) -> Graph:
 
     for item in data["nodes"]:
         operator = catalogue.find(str(item["operator"]))
+        if item["device"] not in DEVICES:
+            raise ValueError(f"there is no device {item['device']!r}")
         arguments: dict[str, Any] = {}
         for name, value in item["arguments"].items():
             operator.parameter(name)

@@ -30,7 +30,7 @@ from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.graph import datanode
 from dalify.graph.branch import current_branch, entered
 from dalify.graph.datanode import DataNode, Expression
-from dalify.graph.node import Edge, Node
+from dalify.graph.node import DEVICES, Edge, Node
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import subscript
 from dalify.registry import Operator, catalogue
@@ -38,7 +38,6 @@ from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
 
 __all__ = ["apply", "arithmetic", "call", "constant", "is_promotable", "logical_not", "merge", "recording", "transfer"]
 
-_DEVICES = ("cpu", "gpu", "mixed")
 _MADE: ContextVar[list[Node] | None] = ContextVar("dalify_made_nodes", default=None)
 
 
@@ -82,6 +81,8 @@ def _call(
 ) -> DataNode | list[DataNode] | None:
     given = dict(given)
     name = given.pop("name", None)
+    if name is not None and not isinstance(name, str):
+        raise ArgumentTypeError(f"name must be a text; got {name!r}.")
     device = given.pop("device", None)
     preserve = bool(given.pop("preserve", False))
     given.pop("bytes_per_sample_hint", None)
@@ -243,8 +244,8 @@ def _has_node(value: Any) -> bool:
 
 
 def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None]) -> None:
-    if device not in _DEVICES:
-        raise ArgumentValueError(option_error_text("device", device, _DEVICES))
+    if device not in DEVICES:
+        raise ArgumentValueError(option_error_text("device", device, DEVICES))
     if device == "mixed" and not operator.takes_mixed:
         raise DeviceError("has no 'mixed' variant.", hint="Use device='cpu' or device='gpu'.")
     if device != "gpu" and any(edge is not None and edge.device == "gpu" for edge in edges):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
-from dalify.base.errors import ArgumentTypeError
+from dalify.base.errors import ArgumentTypeError, SerializationError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.pipeline.facts import Facts
@@ -109,8 +109,11 @@ class Inspection(Facts):
             serialized_pipeline if serialized_pipeline is not None else pathlib.Path(filename or "").read_bytes()
         )
         graph = serialize.from_json(data)
+        saved = data.get("options", {})
+        if not isinstance(saved, dict):
+            raise SerializationError("this serialised pipeline is damaged: its options are no table.")
         given = {name: value for name, value in options.items() if value is not None}
-        pipe = cls(**{**data.get("options", {}), **given})
+        pipe = cls(**{**saved, **given})
         pipe._outputs, pipe._traced = graph.outputs, graph
         return pipe
 

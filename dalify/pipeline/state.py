@@ -192,5 +192,8 @@ def write(path: str | os.PathLike[str], text: bytes) -> None:
     """Write a file so that at any moment, also that of a crash, the old or the new contents are there in whole."""
     target = Path(path)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
-    unfinished.write_bytes(text)
+    with unfinished.open("wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())  # or a machine that stops may keep the new name and not the contents
     unfinished.replace(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dalify.base.errors import (
     GraphError,
     IntegerRangeError,
     PipelineStateError,
+    SerializationError,
     ShapeError,
     UnknownArgumentError,
 )
@@ -228,6 +230,7 @@ def test_an_error_while_building_does_not_spoil_the_pipeline() -> None:
         (lambda: fn.random.uniform(seed="a"), ArgumentTypeError, "seed must be an integer; got 'a'"),
         (lambda: fn.random.uniform(seed=1.5), ArgumentTypeError, "seed must be an integer; got 1.5"),
         (lambda: fn.random.uniform(seed=fn.random.coin_flip()), ArgumentTypeError, "seed must be an integer"),
+        (lambda: fn.random.uniform(name=3), ArgumentTypeError, "name must be a text; got 3"),
         (lambda: fn.cast(source(), dtype=3.5), ArgumentValueError, "dtype must be one of types.UINT8"),
         (lambda: fn.cast(source(), dtype=[1]), ArgumentValueError, "dtype must be one of types.UINT8"),
         (lambda: fn.cast(source(), dtype=dict), DTypeError, "cannot be used"),
@@ -314,3 +317,24 @@ def test_numbers_of_numpy_are_numbers_of_a_pipeline() -> None:
 def test_options_of_another_type_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentTypeError, match=next(iter(options))):
         Pipeline(**{"batch_size": 2, "num_threads": 1, **options})
+
+
+def changed(text: bytes, change: Any) -> bytes:
+    data = json.loads(text)
+    change(data)
+    return json.dumps(data).encode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data["nodes"][0].update(device="tpu"),
+        lambda data: data.update(options=5),
+        lambda data: data.update(outputs=[[7, 0]]),
+        lambda data: data.pop("nodes"),
+    ],
+)
+def test_a_damaged_text_is_no_pipeline(change: Any) -> None:
+    text = pipeline_def(lambda: fn.random.uniform())(batch_size=1, num_threads=1).serialize()
+    with pytest.raises(SerializationError, match="damaged"):
+        Pipeline.deserialize(changed(text, change))
