@@ -7,7 +7,8 @@ on torch's CPU device: the whole GPU path then works, and is tested, on machines
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +20,7 @@ from dalify.data import Array, Batch
 from dalify.executor.frame import Frame
 from dalify.graph import Node
 
-__all__ = ["TransferStep", "device_stream", "emulated", "find_device"]
+__all__ = ["PendingCopies", "TransferStep", "device_stream", "emulated", "find_device", "hand_over", "share_fed"]
 
 _VARIABLE = "DALIFY_DEVICE"
 
@@ -64,13 +65,63 @@ def find_device(device_id: int | None, node: Node) -> str:
 
 
 @contextmanager
-def device_stream(stream: Any) -> Iterator[None]:
-    """Run what follows on the pipeline's own stream, where the device has streams."""
+def device_stream(stream: Any, event: Any) -> Iterator[None]:
+    """Run what follows on the pipeline's own stream, where the device has streams.
+
+    Args:
+        stream: None where there are none.
+        event: what the stream waits for first; None for nothing.
+    """
     if stream is None:
         yield
     else:
+        if event is not None:
+            stream.wait_event(event)
         with torch.cuda.stream(stream):
             yield
+
+
+def share_fed(batches: list[Batch], stream: Any) -> Any:
+    """Return the event that the pipeline's stream has to wait for before it reads data fed on the device.
+
+    The caller's stream may still be writing them. None where nothing was fed on the device.
+    """
+    if all(batch.device != "gpu" for batch in batches):
+        return None
+    _mark_use(batches, stream)
+    return torch.cuda.current_stream(stream.device).record_event()
+
+
+def hand_over(batches: list[Batch | None], event: Any, device: str | None) -> None:
+    """Let the caller's stream wait for results, and let their memory wait for the caller's stream.
+
+    Without the second, torch gives the memory of a tensor that was let go to the pipeline's next batch while the
+    caller's kernels still read it.
+    """
+    stream = torch.cuda.current_stream(device)
+    stream.wait_event(event)
+    _mark_use(batches, stream)
+
+
+def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
+    for batch in batches:
+        if batch is not None and batch.device == "gpu":
+            for tensor in batch.samples if batch.dense is None else [batch.dense]:
+                tensor.record_stream(stream)
+
+
+class PendingCopies:
+    """Keeps what copies to the device read until they are done: they run on after their step has returned."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[tuple[Any, list[Batch | None]]] = []
+
+    def keep(self, batches: list[Batch | None], event: Any) -> None:
+        """Keep batches until an event has happened; let go of those whose event has."""
+        with self._lock:
+            self._kept = [item for item in self._kept if not item[0].query()]
+            self._kept.append((event, batches))
 
 
 class TransferStep:

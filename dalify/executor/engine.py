@@ -24,7 +24,7 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.arena import arena_of_thread
-from dalify.executor.device_steps import device_stream
+from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
@@ -84,6 +84,7 @@ class Engine:
         self._started = 0
         self.next_number = 0
         self._scheduled: deque[Iteration] = deque()
+        self._copies = PendingCopies()
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
 
     # -- in the caller's thread
@@ -118,6 +119,8 @@ class Engine:
         for feed, batches in fed:
             for slot, batch in zip(feed.slots, batches, strict=True):
                 iteration.values[slot] = batch
+        if self._stream is not None:
+            iteration.event = share_fed([batch for _, batches in fed for batch in batches], self._stream)
         for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
             iteration.entries[slot] = reader.next_entries(size)
         self._set_off(iteration)
@@ -143,7 +146,7 @@ class Engine:
         if iteration.error is not None:
             raise iteration.error
         if iteration.event is not None:
-            torch.cuda.current_stream(self._torch_device).wait_event(iteration.event)
+            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
         found: dict[int, Batch] = {}
         outputs: list[Batch] = []
         for slot in self.plan.outputs:
@@ -322,16 +325,9 @@ class Engine:
             values[slot] = batch.slice(low, high) if high > low else None
         arena = arena_of_thread()
         frame = Frame(
-            values,
-            start,
-            stop - start,
-            iteration.number,
-            iteration.size,
-            arena,
-            iteration.collectors,
-            iteration.entries,
-            "",
-        )
+            values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
+            iteration.entries, "",
+        )  # fmt: skip
         for branch, positions in whole.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
             frame.set_positions(branch, positions[low:high])
@@ -360,11 +356,12 @@ class Engine:
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)
         try:
-            with device_stream(self._stream if stage.kind == "device" else None):
+            with device_stream(self._stream if stage.kind == "device" else None, iteration.event):
                 for step in stage.steps:
                     step.run(frame)
                 if stage.kind == "device" and self._stream is not None:
                     iteration.event = self._stream.record_event()
+                    self._copies.keep([iteration.values[slot] for slot in stage.reads], iteration.event)
             for slot, branch in stage.publishes.items():
                 batch = frame.values[slot]
                 # It may lie in scratch memory or repeat a constant.
