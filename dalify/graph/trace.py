@@ -203,6 +203,8 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
         if name not in operator.parameters:
             modern = LEGACY_ARGUMENTS.get(name)
             if modern in operator.parameters:
+                if modern in given:
+                    raise ArgumentTypeError(f"{name!r} is the old name of {modern!r}; both were given.")
                 warn_deprecated(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
                 name = modern
             elif name in RETIRED_ARGUMENTS:

@@ -230,6 +230,7 @@ def test_an_error_while_building_does_not_spoil_the_pipeline() -> None:
         (lambda: fn.random.uniform(seed="a"), ArgumentTypeError, "seed must be an integer; got 'a'"),
         (lambda: fn.random.uniform(seed=1.5), ArgumentTypeError, "seed must be an integer; got 1.5"),
         (lambda: fn.random.uniform(seed=fn.random.coin_flip()), ArgumentTypeError, "seed must be an integer"),
+        (lambda: fn.cast(source(), dtype=types.FLOAT, output_dtype=types.INT64), ArgumentTypeError, "both were given"),
         (lambda: fn.random.uniform(name=3), ArgumentTypeError, "name must be a text; got 3"),
         (lambda: fn.cast(source(), dtype=3.5), ArgumentValueError, "dtype must be one of types.UINT8"),
         (lambda: fn.cast(source(), dtype=[1]), ArgumentValueError, "dtype must be one of types.UINT8"),
