@@ -96,7 +96,9 @@ class BufferPool:
 
     def _take_back(self, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
         with self._lock:
-            if self._free_bytes + memory.nbytes <= self._capacity_bytes:
+            if self._free_bytes + memory.nbytes > self._capacity_bytes:
+                self.clear()  # sizes that nobody asks for any more would keep out those that are asked for
+            if memory.nbytes <= self._capacity_bytes:
                 self._free.setdefault(memory.nbytes, []).append(memory)
                 self._free_bytes += memory.nbytes
 

@@ -122,3 +122,13 @@ def test_allocators() -> None:
         memory = allocate(1000)
         assert (memory.dtype, memory.nbytes) == (np.uint8, 1000)
     assert pageable(1).ctypes.data % 64 == 0
+
+
+def test_sizes_of_the_past_make_room() -> None:
+    pool = BufferPool(capacity_bytes=64 << 10)
+    for kilobytes in (16, 24, 40, 48):  # each is dropped at once, and does not fit beside those before
+        pool.empty((kilobytes << 10,), np.dtype(np.uint8))
+    gc.collect()
+    before = pool.allocations
+    pool.empty((48 << 10,), np.dtype(np.uint8))
+    assert pool.allocations == before
