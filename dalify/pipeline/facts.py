@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dalify.base.deprecation import warn_deprecated
@@ -85,3 +86,43 @@ class Facts(GraphDefinition):
     def output_layout(self) -> list[Any]:
         """Return the expected layout of each output; None for any."""
         return [self._options.expected("layout", index) for index in range(self.num_outputs)]
+
+    @property
+    def cpu_queue_size(self) -> int:
+        """Batches under way at once before the device; one number covers both, see ``prefetch_queue_depth``."""
+        return self._options.depth
+
+    @property
+    def gpu_queue_size(self) -> int:
+        """Batches under way at once on the device."""
+        return self._options.depth
+
+    @property
+    def exec_separated(self) -> bool:
+        """Whether the two queues were given apart."""
+        return isinstance(self._options.prefetch_queue_depth, Mapping)
+
+    @property
+    def stream_policy(self) -> Any:
+        """As given."""
+        return self._options.stream_policy
+
+    @property
+    def concurrency(self) -> Any:
+        """As given."""
+        return self._options.concurrency
+
+    @property
+    def set_affinity(self) -> bool:
+        """As given."""
+        return self._options.set_affinity
+
+    @property
+    def enable_memory_stats(self) -> bool:
+        """As given."""
+        return self._options.enable_memory_stats
+
+    @property
+    def bytes_per_sample(self) -> int:
+        """As given."""
+        return self._options.bytes_per_sample

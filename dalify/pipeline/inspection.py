@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
-from dalify.base.errors import ArgumentTypeError, SerializationError
+from dalify.base.errors import ArgumentTypeError, PipelineStateError, SerializationError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.pipeline.facts import Facts
@@ -117,9 +117,15 @@ class Inspection(Facts):
         pipe._outputs, pipe._traced = graph.outputs, graph
         return pipe
 
-    @classmethod
-    def deserialize_and_build(cls, serialized_pipeline: bytes | str) -> Self:
-        """Return the pipeline that ``serialize`` wrote, built."""
-        pipe = cls.deserialize(serialized_pipeline)
-        pipe.build()
-        return pipe
+    def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
+        """Take over the graph that ``serialize`` wrote, and build it with this pipeline's own arguments.
+
+        Raises:
+            PipelineStateError: this pipeline has a graph already.
+            SerializationError: not a pipeline's text, or damaged.
+        """
+        if self._outputs is not None or self._traced is not None:
+            raise PipelineStateError("this pipeline has a graph already.", line=self._line)
+        graph = serialize.from_json(serialize.loads(serialized_pipeline))
+        self._outputs, self._traced = graph.outputs, graph
+        self.build()

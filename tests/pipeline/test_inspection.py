@@ -1,0 +1,81 @@
+"""Graphs written down and read back, and what a pipeline tells about itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import Pipeline, StreamPolicy, fn, pipeline_def, types
+from dalify.base.errors import PipelineStateError, SerializationError
+
+
+@pipeline_def(batch_size=3, num_threads=2, seed=11)
+def branching() -> Any:
+    data = fn.external_source(name="data", layout="HW", dtype=types.FLOAT)
+    flip = fn.external_source(name="flip", ndim=0, dtype=types.BOOL)
+    if flip:  # noqa: SIM108 -- an if statement is what is written down
+        data = data * 2 + types.Constant(np.ones((1, 2), np.float32))
+    else:
+        data = -data
+    return data, fn.random.uniform(range=[0, 1])
+
+
+def run(pipe: Pipeline) -> list[np.ndarray[Any, Any]]:
+    data = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
+    return [output.as_array() for output in pipe.run(data=data, flip=np.array([True, False, True]))]
+
+
+def test_a_graph_with_branches_survives_as_text() -> None:
+    text = branching().serialize()
+    again = Pipeline.deserialize(text)
+    for found, wanted in zip(run(again), run(branching()), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    json.loads(text)
+
+
+def test_deserialize_and_build_fills_an_empty_pipeline() -> None:
+    pipe = Pipeline(batch_size=5, num_threads=1, seed=11)
+    pipe.deserialize_and_build(branching().serialize())
+    assert pipe.max_batch_size == 5
+    np.testing.assert_array_equal(run(pipe)[0], run(branching())[0])
+    with pytest.raises(PipelineStateError, match="has a graph already"):
+        pipe.deserialize_and_build(branching().serialize())
+
+
+def test_functions_cannot_be_written_down() -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def with_callback() -> Any:
+        return fn.external_source(source=lambda: np.zeros((2, 2)))
+
+    with pytest.raises(SerializationError, match="source is a Python function") as caught:
+        with_callback().serialize()
+    assert "test_inspection.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data.update(format="something else"),
+        lambda data: data["nodes"][-1].update(inputs=[[99, 0]]),
+        lambda data: data["nodes"][0].update(operator="os.system"),
+        lambda data: data["nodes"][0]["arguments"].update(nonsense=1),
+        lambda data: data.pop("outputs"),
+    ],
+)
+def test_damaged_texts_are_refused(damage: Any) -> None:
+    data = json.loads(branching().serialize())
+    damage(data)
+    with pytest.raises(Exception, match=r".") as caught:
+        Pipeline.deserialize(json.dumps(data))
+    assert type(caught.value).__module__ == "dalify.base.errors"
+
+
+def test_facts() -> None:
+    pipe = branching(prefetch_queue_depth={"cpu_size": 3, "gpu_size": 2}, stream_policy=StreamPolicy.SINGLE)
+    assert (pipe.cpu_queue_size, pipe.gpu_queue_size, pipe.exec_separated) == (3, 3, True)
+    assert pipe.stream_policy is StreamPolicy.SINGLE
+    assert (pipe.max_batch_size, pipe.num_threads, pipe.seed, pipe.num_outputs) == (3, 2, 11, 2)
+    assert not branching().exec_separated
