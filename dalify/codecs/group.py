@@ -13,7 +13,8 @@ import numpy as np
 from dalify.base.errors import DalifyError, DecodeError, DTypeError
 from dalify.codecs.colour import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape
-from dalify.codecs.signature import Bytes
+from dalify.codecs.jpeg import JpegHeader, read_jpeg_header
+from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.spec import Spec
 
@@ -36,19 +37,34 @@ def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
 
 
 def decoded_shapes(
-    samples: Sequence[Bytes], output_type: DALIImageType, adjust_orientation: bool
+    samples: Sequence[Bytes],
+    output_type: DALIImageType,
+    adjust_orientation: bool,
+    jpeg_headers: list[JpegHeader | None] | None = None,
 ) -> list[tuple[int, int, int]]:
     """Return height, width, channels of each image.
+
+    Args:
+        samples: encoded images.
+        output_type: see decode_image.
+        adjust_orientation: see decode_image.
+        jpeg_headers: gets the header of each JPEG, None for other files, so that decoding need not read it again.
 
     A sample that is no image counts as one pixel here: the decoder, which knows which sample it has, finds the same
     fault and tells.
     """
     shapes: list[tuple[int, int, int]] = []
     for data in samples:
+        header = None
         try:
-            shapes.append(image_shape(data, output_type, adjust_orientation))
+            if jpeg_headers is not None:
+                encoded = as_bytes_array(data)
+                header = read_jpeg_header(encoded) if picture_format(encoded) == "JPEG" else None
+            shapes.append(image_shape(data, output_type, adjust_orientation, header))
         except DecodeError:
             shapes.append((1, 1, channels_of(output_type, 3)))
+        if jpeg_headers is not None:
+            jpeg_headers.append(header)
     return shapes
 
 
@@ -66,6 +82,7 @@ def decode_group(
     use_fast_idct: bool,
     windows: np.ndarray[Any, Any] | None = None,
     first_rows: np.ndarray[Any, Any] | None = None,
+    jpeg_headers: Sequence[JpegHeader | None] | None = None,
 ) -> None:
     """Decode images of one shape.
 
@@ -78,6 +95,7 @@ def decode_group(
         use_fast_idct: see decode_image.
         windows: ``[N, 4]`` y, x, height, width of the parts that are wanted; the whole images where None.
         first_rows: ``[N]`` how many rows from the top are wanted; the others may be left undefined. All where None.
+        jpeg_headers: what ``decoded_shapes`` found, one per image.
 
     Raises:
         DecodeError: with the number of the sample within the group.
@@ -94,6 +112,7 @@ def decode_group(
                 window=window,
                 out=out[index],
                 first_rows=None if first_rows is None else int(first_rows[index]),
+                jpeg_header=None if jpeg_headers is None else jpeg_headers[index],
             )
         except DalifyError as error:
             error.sample = index

@@ -24,7 +24,10 @@ Window = tuple[int, int, int, int]
 
 
 def image_shape(
-    data: Bytes | bytes, output_type: DALIImageType = DALIImageType.RGB, adjust_orientation: bool = True
+    data: Bytes | bytes,
+    output_type: DALIImageType = DALIImageType.RGB,
+    adjust_orientation: bool = True,
+    jpeg_header: JpegHeader | None = None,
 ) -> tuple[int, int, int]:
     """Return the shape that ``decode_image`` gives, read from the header.
 
@@ -32,6 +35,7 @@ def image_shape(
         data: encoded image.
         output_type: colours; decides the number of channels.
         adjust_orientation: height and width are those of the upright image.
+        jpeg_header: of a JPEG whose header was read already.
 
     Returns:
         height, width, channels.
@@ -40,9 +44,9 @@ def image_shape(
         DecodeError: no image, or a damaged header.
     """
     data = as_bytes_array(data)
-    kind = picture_format(data)
+    kind = "JPEG" if jpeg_header is not None else picture_format(data)
     if kind == "JPEG":
-        jpeg = read_jpeg_header(data)
+        jpeg = read_jpeg_header(data) if jpeg_header is None else jpeg_header
         height, width, stored, orientation = jpeg.height, jpeg.width, jpeg.components, jpeg.orientation
     else:
         height, width, stored, _, orientation = read_raster_header(data, kind)
@@ -62,6 +66,7 @@ def decode_image(
     out: np.ndarray[Any, Any] | None = None,
     temporary: bool = False,
     first_rows: int | None = None,
+    jpeg_header: JpegHeader | None = None,
 ) -> np.ndarray[Any, Any]:
     """Decode an image of any format that ``picture_format`` knows; the format is told by the data.
 
@@ -77,6 +82,7 @@ def decode_image(
         out: array for the result; fresh memory where None.
         first_rows: with ``out`` and without ``window``: how many rows from the top are wanted; the others may be left
             undefined.
+        jpeg_header: of a JPEG whose header was read already, to save reading it again.
         temporary: without ``out``: the result may lie in memory that the next decoding on this thread uses again.
 
     Returns:
@@ -90,9 +96,9 @@ def decode_image(
     """
     check_dtype(dtype)
     data = as_bytes_array(data)
-    kind = picture_format(data)
+    kind = "JPEG" if jpeg_header is not None else picture_format(data)
     if kind == "JPEG":
-        header = read_jpeg_header(data)
+        header = read_jpeg_header(data) if jpeg_header is None else jpeg_header
         orientation = header.orientation if adjust_orientation else 1
         stored_window = _checked_window(window, header.height, header.width, orientation)
         is_direct = (

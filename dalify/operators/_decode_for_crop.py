@@ -5,6 +5,8 @@ Made by ``passes/push_crop.py``, not by users.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule
@@ -51,14 +53,24 @@ def _decode_for_crop(
 
 @_decode_for_crop.prepare
 def _(encoded, *, output_type, adjust_orientation, num_attempts, random_area, random_aspect_ratio, size, draws):
-    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation)
+    headers: list[Any] = []
+    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
     uniforms = draws.uniform(draws_per_sample(num_attempts))
     windows = random_crop_windows(np.array(shapes)[:, :2], uniforms, random_area, random_aspect_ratio)
     reach = _LARGEST_RADIUS * np.maximum(1.0, windows[:, 2] / size[0])
     rows = np.ceil(windows[:, 0] + windows[:, 2] + reach + 1).astype(np.int64)
-    return {"out_shapes": shapes, "first_rows": rows}
+    return {"out_shapes": shapes, "first_rows": rows, "jpeg_headers": tuple(headers)}
 
 
 @_decode_for_crop.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, first_rows):
-    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, first_rows=first_rows)
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, first_rows, jpeg_headers):
+    decode_group(
+        out,
+        encoded,
+        output_type,
+        dtype,
+        adjust_orientation,
+        use_fast_idct,
+        first_rows=first_rows,
+        jpeg_headers=jpeg_headers,
+    )

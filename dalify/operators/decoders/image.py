@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.registry import Spec, operator
@@ -75,9 +77,11 @@ def image(
 
 @image.prepare
 def _(encoded, *, output_type, adjust_orientation):
-    return {"out_shapes": decoded_shapes(encoded.samples, output_type, adjust_orientation)}
+    headers: list[Any] = []
+    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
+    return {"out_shapes": shapes, "jpeg_headers": tuple(headers)}
 
 
 @image.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct):
-    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct)
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, jpeg_headers):
+    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, jpeg_headers=jpeg_headers)
