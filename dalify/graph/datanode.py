@@ -280,6 +280,21 @@ class DataNode(Expression):
     def __float__(self) -> NoReturn:
         self._refuse("cannot convert with float()", "Use fn.cast(node, dtype=types.FLOAT).")
 
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        self._refuse(
+            "cannot round()", "Use fn.cast(node, dtype=types.INT32), which rounds, or dalify.math.floor(node + 0.5)."
+        )
+
+    def __matmul__(self, other: object) -> NoReturn:
+        self._refuse("cannot use `@` on", "Join matrices with fn.transforms.combine, or use fn.python_function.")
+
+    __rmatmul__ = __matmul__
+
+    def __divmod__(self, other: object) -> NoReturn:
+        self._refuse("cannot take divmod() of", "Write node // other and node % other.")
+
+    __rdivmod__ = __divmod__
+
     def __contains__(self, value: object) -> NoReturn:
         self._refuse("cannot use `in` on", "Compare and reduce: fn.reductions.max(node == value).")
 

@@ -109,6 +109,7 @@ def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (elements, None) or (None, parts of the extent)."""
     values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
     values = np.asarray(values if isinstance(values, np.ndarray) else values.cpu())
+    values = values.reshape(len(values), -1)  # a single number serves for a single axis
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
