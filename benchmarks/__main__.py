@@ -11,6 +11,10 @@ from benchmarks.common import Options
 BENCHMARKS = ["resnet_training", "resnet_validation", "external_source", "conditional", "operators", "startup"]
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
 def main() -> None:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -18,11 +22,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="class folders of JPEG files; default: made on the spot")
     parser.add_argument("--rounds", type=int, default=Options.rounds, help="turns of each contender (%(default)s)")
     parser.add_argument("--seconds", type=float, default=Options.seconds, help="length of a turn (%(default)s)")
+    parser.add_argument(
+        "--only", type=_names, default=(), help="operators to time, for instance: pad,paste,random.beta"
+    )
     parser.add_argument("--smoke", action="store_true", help="only see whether everything runs")
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.names) - set(BENCHMARKS)):
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    options = Options(arguments.data, arguments.rounds, arguments.seconds, arguments.smoke)
+    options = Options(arguments.data, arguments.rounds, arguments.seconds, arguments.smoke, arguments.only)
     for name in arguments.names or BENCHMARKS:
         importlib.import_module(f"benchmarks.{name}").main(options)
 

@@ -37,6 +37,7 @@ class Options:
     rounds: int = 5
     seconds: float = 1.5  # per contender and round
     is_smoke: bool = False  # only: does it still run?
+    only: tuple[str, ...] = ()  # of the benchmark of operators: their names; none: all
 
 
 @dataclass(frozen=True)

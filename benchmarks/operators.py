@@ -274,7 +274,9 @@ def main(options: Options) -> None:
     for heading in ("", "dalify", "DALI", "dalify is"):
         table.add_column(heading, justify="right" if heading else "left")
     ratios: list[float] = []
-    timed = [task for task in tasks(photo_folder(options)) if task.name in catalogue.names()]
+    timed = [task for task in tasks(photo_folder(options)) if task.name in (options.only or catalogue.names())]
+    if unknown := sorted(set(options.only) - {task.name for task in timed}):
+        raise SystemExit(f"no task for {', '.join(unknown)}")
     for task in timed:
         times = _timed(task, options, libraries)
         ours = times[OURS]
@@ -286,7 +288,7 @@ def main(options: Options) -> None:
         table.add_row(*row)
     console = Console()
     console.print(table)
-    if untimed := sorted(set(catalogue.names()) - {task.name for task in timed} - _UNTIMED):
+    if not options.only and (untimed := sorted(set(catalogue.names()) - {task.name for task in timed} - _UNTIMED)):
         console.print(f"without a task: {', '.join(name for name in untimed if not _is_internal(name))}")
     if ratios:
         console.print(f"median of {len(ratios)} ratios: {statistics.median(ratios):.2f} ×, lowest {min(ratios):.2f} ×")
