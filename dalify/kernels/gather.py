@@ -63,11 +63,41 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
         anchor: int [N, dimensions]: where the windows begin. They may reach out of `x`.
         fill: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
     """
+    value: np.ndarray | None = None
     for target, source, begin in zip(out, x, np.asarray(anchor), strict=True):
         inside, place, is_whole = _overlap(begin, target.shape, source.shape)
-        if not is_whole:
-            saturate_cast(target, np.broadcast_to(np.asarray(fill, np.float64), target.shape))
         saturate_cast(target[inside], source[place])
+        if not is_whole:
+            value = _native(fill, out.dtype, out.shape[1:]) if value is None else value
+            _fill_outside(target, inside, value)
+
+
+def _native(fill: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """Return a fill value in an output's type and with its number of dimensions.
+
+    Where channels come last, a whole row of them: numpy moves rows, but single pixels twenty times as slowly.
+    """
+    wanted = np.asarray(fill, np.float64)
+    wanted = wanted.reshape((1,) * (len(shape) - wanted.ndim) + wanted.shape)
+    value = np.empty(wanted.shape, dtype)
+    saturate_cast(value, wanted)
+    if len(shape) >= 2 and value.shape[-1] > 1 and value.shape[-2] == 1:
+        value = np.repeat(value, shape[-2], axis=-2)
+    return value
+
+
+def _fill_outside(target: np.ndarray, inside: tuple[slice, ...], value: np.ndarray) -> None:
+    """Fill a sample but for the part `inside`: what lies before it and behind it, axis by axis."""
+    window: list[slice] = [slice(None)] * target.ndim
+    for axis, part in enumerate(inside):
+        for gap in (slice(0, part.start), slice(part.stop, target.shape[axis])):
+            if gap.start < gap.stop:
+                window[axis] = gap
+                own = tuple(
+                    slice(None) if extent == 1 else place for extent, place in zip(value.shape, window, strict=True)
+                )
+                target[tuple(window)] = value[own]
+        window[axis] = part
 
 
 def copy_window_torch(out: Tensor, x: Tensor, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
