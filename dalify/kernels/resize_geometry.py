@@ -1,4 +1,4 @@
-"""From the arguments of a resize to its size and source window, for fn.resize and fn.resize_crop_mirror.
+"""From the arguments of a resize to its size and source window, for all operators that resize.
 
 Alone in a file because the output rules need the size and the kernels the window, and both must agree to the last bit.
 """
@@ -11,11 +11,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, option_error_text
 
-__all__ = ["MODES", "ResizeGeometry", "check_resize_arguments", "resize_geometry", "spatial_axes"]
+__all__ = [
+    "MODES",
+    "ROUNDINGS",
+    "ResizeGeometry",
+    "check_resize_arguments",
+    "for_each_axis",
+    "resize_geometry",
+    "spatial_axes",
+    "tensor_geometry",
+]
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
+ROUNDINGS = ("round", "truncate", "ceil")
+
+_MIDDLE = (0.5,)
+_WHOLE = {"round": lambda size: math.floor(size + 0.5), "truncate": math.floor, "ceil": math.ceil}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +133,83 @@ def resize_geometry(
     elif resize_longer:
         wanted, mode = (float(resize_longer),) * axes, "not_larger"
     elif size is not None:
-        wanted = _for_each_axis("size", size, axes)
+        wanted = for_each_axis("size", size, axes)
     else:
         wanted = tuple(float(value or 0) for value in (resize_z, resize_y, resize_x)[3 - axes :])
-    largest = None if max_size is None else _for_each_axis("max_size", max_size, axes)
+    largest = None if max_size is None else for_each_axis("max_size", max_size, axes)
     start, end = (0.0,) * axes, tuple(float(extent) for extent in extents)
     if roi_start is not None:
         factors = end if roi_relative else (1.0,) * axes
-        start = tuple(v * f for v, f in zip(_for_each_axis("roi_start", roi_start, axes), factors, strict=True))
-        end = tuple(v * f for v, f in zip(_for_each_axis("roi_end", roi_end, axes), factors, strict=True))
-    return _geometry(wanted, mode, largest, start, end, subpixel_scale)
+        start = tuple(v * f for v, f in zip(for_each_axis("roi_start", roi_start, axes), factors, strict=True))
+        end = tuple(v * f for v, f in zip(for_each_axis("roi_end", roi_end, axes), factors, strict=True))
+    return _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
 
 
-def _for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
+def tensor_geometry(
+    extents: Sequence[int],
+    *,
+    sizes: Any,
+    scales: Any,
+    mode: str,
+    max_size: Sequence[float] | None,
+    roi_start: Any,
+    roi_end: Any,
+    roi_relative: bool,
+    subpixel_scale: bool,
+    size_rounding: str,
+    alignment: Any,
+) -> ResizeGeometry:
+    """Return size and source window for the resized axes of one sample of any data.
+
+    Args:
+        extents: of the source along each axis that is resized; an axis without elements stays one.
+        sizes: wanted extents, or None where there are `scales`.
+        scales: factors of the whole source's extents.
+        mode: as in `resize_geometry`.
+        max_size: as in `resize_geometry`.
+        roi_start: as in `resize_geometry`.
+        roi_end: as in `resize_geometry`.
+        roi_relative: as in `resize_geometry`.
+        subpixel_scale: as in `resize_geometry`.
+        size_rounding: how the size becomes whole, one of `ROUNDINGS`.
+        alignment: which point of the window stays where it is when the size is rounded, 0 (begin) to 1 (end).
+
+    Raises:
+        ArgumentValueError: a list of a wrong length, an empty region, or a size that is not a number.
+    """
+    axes = len(extents)
+    whole = tuple(float(max(extent, 1)) for extent in extents)
+    if sizes is not None:
+        wanted = for_each_axis("sizes", sizes, axes)
+    else:
+        factors = for_each_axis("scales", scales, axes)
+        # In float32, as in DALI: 5 * 0.7 is a tie there, and the output rule, which has constants of higher precision,
+        # and the kernel must agree.
+        wanted = tuple(
+            float(np.float32(extent) * np.float32(factor)) for extent, factor in zip(whole, factors, strict=True)
+        )
+    largest = None if max_size is None else for_each_axis("max_size", max_size, axes)
+    start, end = (0.0,) * axes, whole
+    if roi_start is not None:
+        units = whole if roi_relative else (1.0,) * axes
+        start = tuple(v * f for v, f in zip(for_each_axis("roi_start", roi_start, axes), units, strict=True))
+        end = tuple(v * f for v, f in zip(for_each_axis("roi_end", roi_end, axes), units, strict=True))
+    points = for_each_axis("alignment", alignment, axes)
+    found = _geometry(wanted, mode, largest, start, end, subpixel_scale, size_rounding, points)
+    size = tuple(0 if extent == 0 else pixels for extent, pixels in zip(extents, found.size, strict=True))
+    return ResizeGeometry(size, found.start, found.end)
+
+
+def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
+    """Return an argument as one number for each axis.
+
+    Raises:
+        ArgumentValueError: neither one number nor `axes`, or one that is not finite.
+    """
     numbers = tuple(float(value) for value in values)
     if len(numbers) not in (1, axes) or not all(map(math.isfinite, numbers)):
         raise ArgumentValueError(
-            f"{name} must be one number or {axes}, one for each spatial axis; got {list(numbers)}."
+            f"{name} must be one number or {axes}, one for each axis that is resized; got {list(numbers)}."
         )
     return numbers * axes if len(numbers) == 1 else numbers
 
@@ -147,19 +222,21 @@ def _geometry(
     start: tuple[float, ...],
     end: tuple[float, ...],
     subpixel_scale: bool,
+    rounding: str,
+    alignment: tuple[float, ...],
 ) -> ResizeGeometry:
     extents = [abs(stop - begin) for begin, stop in zip(start, end, strict=True)]
     if not all(extents):
         raise ArgumentValueError(f"the region of interest is empty: roi_start {list(start)}, roi_end {list(end)}.")
     adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
     size, begins, ends = [], [], []
-    for exact, value, begin, stop in zip(adjusted, wanted, start, end, strict=True):
-        rounded = max(1, math.floor(exact + 0.5))
+    for exact, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
+        rounded = max(1, _WHOLE[rounding](exact))
         if value < 0:
             begin, stop = stop, begin
         if subpixel_scale and rounded != exact and exact > 0:
-            middle, factor = (begin + stop) / 2, rounded / exact
-            begin, stop = middle + (begin - middle) * factor, middle + (stop - middle) * factor
+            fixed, factor = (1 - part) * begin + part * stop, rounded / exact
+            begin, stop = fixed + (begin - fixed) * factor, fixed + (stop - fixed) * factor
         size.append(rounded)
         begins.append(begin)
         ends.append(stop)
