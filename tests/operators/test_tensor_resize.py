@@ -34,7 +34,7 @@ BLOCKS = [RANDOM.normal(size=shape).astype(np.float32) for shape in ((2, 5, 6, 4
         {"scales": [-1.3, 0.2]},
         {"scales": [2, 1.3], "roi_start": [1, 1], "roi_end": [4, 5]},
         {"scales": [1.7, 0.6], "roi_start": [0.1, 0.9], "roi_end": [0.8, 0.2], "roi_relative": True},
-        {"scales": [1.7, 0], "roi_start": [0.1, 0.2], "roi_end": [0.8, 0.9], "roi_relative": True},
+        {"scales": [1.6, 0], "roi_start": [0.1, 0.2], "roi_end": [0.8, 0.9], "roi_relative": True},
         {"sizes": [4, 9], "interp_type": "INTERP_NN"},
         {"sizes": [4, 9], "interp_type": "INTERP_CUBIC", "antialias": False},
         {"sizes": [4, 9], "min_filter": "INTERP_LANCZOS3", "mag_filter": "INTERP_CUBIC"},
