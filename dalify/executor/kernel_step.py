@@ -16,7 +16,7 @@ from dalify.base.errors import DalifyError, DTypeError, ShapeError
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, stack_samples, torch_dtype
 from dalify.executor.frame import Frame
-from dalify.executor.steps import located
+from dalify.executor.steps import located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import Kernel
@@ -34,7 +34,7 @@ else:
 _STACKING_LIMIT_BYTES = 1 << 16
 _CACHE_LIMIT = 4096
 # What kernels may ask for besides the operator's parameters.
-_CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws"})
+_CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 _MOST_ELEMENTS = 1 << 40
 
 
@@ -96,6 +96,8 @@ class KernelStep:
                 frame.values[slot] = None
             return
         inputs += [None] * max(0, self._missing)
+        if frame.stand_ins and self.node in frame.stand_ins:
+            inputs[0] = with_stand_ins(inputs[0], self.node, frame)
         # What is not finite in data or arguments is not finite in results. Users' own functions keep their warnings.
         quiet = nullcontext() if self._operator.is_serial else np.errstate(all="ignore")
         try:
@@ -105,7 +107,7 @@ class KernelStep:
                 draws = philox.Draws(self._seed, self._stream, frame.step).at(frame.positions(branch))
             with quiet:
                 if self._operator.is_batchwise:
-                    results = self._batchwise(inputs, arguments, draws, count)
+                    results = self._batchwise(frame, inputs, arguments, draws, count)
                 else:
                     results = self._groupwise(frame, inputs, arguments, draws, count)
         except Exception as error:
@@ -127,7 +129,12 @@ class KernelStep:
     # ---------------------------------------------------------------------------------------------------
 
     def _batchwise(
-        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
     ) -> list[Batch]:
         first = next((batch for batch in inputs if batch is not None), None)
         spec = None if first is None else Spec(first.dtype, first.ndim, first.layout, None, first.device)
@@ -136,6 +143,9 @@ class KernelStep:
         extra = self._prepared(inputs, arguments, draws, count)
         context = {"spec": spec, "specs": specs, "draws": draws, "count": count, "out_specs": rule_specs}
         context["out_spec"] = rule_specs[0] if rule_specs else None
+        context["memory"] = lambda start, size, shape: self._allocate(
+            frame, 0, start, size, rule_specs[0].replace(shape=shape)
+        )
         names = self._named(self._kernel, {**self._static, **arguments, **extra, **context})
         results = self._kernel.function(*inputs, **names)
         if len(self.outputs) == 1 and not isinstance(results, tuple):

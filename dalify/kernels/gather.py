@@ -63,8 +63,11 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
         anchor: int [N, dimensions]: where the windows begin. They may reach out of `x`.
         fill: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
     """
+    begins = np.asarray(anchor)
+    if len(begins) > 1 and (begins == begins[0]).all():  # one copy for all
+        out, x, begins = out[None], x[None], np.concatenate([[0], begins[0]])[None]
     value: np.ndarray | None = None
-    for target, source, begin in zip(out, x, np.asarray(anchor), strict=True):
+    for target, source, begin in zip(out, x, begins, strict=True):
         inside, place, is_whole = _overlap(begin, target.shape, source.shape)
         saturate_cast(target[inside], source[place])
         if not is_whole:

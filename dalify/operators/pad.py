@@ -9,10 +9,12 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.data.batch import Batch
+from dalify.kernels.convert import saturate_cast
 from dalify.kernels.gather import copy_window, copy_window_torch
 from dalify.registry import PerSample, Spec, operator
 
 _MOST_ELEMENTS = 1 << 40
+_SMALL_BYTES = 1 << 15
 
 
 @operator(batchwise=True)
@@ -72,6 +74,12 @@ def _per_axis(name: str, values: Any, axes: list[int], default: int) -> list[int
 
 def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, align: Any) -> list[tuple[int, ...]]:
     shapes = [list(extents) for extents in x.shapes()]
+    given = [values for values in (axes, shape, align) if values is not None]
+    is_uniform = x.dense is not None and all(
+        isinstance(rows, np.ndarray) and (rows == rows[:1]).all() for rows in given
+    )
+    count = len(shapes)
+    shapes = shapes[:1] if is_uniform else shapes
     largest = np.max(shapes, axis=0) if shapes and shapes[0] else []
     results = []
     for n, extents in enumerate(shapes):
@@ -86,26 +94,30 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
         if math.prod(extents) > _MOST_ELEMENTS:
             raise ArgumentValueError(f"a result of the shape {tuple(extents)} does not fit into any memory.")
         results.append(tuple(extents))
-    return results
+    return results * count if is_uniform else results
 
 
 @pad.cpu
 @pad.gpu
-def _(x, *, axes, axis_names, shape, align, fill_value):
+def _(x, *, axes, axis_names, shape, align, fill_value, memory):
     shapes = _padded_shapes(x, axes, axis_names, shape, align)
-    samples = x.samples
-    if not samples:
-        return x
-    is_array = isinstance(samples[0], np.ndarray)
-    copy: Any = copy_window if is_array else copy_window_torch
-
-    def empty(extents):
-        return np.empty(extents, x.dtype.numpy) if is_array else samples[0].new_empty(extents)
-
-    dense = empty((len(samples), *shapes[0])) if len(set(shapes)) == 1 else None
-    results = [empty(extents) for extents in shapes] if dense is None else dense
+    count = len(shapes)
+    copy: Any = copy_window if x.device == "cpu" else copy_window_torch
     # DALI cuts fractions off here, and nowhere else.
     fills = fill_value if x.dtype.is_float else np.trunc(fill_value)
-    for sample, result, fill in zip(samples, results, fills.tolist(), strict=True):
-        copy(result[None], sample[None], np.zeros((1, sample.ndim), np.int64), fill=fill)
+    results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
+    if results is not None and x.dense is not None and (fills == fills[0]).all():
+        copy(results, x.dense, np.zeros((count, x.ndim), np.int64), fill=fills[0])
+        return results
+    if results is None:
+        results = [memory(n, 1, extents)[0, ...] for n, extents in enumerate(shapes)]
+    begin = np.zeros((1, x.ndim), np.int64)
+    values = np.empty(count, x.dtype.numpy)
+    saturate_cast(values, fills)
+    for n, (sample, result) in enumerate(zip(x.samples, results, strict=True)):
+        if x.device == "cpu" and result.nbytes < _SMALL_BYTES:  # filled as a whole sooner than the border is found
+            result[...] = values[n]
+            result[tuple(slice(extent) for extent in sample.shape)] = sample
+        else:
+            copy(result[None], sample[None], begin, fill=fills[n])
     return results

@@ -13,7 +13,8 @@ How a kernel is called
     what ``prepare`` returned; and of the executor:
     ``spec``/``specs`` (of the first input / all inputs, with shape), ``out_spec``/``out_specs``,
     ``draws`` (random operators: ``draws.uniform(count) -> float64[N, count]`` in [0, 1), ``draws.bits(count) ->
-    uint32[N, count]``), ``count`` (N).
+    uint32[N, count]``), ``count`` (N); batchwise ones: ``memory(start, count, shape) -> [count, *shape]`` to be filled
+    with the samples from ``start`` on of the only output, which saves a copy of them.
     Operators without inputs get ``count`` and fill ``out[N, ...]``.
 
 How a rule is called
@@ -25,17 +26,19 @@ How a rule is called
 
 from dalify.data.spec import Spec
 from dalify.registry.operator import COMMON_PARAMETERS, READER_PARAMETERS, Input, Kernel, Operator, operator
-from dalify.registry.parameters import NO_DEFAULT, VARIES, Parameter, PerSample, Shaping
+from dalify.registry.parameters import NO_DEFAULT, VARIES, VARIES_BY_FRAME, Parameter, PerFrame, PerSample, Shaping
 
 __all__ = [
     "COMMON_PARAMETERS",
     "NO_DEFAULT",
     "READER_PARAMETERS",
     "VARIES",
+    "VARIES_BY_FRAME",
     "Input",
     "Kernel",
     "Operator",
     "Parameter",
+    "PerFrame",
     "PerSample",
     "Shaping",
     "Spec",
