@@ -23,6 +23,7 @@ __all__ = [
     "DecodeError",
     "DeviceError",
     "DivergentBranchesError",
+    "ErrorRateError",
     "GraphError",
     "IndexingError",
     "IntegerRangeError",
@@ -95,8 +96,9 @@ class DalifyError(Exception):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with all attributes: errors travel from worker processes."""
-        return (_rebuild, (type(self), self.message, self.__dict__))
+        """Pickle with all attributes but the executor's notes: errors travel from worker processes."""
+        state = {name: value for name, value in self.__dict__.items() if not name.startswith("__dalify")}
+        return (_rebuild, (type(self), self.message, state))
 
 
 def _rebuild(kind: type[DalifyError], message: str, state: dict[str, object]) -> DalifyError:
@@ -175,6 +177,10 @@ class ReaderError(DalifyError, RuntimeError, ValueError, FileNotFoundError):
 
 class DecodeError(DalifyError, RuntimeError, ValueError):
     """Bytes that are no picture, sound or film that can be decoded."""
+
+
+class ErrorRateError(DalifyError, RuntimeError):
+    """More bad samples than ``max_error_rate`` allows."""
 
 
 class WorkerError(DalifyError, RuntimeError):

@@ -6,8 +6,10 @@ Shapes are told before decoding, so that pixels go straight to where they are wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+import cv2
 import numpy as np
 
 from dalify.base.errors import DalifyError, DecodeError, DTypeError
@@ -18,7 +20,11 @@ from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.spec import Spec
 
-__all__ = ["decode_group", "decoded_shapes", "decoder_rule", "window_shapes"]
+__all__ = ["blank_picture", "decode_group", "decoded_shapes", "decoder_rule", "window_shapes"]
+
+
+_BLANK_EXTENT = 256
+_LARGEST_BLANK = 1 << 26
 
 
 def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
@@ -34,6 +40,20 @@ def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
         )
     check_dtype(dtype)
     return Spec(dtype, 3, "HWC", None, encoded.device)
+
+
+def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
+    """Return an encoded black picture for the place of one that cannot be decoded, uint8 ``[bytes]``.
+
+    Args:
+        data: what cannot be decoded. Where at least its header can be read, the black picture has its size.
+    """
+    height = width = _BLANK_EXTENT
+    with suppress(DalifyError):
+        rows, columns, _ = image_shape(data, adjust_orientation=False)
+        if rows * columns <= _LARGEST_BLANK:  # a damaged header may tell any size
+            height, width = rows, columns
+    return cv2.imencode(".png", np.zeros((height, width, 3), np.uint8))[1].reshape(-1)
 
 
 def decoded_shapes(

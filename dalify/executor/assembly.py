@@ -16,6 +16,7 @@ from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
 from dalify.executor.plan import make_plan
+from dalify.executor.recovery import Recovery
 from dalify.executor.steps import located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
@@ -38,6 +39,8 @@ class Resources:
         start_method: how they are started.
         callback_pickler: how callbacks travel to workers that are not forked.
         name: for the threads' names.
+        on_error: what to do about samples that cannot be used, where the operator does not tell.
+        max_error_rate: largest share of bad samples in an epoch; None for any.
     """
 
     batch_size: int
@@ -47,6 +50,8 @@ class Resources:
     start_method: str
     callback_pickler: Any
     name: str
+    on_error: str = "raise"
+    max_error_rate: float | None = None
 
 
 def assemble(
@@ -86,6 +91,7 @@ def assemble(
     ]
     readers = {slot: ReaderFeed(step.node, samplers[step.node]) for slot, step in plan.readers.items()}
     feeds = Feeds(externals, readers)
+    recovery = Recovery(plan, readers, resources.on_error, resources.max_error_rate)
     if state is not None:  # before workers start: they have to be told how much of an iterable to skip
         feeds.restore(state["sources"])
     if workers is not None:
@@ -95,6 +101,7 @@ def assemble(
         resources.num_threads,
         resources.batch_size,
         feeds,
+        recovery,
         torch_device,
         pool,
         resources.name,

@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,20 +23,20 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.arena import arena_of_thread
+from dalify.executor.chunking import chunk_bounds
 from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.iteration import Iteration, join_positions
 from dalify.executor.plan import Plan, Stage
+from dalify.executor.recovery import Recovery, valid_samples
 from dalify.executor.threads import ThreadPool
 from dalify.sources.convert import to_batch
 from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
 
-# How long a chunk should take: long against its share of Python and of handing it over, short against a batch.
-_CHUNK_SECONDS = 12e-3
 # How much longer a sample may take than the shortest time measured, from batch to batch.
 _FORGETTING = 1.05
 
@@ -50,6 +49,7 @@ class Engine:
         num_threads: worker threads.
         batch_size: most samples in a batch.
         feeds: external sources and readers.
+        recovery: what to do about samples that cannot be used.
         torch_device: where device stages run; None where there are none.
         pool: memory for what leaves the stages.
         name: for the threads' names.
@@ -62,6 +62,7 @@ class Engine:
         num_threads: int,
         batch_size: int,
         feeds: Feeds,
+        recovery: Recovery,
         torch_device: str | None,
         pool: BufferPool,
         name: str,
@@ -72,6 +73,8 @@ class Engine:
         self._num_threads = num_threads
         self._batch_size = batch_size
         self.feeds = feeds
+        self.recovery = recovery
+        self.valid = valid_samples(0, 0, ())
         self._torch_device = torch_device
         self._pool = pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
@@ -123,6 +126,7 @@ class Engine:
             iteration.event = share_fed([batch for _, batches in fed for batch in batches], self._stream)
         for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
             iteration.entries[slot] = reader.next_entries(size)
+            iteration.padded = max(iteration.padded, reader.sampler.padded_samples)
         self._set_off(iteration)
 
     def _set_off(self, iteration: Iteration) -> None:
@@ -145,6 +149,8 @@ class Engine:
         self._scheduled.popleft()
         if iteration.error is not None:
             raise iteration.error
+        self.recovery.settle(iteration)
+        self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
             hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
         found: dict[int, Batch] = {}
@@ -221,6 +227,8 @@ class Engine:
             # A new object, since a thread that is no more may hold the locks of the old one.
             iteration = Iteration(old.number, old.size, self.plan.slot_count)
             iteration.entries, iteration.before, iteration.error = old.entries, old.before, old.error
+            iteration.padded, iteration.bad, iteration.attempts = old.padded, old.bad, old.attempts
+            iteration.stand_ins = old.stand_ins
             for feed in self.feeds.externals:
                 for slot in feed.slots:
                     iteration.values[slot] = old.values[slot]
@@ -260,7 +268,7 @@ class Engine:
         iteration.parts = []
         iteration.chunk_seconds = 0.0
         if stage.kind == "segment":
-            chunks = self._chunks(iteration.size, stage)
+            chunks = chunk_bounds(iteration.size, stage.seconds_per_sample, self._num_threads)
             iteration.collectors = {
                 slot: Collector(
                     iteration.size if branch is None and slot not in stage.ragged else None, self._pool_of(slot)
@@ -275,19 +283,6 @@ class Engine:
 
     def _pool_of(self, slot: int) -> BufferPool:
         return self._pinned_pool if slot in self.plan.pinned else self._pool
-
-    def _chunks(self, size: int, stage: Stage) -> list[tuple[int, int]]:
-        seconds = stage.seconds_per_sample
-        if seconds is None:
-            count = min(size, 4 * self._num_threads)
-        else:
-            count = max(1, round(size * seconds / _CHUNK_SECONDS))
-            if count < 2 * self._num_threads:
-                # Too little for chunks of full length: as many as there are threads, if it is worth waking them.
-                count = self._num_threads if size * seconds > _CHUNK_SECONDS / 2 else 1
-            count = min(size, count)
-        bounds = [size * index // count for index in range(count + 1)]
-        return list(pairwise(bounds))
 
     def _run(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         """Take one chunk through a stage. Never raises."""
@@ -312,6 +307,15 @@ class Engine:
             self._finish(iteration, stage)
 
     def _run_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+        while True:
+            try:
+                self._try_chunk(iteration, stage, start, stop)
+                return
+            except Exception as error:
+                if not self.recovery.absolve(iteration, error):
+                    raise
+
+    def _try_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         values: list[Batch | None] = [None] * self.plan.slot_count
         whole = iteration.positions
         for slot, branch in stage.reads.items():
@@ -326,7 +330,7 @@ class Engine:
         arena = arena_of_thread()
         frame = Frame(
             values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
-            iteration.entries, "",
+            iteration.entries, "", iteration.stand_ins,
         )  # fmt: skip
         for branch, positions in whole.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -351,7 +355,7 @@ class Engine:
         }
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self._torch_device or "",
+            iteration.entries, self._torch_device or "", iteration.stand_ins,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)

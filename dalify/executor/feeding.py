@@ -27,6 +27,8 @@ class Feeds:
         self.readers = readers
         # As they were written: what passes do with a graph must not change what a state means.
         self._in_order = sorted([*externals, *readers.values()], key=lambda feed: feed.node.number)
+        for place, feed in enumerate(self._in_order):
+            feed.place = place
 
     def next_batches(self) -> tuple[list[tuple[ExternalFeed, list[Batch]]], Exception | None]:
         """Ask every external source, also when one fails; return the batches and the first error.

@@ -38,6 +38,9 @@ class ExternalFeed:
         pool: memory for the copies.
         torch_device: where data for GPU nodes go; None without a device.
         parallel: makes a source with worker processes, for ``parallel=True``.
+
+    Attributes:
+        place: of its state among those of all feeds.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class ExternalFeed:
     ) -> None:
         arguments = node.arguments
         self.node = node
+        self.place = 0
         self.slots = slots
         self.name = node.name
         self._torch_device = torch_device
@@ -241,10 +245,14 @@ class ReaderFeed:
     Args:
         node: the reader's node.
         sampler: gives the numbers of the entries.
+
+    Attributes:
+        place: of its state among those of all feeds.
     """
 
     def __init__(self, node: Node, sampler: Sampler) -> None:
         self.node = node
+        self.place = 0
         self.sampler = sampler
 
     def next_entries(self, count: int) -> np.ndarray[Any, Any]:

@@ -6,6 +6,7 @@ The values of one chunk of samples, and where results of a whole batch are gathe
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from dalify.data.agreement import check_agreement
 from dalify.executor.arena import Arena
 
 if TYPE_CHECKING:
-    from dalify.graph import Branch
+    from dalify.graph import Branch, Node
 
 __all__ = ["Collector", "Frame"]
 
@@ -136,6 +137,7 @@ class Frame:
         arena: scratch memory; None on the GPU.
         collectors: by slot, for values that leave the stage.
         entries: by slot of a reader, what its sampler chose for the batch.
+        stand_ins: by node, the positions in the batch of samples that get a blank one in their place.
     """
 
     __slots__ = (
@@ -145,6 +147,7 @@ class Frame:
         "collectors",
         "count",
         "entries",
+        "stand_ins",
         "start",
         "step",
         "torch_device",
@@ -162,6 +165,7 @@ class Frame:
         collectors: dict[int, Collector],
         entries: dict[int, Any],
         torch_device: str,
+        stand_ins: Mapping[Node, set[int]],
     ) -> None:
         self.values = values
         self.start = start
@@ -172,6 +176,7 @@ class Frame:
         self.collectors = collectors
         self.entries = entries
         self.torch_device = torch_device
+        self.stand_ins = stand_ins
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
     def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:

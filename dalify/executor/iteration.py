@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.data import Batch
 from dalify.executor.frame import Collector
-from dalify.graph import Branch
+from dalify.graph import Branch, Node
 
 __all__ = ["Iteration", "join_positions"]
 
@@ -26,6 +26,10 @@ class Iteration:
         entries: what the samplers chose, by slot of the reader's first output.
         before: where the engine stood before it asked for this batch; see ``Engine.state``.
         error: the first error, by sample; None while all is well.
+        padded: how many samples at the end repeat another.
+        attempts: by position, how many samples were tried there in place of bad ones.
+        stand_ins: by node, positions that get a blank sample.
+        bad: position, attempt, node, policy, origin and text of each sample that failed.
         ready: set when all stages are done.
     """
 
@@ -37,6 +41,10 @@ class Iteration:
         self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
         self.entries: dict[int, Any] = {}
         self.before: dict[str, Any] = {}
+        self.padded = 0
+        self.attempts: dict[int, int] = {}
+        self.stand_ins: dict[Node, set[int]] = {}
+        self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
         self.stage = 0
         self.pending = 0
         self.error: BaseException | None = None

@@ -5,6 +5,7 @@ A step reads and writes the values of a frame by slot.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
 from dalify.graph import Branch, Node, rule_arguments
 
-__all__ = ["LiteralStep", "MergeStep", "ReaderStep", "SplitStep", "Step", "located"]
+__all__ = ["Failure", "LiteralStep", "MergeStep", "ReaderStep", "SplitStep", "Step", "located", "with_stand_ins"]
 
 
 _SMALL_BYTES = 1024
@@ -34,8 +35,25 @@ class Step(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What failed.
+
+    Attributes:
+        node: the operator's use.
+        position: of the sample in its batch; None where the error belongs to no sample.
+        origin: where the sample came from; None where that is not known.
+    """
+
+    node: Node
+    position: int | None
+    origin: str | None
+
+
 def located(error: Exception, node: Node, sample: int | None, origin: str | None) -> Exception:
     """Add to an error what the executor knows: operator, the user's line, sample, and where the sample came from."""
+    if not hasattr(error, "__dalify_failure__"):
+        error.__dalify_failure__ = Failure(node, sample, origin)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, DalifyError):
         error.locate(line=node.line, operator=node.operator.public_name, sample=sample, origin=origin)
         return error
@@ -46,6 +64,20 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
         error.add_note(f"in {node.operator.public_name}{place}{where}")
         error.__dalify_located__ = True  # pyright: ignore[reportAttributeAccessIssue]
     return error
+
+
+def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
+    """Return a decoder's input with samples that can be decoded in the place of those that cannot."""
+    stand_in = node.operator.stand_in_function
+    assert batch is not None, "dalify bug: a bad sample in no batch"
+    assert stand_in is not None, "dalify bug: no stand-in for a bad sample"
+    bad = frame.stand_ins[node]
+    positions = frame.positions(node.branch).tolist()
+    samples = [
+        stand_in(sample) if position in bad else sample
+        for position, sample in zip(positions, batch.samples, strict=True)
+    ]
+    return Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)
 
 
 class LiteralStep:
@@ -184,11 +216,17 @@ class ReaderStep:
         numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
         columns: list[list[Array]] = [[] for _ in self.outputs]
         origins: list[str | None] = []
+        stand_ins = frame.stand_ins.get(self.node, ())
         for offset, number in enumerate(numbers):
-            entry = self._index[number]
-            origin = self._origin(entry) if self._origin is not None else None
+            origin = None
             try:
-                arrays = self._read(entry)
+                entry = self._index[number]
+                origin = self._origin(entry) if self._origin is not None else None
+                if frame.start + offset in stand_ins:
+                    assert self.node.operator.stand_in_function is not None, "dalify bug: a reader without stand-in"
+                    arrays = self.node.operator.stand_in_function(entry)
+                else:
+                    arrays = self._read(entry)
             except Exception as error:
                 raise located(error, self.node, frame.start + offset, origin) from error.__cause__
             origins.append(origin)

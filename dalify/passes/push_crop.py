@@ -18,7 +18,7 @@ from dalify.registry import catalogue
 
 __all__ = ["push_crop"]
 
-_OF_DECODER = ("output_type", "dtype", "adjust_orientation", "use_fast_idct")
+_OF_DECODER = ("output_type", "dtype", "adjust_orientation", "use_fast_idct", "on_error")
 _OF_CROP = ("num_attempts", "random_area", "random_aspect_ratio", "size")
 
 

@@ -56,5 +56,7 @@ def build(graph: Graph, options: PipelineOptions, seed: int, name: str, state: d
         start_method=options.py_start_method,
         callback_pickler=options.py_callback_pickler,
         name=name,
+        on_error=options.on_error,
+        max_error_rate=options.max_error_rate,
     )
     return Built(graph, report, assemble(graph, seeds, resources, asked, state))

@@ -21,6 +21,7 @@ from dalify.data.dtypes import DALIDataType
 __all__ = ["OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names"]
 
 _START_METHODS = ("fork", "spawn", "forkserver")
+_ON_ERROR = ("raise", "skip", "replace")
 _RETIRED = ("max_streams", "default_cuda_stream_priority")
 
 
@@ -63,6 +64,11 @@ class PipelineOptions:
         output_dtype: expected element type of each output, or of all.
         output_ndim: expected dimensions of each output, or of all.
         output_layout: expected layout of each output, or of all.
+        on_error: what readers and decoders do about a sample that cannot be read or decoded: ``raise`` an error;
+            ``skip`` it and take another sample of the shard in its place; ``replace`` it by a blank one. For all that
+            do not say otherwise themselves. See ``Pipeline.bad_samples``.
+        max_error_rate: largest share of the samples of an epoch that may be skipped or replaced, 0 to 1; where there
+            are more, the run stops with an error. None: no limit.
         stream_policy: accepted.
         concurrency: accepted.
         bytes_per_sample: accepted; buffers grow as needed.
@@ -88,6 +94,8 @@ class PipelineOptions:
     output_dtype: Any = None
     output_ndim: Any = None
     output_layout: Any = None
+    on_error: str = "raise"
+    max_error_rate: float | None = None
     stream_policy: StreamPolicy = StreamPolicy.PER_BACKEND
     concurrency: OperatorConcurrency = OperatorConcurrency.BACKEND
     bytes_per_sample: int = 0
@@ -144,6 +152,11 @@ class PipelineOptions:
                 raise ArgumentTypeError(
                     f"output_dtype must be a type such as types.FLOAT, a list of these, or None; got {dtype!r}."
                 )
+        if self.on_error not in _ON_ERROR:
+            raise ArgumentValueError(option_error_text("on_error", self.on_error, _ON_ERROR))
+        rate = self.max_error_rate
+        if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1):
+            raise ArgumentValueError(f"max_error_rate must be a share from 0 to 1, or None; got {rate!r}.")
         if self.py_start_method not in _START_METHODS:
             raise ArgumentValueError(option_error_text("py_start_method", self.py_start_method, _START_METHODS))
         depths = self.prefetch_queue_depth

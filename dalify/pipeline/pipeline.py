@@ -16,6 +16,7 @@ from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, te
 from dalify.graph import DataNode
 from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.reading import Reading
 from dalify.pipeline.resuming import Resumable
 
 __all__ = ["Pipeline"]
@@ -39,7 +40,7 @@ def _close_engines() -> None:
         engine.close()
 
 
-class Pipeline(Inspection, Resumable):
+class Pipeline(Inspection, Reading, Resumable):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -345,30 +346,6 @@ class Pipeline(Inspection, Resumable):
     def empty(self) -> bool:
         """Tell whether no batch is under way."""
         return self._built is None or self._closed or not self._engine().scheduled
-
-    def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
-        """Return the number of samples of a reader, or of all named readers."""
-        meta = self.reader_meta(name)
-        if name is not None:
-            return meta["epoch_size"]
-        return {key: value["epoch_size"] for key, value in meta.items()}
-
-    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return sizes and sharding of a reader, or of all readers by name.
-
-        Raises:
-            PipelineStateError: there is no reader of that name.
-        """
-        found = {feed.node.label: feed.sampler.options.meta() for feed in self._engine().feeds.readers.values()}
-        if name is None:
-            return found
-        if name not in found:
-            raise PipelineStateError(
-                f"the pipeline has no reader {name!r}.{suggestion(name, found)}",
-                hint=f"Its readers are: {', '.join(found) or 'none'}. Name one with fn.readers.file(..., "
-                "name='Reader').",
-            )
-        return found[name]
 
     def start_py_workers(self) -> None:
         """Start the worker processes of parallel sources now, before anything makes a fork unsafe."""

@@ -42,6 +42,7 @@ READER_PARAMETERS: dict[str, Parameter] = {
         parameter_of("lazy_init", bool, False),
         parameter_of("skip_cached_images", bool, False),
         parameter_of("use_o_direct", bool, False),
+        parameter_of("on_error", str, None),
     )
 }
 
@@ -131,6 +132,7 @@ class Operator:
         self.index_function: Callable[..., Sequence[Any]] | None = None
         self.read_function: Callable[..., tuple[Any, ...]] | None = None
         self.origin_function: Callable[[Any], str] | None = None
+        self.stand_in_function: Callable[[Any], Any] | None = None
         self.inputs, self.parameters = _schema_of(rule)
         self._rule_names = tuple(self.parameters)
         if reader:
@@ -184,6 +186,16 @@ class Operator:
     def origin(self, function: Callable[[Any], str]) -> Callable[[Any], str]:
         """Attach a reader's note on where an entry comes from: its file name or key."""
         self.origin_function = function
+        return function
+
+    def stand_in(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Attach what takes the place of a bad sample when the user asked for that with ``on_error="replace"``.
+
+        Of a reader: from an entry of the index to a tuple of arrays, like ``read``. Of a decoder: from a sample of its
+        input, which cannot be decoded, to one that can. A decoder with this function takes ``on_error``.
+        """
+        self.stand_in_function = function
+        self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
         return function
 
     def apply_rule(self, specs: Sequence[Spec | None], arguments: Mapping[str, Any]) -> tuple[Spec, ...]:

@@ -18,7 +18,7 @@ from dalify.sources.permutation import mixed_key, permute
 __all__ = ["Sampler", "SamplerOptions"]
 
 # Apart so that no two uses of one seed share an order.
-_DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER = 1, 2, 3
+_DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REFILL_ORDER = 1, 2, 3, 4
 # Shuffled entries are computed this many at a time: numpy's cost per call is then small for any batch size.
 _BLOCK = 4096
 
@@ -183,20 +183,33 @@ class Sampler:
         first = position - position % _BLOCK
         if self._block_epoch != self.epoch or self._block_start != first:
             start, stop = self.options.window(self.epoch)
-            self._block = self._shuffled(np.arange(start + first, min(start + first + _BLOCK, stop)), start, stop)
+            positions = np.arange(start + first, min(start + first + _BLOCK, stop))
+            self._block = self._shuffled(positions, start, stop, self.epoch)
             self._block_epoch, self._block_start = self.epoch, first
         return self._block[position - first :]
 
-    def _shuffled(self, positions: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
+    def _shuffled(self, positions: NDArray[np.int64], start: int, stop: int, epoch: int) -> NDArray[np.int64]:
         options = self.options
         if options.shuffle_after_epoch:
-            key = mixed_key(_EPOCH_ORDER, options.shuffle_after_epoch_seed, self.epoch)
+            key = mixed_key(_EPOCH_ORDER, options.shuffle_after_epoch_seed, epoch)
             return permute(positions, options.size, key)
         if options.random_shuffle:
-            key = mixed_key(_WINDOW_ORDER, options.seed, self.epoch, start)
+            key = mixed_key(_WINDOW_ORDER, options.seed, epoch, start)
             in_window = permute(positions - start, stop - start, key) + start
             return permute(in_window, options.size, mixed_key(_DATASET_ORDER, options.size))
         return positions
+
+    def refill(self, epoch: int, *place: int) -> int:
+        """Return the entry that takes the place of one that cannot be used: any of this epoch's shard.
+
+        Args:
+            epoch: of the batch.
+            place: what tells one use from another; equal numbers give equal entries.
+        """
+        start, stop = self.options.window(epoch)
+        chosen = start + mixed_key(_REFILL_ORDER, self.options.size, epoch, *place) % (stop - start)
+        entry = self._shuffled(np.array([chosen]), start, stop, epoch)
+        return int(entry[0])
 
     def start_epoch(self, epoch: int) -> None:
         """Go to the beginning of an epoch, wherever the stream stands.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule
+from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.registry import Spec, operator
 
@@ -85,3 +85,6 @@ def _(encoded, *, output_type, adjust_orientation):
 @image.cpu
 def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, jpeg_headers):
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, jpeg_headers=jpeg_headers)
+
+
+image.stand_in(blank_picture)

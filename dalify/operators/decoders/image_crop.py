@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
-from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule, window_shapes
+from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.registry import PerSample, Spec, operator
 
@@ -113,3 +113,6 @@ def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output
 @image_crop.cpu
 def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows):
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, windows)
+
+
+image_crop.stand_in(blank_picture)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
-from dalify.codecs.group import decode_group, decoded_shapes, decoder_rule, window_shapes
+from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.slice_geometry import slice_bounds
@@ -173,3 +173,6 @@ def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
     """Return coordinates of an input as (pixels, None) or (None, parts of the extent)."""
     values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
+
+
+image_slice.stand_in(blank_picture)

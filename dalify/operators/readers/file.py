@@ -103,3 +103,8 @@ def _(entry: FileEntry) -> tuple[np.ndarray[Any, Any], ...]:
 @file.origin
 def _(entry: FileEntry) -> str:
     return entry.path
+
+
+@file.stand_in
+def _(entry: FileEntry) -> tuple[np.ndarray[Any, Any], ...]:
+    return np.empty(0, np.uint8), np.array([entry.label], np.int32)

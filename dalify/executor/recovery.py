@@ -1,0 +1,212 @@
+"""What happens to samples that cannot be read or decoded.
+
+Alone because it is one promise, kept across readers, decoders, chunks and batches: a bad sample costs itself and
+nothing else, the batch stays full, every one is on record, and what takes its place depends on the place alone, so that
+a run can be repeated and resumed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dalify.base.errors import (
+    ArgumentValueError,
+    DecodeError,
+    ErrorRateError,
+    GraphError,
+    MissingPackageError,
+    option_error_text,
+)
+from dalify.executor.feeds import ReaderFeed
+from dalify.executor.iteration import Iteration
+from dalify.executor.plan import Plan
+from dalify.executor.steps import Failure
+from dalify.graph import Node
+
+__all__ = ["ON_ERROR", "BadSample", "Recovery", "valid_samples"]
+
+ON_ERROR = ("raise", "skip", "replace")
+# Where so many samples in a row are bad, the data are, and no other sample is going to help.
+_MOST_ATTEMPTS = 20
+# Of a pipeline without readers, the error rate is that of so many samples at least.
+_FEWEST_SAMPLES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BadSample:
+    """A sample that could not be read or decoded.
+
+    Attributes:
+        source: file or key that it came from; "" where that is not known.
+        operator: public name of the operator that failed.
+        line: the user's line, ``file:line``; "" where that is not known.
+        error: what was wrong, with the exception's class.
+        epoch: of the reader, from 0.
+        batch: number of the batch, from 0.
+        sample: place in the batch.
+        action: ``skip``: another sample of the shard took its place; ``replace``: a blank one did.
+    """
+
+    source: str
+    operator: str
+    line: str
+    error: str
+    epoch: int
+    batch: int
+    sample: int
+    action: Literal["skip", "replace"]
+
+    def __str__(self) -> str:
+        """Return one line."""
+        where = self.source or f"sample {self.sample} of batch {self.batch}"
+        return f"{where}: {self.error} ({self.operator} at {self.line})" if self.line else f"{where}: {self.error}"
+
+
+class Recovery:
+    """Finds replacements for bad samples, and keeps the record.
+
+    Args:
+        plan: what runs; its nodes tell what to do about errors.
+        readers: by slot of their first output.
+        on_error: for nodes that do not tell themselves.
+        max_error_rate: largest share of the samples of an epoch that may be bad; None for any.
+
+    Raises:
+        ArgumentValueError: an option that does not exist.
+        GraphError: a sample cannot be refilled where it may turn out to be bad.
+    """
+
+    def __init__(
+        self, plan: Plan, readers: Mapping[int, ReaderFeed], on_error: str, max_error_rate: float | None
+    ) -> None:
+        self._readers = readers
+        self._max_error_rate = max_error_rate
+        self._policies: dict[Node, str] = {}
+        self._lock = threading.Lock()
+        self._given = 0
+        self.bad_samples: list[BadSample] = []
+        self._per_epoch: Counter[int] = Counter()
+        for stage in plan.stages:
+            for step in stage.steps:
+                operator = step.node.operator
+                if not (operator.is_reader or operator.stand_in_function is not None):
+                    continue
+                policy = step.node.arguments.get("on_error") or on_error
+                self._check(step.node, policy, any(reader in stage.steps for reader in plan.readers.values()))
+                if policy != "raise":
+                    self._policies[step.node] = policy
+
+    @staticmethod
+    def _check(node: Node, policy: str, is_beside_reader: bool) -> None:
+        place: dict[str, Any] = {"line": node.line, "operator": node.operator.public_name}
+        if policy not in ON_ERROR:
+            raise ArgumentValueError(option_error_text("on_error", policy, ON_ERROR), **place)
+        if policy == "skip" and not is_beside_reader:
+            raise GraphError(
+                "on_error='skip' takes another sample from a reader, but none feeds this operator directly.",
+                hint="Use on_error='replace', which puts a blank sample there, or a reader in front of it; no "
+                "operator that needs whole batches may stand in between.",
+                **place,
+            )
+        if policy == "replace" and node.operator.stand_in_function is None:
+            raise GraphError(
+                "on_error='replace' puts a blank sample in the place of a bad one, and this reader knows none.",
+                hint="Use on_error='skip': another sample takes its place.",
+                **place,
+            )
+
+    def absolve(self, iteration: Iteration, error: BaseException) -> bool:
+        """Put something in the place of a sample that failed.
+
+        Args:
+            iteration: the batch. What is to be read there, or stands in for the data, is changed.
+            error: what was raised; it tells node and sample.
+
+        Returns:
+            whether the samples of the chunk should be computed again; otherwise the error stands.
+        """
+        failure: Failure | None = getattr(error, "__dalify_failure__", None)
+        if failure is None or failure.position is None or isinstance(error, MissingPackageError):
+            return False
+        node, position = failure.node, failure.position
+        policy = self._policies.get(node)
+        if policy is None or not (node.operator.is_reader or isinstance(error, DecodeError)):
+            return False
+        with iteration.lock:
+            attempt = iteration.attempts.get(position, 0)
+            if attempt >= _MOST_ATTEMPTS or position in iteration.stand_ins.get(node, ()):
+                return False
+            # A blank from the reader is no picture for the decoder behind it: one bad sample, not two.
+            if not any(position in stand_ins for stand_ins in iteration.stand_ins.values()):
+                iteration.bad.append((position, attempt, node, policy, failure.origin, _described(error)))
+            if policy == "replace":
+                iteration.stand_ins.setdefault(node, set()).add(position)
+            else:
+                iteration.attempts[position] = attempt + 1
+                for slot, reader in self._readers.items():
+                    state = iteration.before["sources"][reader.place]
+                    entry = reader.sampler.refill(state["epoch"], iteration.number, position, attempt)
+                    iteration.entries[slot][position] = entry
+        return True
+
+    def settle(self, iteration: Iteration) -> None:
+        """Put the bad samples of a finished batch on record.
+
+        Raises:
+            ErrorRateError: there were too many.
+        """
+        self._given += iteration.size
+        if not iteration.bad:
+            return
+        epoch = self._epoch(iteration)
+        for position, attempt, node, policy, origin, text in sorted(iteration.bad, key=lambda item: item[:2]):
+            line = "" if node.line is None else str(node.line)
+            self.bad_samples.append(
+                BadSample(
+                    origin or "", node.operator.public_name, line, text, epoch, iteration.number, position, policy
+                )
+            )
+            self._per_epoch[epoch] += attempt == 0
+        self._check_rate(epoch)
+
+    def _epoch(self, iteration: Iteration) -> int:
+        return max((iteration.before["sources"][reader.place]["epoch"] for reader in self._readers.values()), default=0)
+
+    def _check_rate(self, epoch: int) -> None:
+        if self._max_error_rate is None:
+            return
+        sizes = [reader.sampler.options.largest_shard for reader in self._readers.values()]
+        size = max(sizes) if sizes else max(self._given, _FEWEST_SAMPLES)
+        count = self._per_epoch[epoch]
+        if count > self._max_error_rate * size:
+            last = self.bad_samples[-1]
+            raise ErrorRateError(
+                f"{count} of the {size} samples of this epoch could not be used: more than max_error_rate="
+                f"{self._max_error_rate:g} allows. The last one: {last}",
+                hint="pipe.bad_samples() lists all of them.",
+            )
+
+
+def _described(error: BaseException) -> str:
+    text = getattr(error, "message", None) or str(error)
+    return f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def valid_samples(size: int, padded: int, bad: Sequence[tuple[Any, ...]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which samples of a batch are there in their own right: ``[size]``.
+
+    Args:
+        size: of the batch.
+        padded: how many at its end repeat another.
+        bad: what ``Iteration.bad`` holds.
+    """
+    valid = np.ones(size, np.bool_)
+    valid[size - padded :] = False
+    valid[[item[0] for item in bad]] = False
+    return valid

@@ -1,0 +1,73 @@
+"""What a pipeline tells of its readers: how much there is to read, and what could not be used.
+
+Alone because it is read by iterators and by users who look after their data, not by those who run batches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.errors import PipelineStateError, suggestion
+
+if TYPE_CHECKING:
+    from dalify.executor.engine import Engine
+    from dalify.executor.recovery import BadSample
+
+__all__ = ["Reading"]
+
+
+class Reading:
+    """The part of ``Pipeline`` that answers questions about readers and samples."""
+
+    def _engine(self) -> Engine:
+        raise AssertionError("dalify bug: a pipeline without engine")
+
+    def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
+        """Return the number of samples of a reader, or of all named readers."""
+        meta = self.reader_meta(name)
+        if name is not None:
+            return meta["epoch_size"]
+        return {key: value["epoch_size"] for key, value in meta.items()}
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Return sizes and sharding of a reader, or of all readers by name.
+
+        Raises:
+            PipelineStateError: there is no reader of that name.
+        """
+        found = {feed.node.label: feed.sampler.options.meta() for feed in self._engine().feeds.readers.values()}
+        if name is None:
+            return found
+        if name not in found:
+            raise PipelineStateError(
+                f"the pipeline has no reader {name!r}.{suggestion(name, found)}",
+                hint=f"Its readers are: {', '.join(found) or 'none'}. Name one with fn.readers.file(..., "
+                "name='Reader').",
+            )
+        return found[name]
+
+    def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
+        """Return the samples that could not be read or decoded, in the order of the batches that the user received.
+
+        With ``on_error="skip"`` or ``"replace"``. A resumed pipeline begins with an empty list.
+
+        Args:
+            epoch: of the reader, from 0; None for all since the pipeline was made.
+
+        Example:
+            >>> for bad in pipe.bad_samples():
+            ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
+        """
+        found = self._engine().recovery.bad_samples
+        return [sample for sample in found if epoch is None or sample.epoch == epoch]
+
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which samples of the batch returned last are there in their own right, bool ``[samples]``.
+
+        False for padding (``pad_last_batch``) and for what was put in the place of bad samples, so that metrics can
+        leave them out.
+        """
+        return self._engine().valid

@@ -1,0 +1,327 @@
+"""Samples that cannot be read or decoded: what takes their place, what is told of them, and when a run stops."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dalify import fn, types
+from dalify.base.errors import ArgumentValueError, DecodeError, ErrorRateError, GraphError, ReaderError
+from dalify.pipeline import Pipeline, pipeline_def
+from tests.helpers.photos import drawn_photo
+
+COUNT = 24
+BAD = (3, 11, 17)
+
+
+def _shade(number: int) -> int:
+    return 10 * number
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder of one-coloured PNGs whose brightness tells their number and label; three are damaged."""
+    lines = []
+    for number in range(COUNT):
+        Image.new("RGB", (20 + number, 16), (_shade(number),) * 3).save(tmp_path / f"{number:02}.png")
+        lines.append(f"{number:02}.png {number}\n")
+    (tmp_path / "03.png").write_bytes(b"")
+    (tmp_path / "11.png").write_bytes(b"no picture at all")
+    whole = (tmp_path / "17.png").read_bytes()
+    (tmp_path / "17.png").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "list.txt").write_text("".join(lines))
+    return tmp_path
+
+
+@pipeline_def(batch_size=4, num_threads=2, seed=5)
+def pictures(folder: Path, reader: dict[str, Any] | None = None, decoder: dict[str, Any] | None = None):
+    options = {"random_shuffle": True, "pad_last_batch": True, "name": "Reader", **(reader or {})}
+    encoded, labels = fn.readers.file(file_list=str(folder / "list.txt"), **options)
+    return fn.decoders.image(encoded, **(decoder or {})), labels
+
+
+def _epoch(pipe: Pipeline, batches: int = COUNT // 4) -> list[tuple[list[int], list[int], list[bool]]]:
+    """Return brightness, label and validity of the samples, batch by batch."""
+    found = []
+    for _ in range(batches):
+        images, labels = pipe.run()
+        shades = [int(images.at(index)[0, 0, 0]) for index in range(len(images))]
+        found.append((shades, labels.as_array()[:, 0].tolist(), pipe.valid.tolist()))
+    return found
+
+
+def test_skip_fills_the_batch_with_other_samples(folder: Path) -> None:
+    pipe = pictures(folder, on_error="skip")
+    found = _epoch(pipe)
+    for shades, labels, _ in found:
+        assert shades == [_shade(label) for label in labels]  # picture and label are of one file
+        assert not set(labels) & set(BAD)
+    valid = [label for _, labels, flags in found for label, flag in zip(labels, flags, strict=True) if flag]
+    assert sorted(valid) == [number for number in range(COUNT) if number not in BAD]
+
+
+def test_every_bad_sample_is_on_record(folder: Path) -> None:
+    pipe = pictures(folder, on_error="skip")
+    found = _epoch(pipe)
+    bad = pipe.bad_samples()
+    assert {Path(sample.source).name for sample in bad} == {f"{number:02}.png" for number in BAD}
+    for sample in bad:
+        assert sample.operator == "fn.decoders.image"
+        assert "test_bad_samples.py:" in sample.line
+        assert sample.error.startswith("DecodeError: ")
+        assert sample.action == "skip"
+        assert sample.epoch == 0
+        assert not found[sample.batch][2][sample.sample]
+        assert sample.source in str(sample)
+    assert pipe.bad_samples(epoch=1) == []
+    _epoch(pipe)
+    assert {sample.epoch for sample in pipe.bad_samples()} == {0, 1}
+    assert pipe.bad_samples(epoch=0) == bad
+
+
+def test_only_what_was_received_is_on_record(folder: Path) -> None:
+    """Batches begun ahead are nobody's business yet."""
+    pipe = pictures(folder, {"random_shuffle": False}, on_error="skip", prefetch_queue_depth=5)
+    pipe.run()
+    assert [Path(sample.source).name for sample in pipe.bad_samples()] == ["03.png"]
+
+
+@pytest.mark.parametrize("options", [{"num_threads": 1}, {"num_threads": 4, "prefetch_queue_depth": 4}])
+def test_replacements_depend_on_the_place_alone(folder: Path, options: dict[str, Any]) -> None:
+    assert _epoch(pictures(folder, on_error="skip", **options), 14) == _epoch(pictures(folder, on_error="skip"), 14)
+
+
+@pytest.mark.parametrize("action", ["skip", "replace"])
+def test_resumed_run_gets_the_same_replacements(folder: Path, action: str) -> None:
+    pipe = pictures(folder, on_error=action)
+    whole = _epoch(pipe, 12)
+    for step in range(12):
+        first = pictures(folder, on_error=action)
+        _epoch(first, step)
+        second = pictures(folder, on_error=action)
+        second.load_state_dict(first.state_dict())
+        assert _epoch(second, 12 - step) == whole[step:]
+
+
+def test_replace_keeps_place_and_label(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False}, on_error="replace")
+    found = _epoch(pipe)
+    assert [label for _, labels, _ in found for label in labels] == list(range(COUNT))
+    for shades, labels, flags in found:
+        assert flags == [label not in BAD for label in labels]
+        assert shades == [0 if label in BAD else _shade(label) for label in labels]
+    assert {sample.action for sample in pipe.bad_samples()} == {"replace"}
+
+
+def test_blank_picture_has_the_size_that_the_header_tells(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False}, on_error="replace")
+    shapes = [tuple(shape) for _ in range(6) for shape in pipe.run()[0].shape()]
+    assert shapes[17] == (16, 37, 3)  # half a file: its header is whole
+    assert shapes[3] == shapes[11] == (256, 256, 3)
+
+
+def test_file_that_vanishes(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False}, on_error="skip")
+    pipe.build()
+    (folder / "05.png").unlink()
+    labels = [label for _, labels, _ in _epoch(pipe) for label in labels]
+    assert 5 not in labels
+    gone = next(sample for sample in pipe.bad_samples() if sample.source.endswith("05.png"))
+    assert gone.operator == "fn.readers.file"
+
+
+def test_vanished_file_is_replaced_with_its_label(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False}, on_error="replace")
+    pipe.build()
+    (folder / "05.png").unlink()
+    found = _epoch(pipe)
+    assert found[1][:2] == ([_shade(4), 0, _shade(6), _shade(7)], [4, 5, 6, 7])
+    assert sum(sample.source.endswith("05.png") for sample in pipe.bad_samples()) == 1  # not for the decoder again
+
+
+def test_error_as_before_without_the_option(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False})
+    with pytest.raises(DecodeError, match=r"03\.png") as caught:
+        pipe.run()
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert pipe.run()[1].as_array()[:, 0].tolist() == [4, 5, 6, 7]
+    assert pipe.bad_samples() == []
+
+
+def test_operator_may_say_otherwise(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False}, {"on_error": "replace"}, on_error="skip")
+    assert pipe.run()[1].as_array()[:, 0].tolist() == [0, 1, 2, 3]
+    with pytest.raises(DecodeError):
+        pictures(folder, {"random_shuffle": False}, {"on_error": "raise"}, on_error="skip").run()
+
+
+def test_readers_that_belong_together_stay_together(folder: Path) -> None:
+    """A bad image takes its mask along."""
+    masks = folder / "masks"
+    masks.mkdir()
+    for number in range(COUNT):
+        Image.new("L", (8, 8), number).save(masks / f"{number:02}.png")
+    files = [f"{number:02}.png" for number in range(COUNT)]
+
+    @pipeline_def(batch_size=4, num_threads=2, seed=5, on_error="skip")
+    def paired():
+        options: dict[str, Any] = {"files": files, "random_shuffle": True, "seed": 3}
+        encoded, _ = fn.readers.file(file_root=str(folder), **options)
+        mask, _ = fn.readers.file(file_root=str(masks), **options)
+        return fn.decoders.image(encoded), fn.decoders.image(mask, output_type=types.GRAY)
+
+    pipe = paired()
+    for _ in range(12):
+        images, masks_read = pipe.run()
+        for index in range(4):
+            assert images.at(index)[0, 0, 0] == _shade(int(masks_read.at(index)[0, 0, 0]))
+
+
+def test_decoder_inside_a_branch(folder: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, seed=5, on_error="skip")
+    def branching():
+        encoded, labels = fn.readers.file(file_list=str(folder / "list.txt"))
+        odd = labels[0] % 2 == 1
+        return fn.decoders.image(encoded) if odd else fn.brightness(fn.decoders.image(encoded), brightness=0.5), labels
+
+    pipe = branching()
+    for shades, labels, _ in _epoch(pipe, 12):
+        assert shades == [_shade(label) if label % 2 else _shade(label) // 2 for label in labels]
+        assert not set(labels) & set(BAD)
+
+
+def test_random_crop_decoder_and_fused_decoder(folder: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, seed=5, on_error="skip")
+    def cropping():
+        encoded, labels = fn.readers.file(file_list=str(folder / "list.txt"))
+        cropped = fn.decoders.image_random_crop(encoded)
+        shape = fn.peek_image_shape(encoded)
+        return fn.random_resized_crop(fn.decoders.image(encoded), size=[8, 8]), labels, cropped, shape
+
+    pipe = cropping()
+    for _ in range(COUNT // 4):
+        images, labels, cropped, shape = pipe.run()
+        for index in range(4):
+            label = int(labels.at(index)[0])
+            assert label not in BAD
+            assert images.at(index)[0, 0, 0] == cropped.at(index)[0, 0, 0] == _shade(label)
+            assert shape.at(index).tolist() == [16, 20 + label, 3]
+
+
+def test_on_device(folder: Path, emulated_gpu: None) -> None:
+    pipe = pictures(folder, decoder={"device": "mixed"}, on_error="skip")
+    for _ in range(COUNT // 4):
+        images, labels = pipe.run()
+        for index in range(4):
+            assert images.as_cpu().at(index)[0, 0, 0] == _shade(int(labels.at(index)[0]))
+    assert len({sample.source for sample in pipe.bad_samples()}) == len(BAD)
+
+
+def test_too_many_stop_the_run(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False}, on_error="skip", max_error_rate=2 / COUNT)
+    for _ in range(4):
+        pipe.run()
+    with pytest.raises(ErrorRateError, match=r"3 of the 24 samples .* max_error_rate=0\.083.*17\.png"):
+        pipe.run()
+    assert len({sample.source for sample in pipe.bad_samples()}) >= len(BAD)
+    pipe.run()  # and it can be gone on with
+
+
+def test_rate_is_of_an_epoch(folder: Path) -> None:
+    pipe = pictures(folder, on_error="skip", max_error_rate=3 / COUNT)
+    _epoch(pipe, 18)
+    assert {sample.epoch for sample in pipe.bad_samples()} == {0, 1, 2}
+
+
+def test_nothing_but_bad_samples(tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"{number}.png").write_bytes(b"no picture")
+
+    @pipeline_def(batch_size=2, num_threads=1, on_error="skip")
+    def pipe():
+        encoded, _ = fn.readers.file(files=[str(tmp_path / f"{number}.png") for number in range(4)])
+        return fn.decoders.image(encoded)
+
+    with pytest.raises(DecodeError, match="no known picture format"):
+        pipe().run()
+
+
+def test_replace_without_reader() -> None:
+    good = drawn_photo(16, 16, 0)
+    encoded = np.frombuffer(_png(good), np.uint8)
+
+    @pipeline_def(batch_size=3, num_threads=2, on_error="replace")
+    def pipe():
+        return fn.decoders.image(fn.external_source(source=lambda: [encoded, encoded[:40], encoded]))
+
+    made = pipe()
+    (images,) = made.run()
+    assert [images.at(index).any() for index in range(3)] == [True, False, True]
+    assert made.valid.tolist() == [True, False, True]
+    assert made.bad_samples()[0].source == ""
+    assert "sample 1 of batch 0" in str(made.bad_samples()[0])
+
+
+def _png(picture: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "png")
+    return file.getvalue()
+
+
+def test_padding_is_not_valid(folder: Path) -> None:
+    pipe = pictures(folder, {"random_shuffle": False}, batch_size=10, on_error="skip")
+    flags = [flags for *_, flags in _epoch(pipe, 3)]
+    assert flags[2] == [True] * 4 + [False] * 6
+
+
+# -- mistakes
+
+
+def test_unknown_option(folder: Path) -> None:
+    with pytest.raises(ArgumentValueError, match=r"on_error must be one of raise, skip, replace; got 'skp'\. Did you"):
+        pictures(folder, on_error="skp")
+    with pytest.raises(ArgumentValueError, match=r"fn\.decoders\.image: on_error must be one of") as caught:
+        pictures(folder, decoder={"on_error": "ignore"}).build()
+    assert "test_bad_samples.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.5, "1%", True])
+def test_rate_out_of_range(folder: Path, rate: Any) -> None:
+    with pytest.raises(ArgumentValueError, match="max_error_rate must be a share from 0 to 1"):
+        pictures(folder, max_error_rate=rate)
+
+
+def test_skip_needs_a_reader(folder: Path) -> None:
+    @pipeline_def(batch_size=3, num_threads=2, on_error="skip")
+    def fed():
+        return fn.decoders.image(fn.external_source(source=lambda: [np.zeros(4, np.uint8)] * 3))
+
+    with pytest.raises(GraphError, match=r"takes another sample from a reader.*\n.*\n.*\n.*on_error='replace'"):
+        fed().build()
+
+    @pipeline_def(batch_size=3, num_threads=2, on_error="skip")
+    def shuffled():
+        encoded, _ = fn.readers.file(file_list=str(folder / "list.txt"))
+        return fn.decoders.image(fn.permute_batch(encoded, indices=[2, 1, 0]))
+
+    with pytest.raises(GraphError, match="whole batches"):
+        shuffled().build()
+
+
+def test_other_errors_stay_errors(folder: Path) -> None:
+    """A window outside of its image is a mistake in the program, not a bad sample."""
+
+    @pipeline_def(batch_size=4, num_threads=2, on_error="skip")
+    def pipe():
+        encoded, _ = fn.readers.file(file_list=str(folder / "list.txt"))
+        return fn.decoders.image_slice(encoded, start=[0, 0], shape=[100, 100], axis_names="HW")
+
+    with pytest.raises(Exception, match="100") as caught:
+        pipe().run()
+    assert not isinstance(caught.value, (DecodeError, ReaderError))
