@@ -19,7 +19,7 @@ from tests.helpers.photos import drawn_photo, write_photo_folder
 __all__ = ["CASES", "SAMPLES", "Case", "Data", "Each"]
 
 SAMPLES = 5
-_NEIGHBOURS = ["cases.py", "run_case.py", "test_battery.py", "__init__.py", "cases.py", "test_flip.py"]
+_NEIGHBOURS = ["cases.py", "run_case.py", "test_battery.py", "conftest.py", "cases.py", "test_flip.py"]
 _RANDOM = np.random.default_rng(7)
 
 
@@ -256,8 +256,9 @@ CASES: dict[str, Case] = {
     "decoders.image_random_crop": _case(JPEGS, not_beside_dali=_DRAWN),
     "decoders.image_slice": _image(JPEGS, rel_start=[0.1, 0.2], rel_end=[0.7, 0.8], axis_names="HW", share=0.02),
     "decoders.inflate": _case(DEFLATED, shape=SHAPES, dtype=types.FLOAT, algorithm="LZ4", not_beside_dali=_NO_CPU),
-    "decoders.numpy": _case(NUMPY_FILES),
+    "decoders.numpy": _case(NUMPY_FILES, dtype=types.FLOAT),
     "io.file.read": _case(PATHS),
+    "dump_image": _case(PHOTOS, suffix="case"),
     "peek_image_shape": _case(PNGS),
     # audio
     "audio_resample": _float(SOUND, in_rate=16000.0, out_rate=11025.0),

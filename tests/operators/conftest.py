@@ -20,3 +20,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> str:
     if not torch.accelerator.is_available():
         monkeypatch.setenv("DALIFY_DEVICE", "cpu")
     return "gpu"
+
+
+@pytest.fixture(autouse=True)
+def working_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some operators write to the working folder, which is not to be that of the project."""
+    monkeypatch.chdir(tmp_path_factory.getbasetemp())

@@ -1,0 +1,97 @@
+"""LZ4 blocks: the data format without the frame around it.
+
+Alone because the input comes from outside: every length and distance in it is checked before it is used. The format is
+described in ``doc/lz4_Block_format.md`` of the LZ4 project: tokens of a run of literal bytes and a match, which repeats
+bytes that were put out before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import DecodeError
+
+__all__ = ["inflate_lz4"]
+
+_TRUNCATED, _BAD_DISTANCE, _TOO_LONG = -1, -2, -3
+_SHORTEST_MATCH = 4
+
+
+@njit(nogil=True, cache=True)
+def _inflate(out: np.ndarray, block: np.ndarray) -> int:
+    """Return how many bytes came out, or one of the negative numbers above."""
+    size, room = block.size, out.size
+    read = written = 0
+    while read < size:
+        token = block[read]
+        read += 1
+        length = np.int64(token >> 4)
+        if length == 15:
+            while True:
+                if read >= size:
+                    return _TRUNCATED
+                more = block[read]
+                read += 1
+                length += more
+                if more != 255:
+                    break
+        if length > size - read:
+            return _TRUNCATED
+        if length > room - written:
+            return _TOO_LONG
+        for index in range(length):
+            out[written + index] = block[read + index]
+        read += length
+        written += length
+        if read == size:  # a block ends with literals
+            return written
+        if size - read < 2:
+            return _TRUNCATED
+        distance = np.int64(block[read]) | np.int64(block[read + 1]) << 8
+        read += 2
+        length = np.int64(token & 15)
+        if length == 15:
+            while True:
+                if read >= size:
+                    return _TRUNCATED
+                more = block[read]
+                read += 1
+                length += more
+                if more != 255:
+                    break
+        length += _SHORTEST_MATCH
+        if distance == 0 or distance > written:
+            return _BAD_DISTANCE
+        if length > room - written:
+            return _TOO_LONG
+        if distance >= length:
+            source = out[written - distance : written - distance + length]
+            out[written : written + length] = source
+        else:  # the match repeats itself: byte by byte
+            for index in range(length):
+                out[written + index] = out[written + index - distance]
+        written += length
+    return _TRUNCATED
+
+
+def inflate_lz4(out: np.ndarray, block: np.ndarray) -> None:
+    """Inflate one block.
+
+    Args:
+        out: uint8 ``[bytes]``, contiguous, to be filled exactly.
+        block: uint8 ``[bytes]``, contiguous.
+
+    Raises:
+        DecodeError: the block is damaged or truncated, or has more or fewer bytes in it than ``out`` has room for.
+    """
+    written = _inflate(out, block)
+    if written == out.size:
+        return
+    if written == _TOO_LONG:
+        raise DecodeError(f"the LZ4 block holds more than the {out.size} bytes that shape and dtype give room for.")
+    if written == _BAD_DISTANCE:
+        raise DecodeError("the LZ4 block is damaged: it repeats bytes from before its beginning.")
+    if written == _TRUNCATED:
+        raise DecodeError(f"the LZ4 block of {block.size} bytes is damaged or truncated.")
+    raise DecodeError(f"the LZ4 block holds {written} bytes; shape and dtype ask for {out.size}.")

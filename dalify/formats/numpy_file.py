@@ -1,0 +1,104 @@
+"""NumPy's ``.npy`` files: a short text about the array, then its elements.
+
+Alone because a decoder gets such files as data, and because NumPy's own reader goes through file objects and takes
+pickled objects, which data from outside must never be.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalify.base.errors import DecodeError
+
+__all__ = ["NumpyHeader", "numpy_array", "numpy_header"]
+
+_MAGIC = b"\x93NUMPY"
+_LENGTH_BYTES = {1: 2, 2: 4, 3: 4}  # by version of the format
+_KINDS = "biuf"
+_LARGEST_HEADER = 1 << 16
+
+
+class NumpyHeader(NamedTuple):
+    """What stands in front of the elements.
+
+    Attributes:
+        dtype: as stored, so the byte order may be foreign.
+        shape: of the array.
+        is_fortran: the first extent varies fastest.
+        offset: of the first element in the file, bytes.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    is_fortran: bool
+    offset: int
+
+
+def numpy_header(data: np.ndarray[Any, Any]) -> NumpyHeader:
+    """Read what a file says of its array, and check that the elements are there.
+
+    Args:
+        data: the file, uint8 or int8 ``[bytes]``, contiguous.
+
+    Raises:
+        DecodeError: no such file, a damaged or truncated one, or elements that are no numbers.
+    """
+    start = data[:12].tobytes()
+    if start[:6] != _MAGIC:
+        raise DecodeError(f"this is no NumPy file: it begins with {start[:6]!r} instead of {_MAGIC!r}.")
+    size = _LENGTH_BYTES.get(start[6]) if len(start) > 6 else None
+    if size is None:
+        raise DecodeError(f"NumPy files of version {start[6:7].hex() or 'unknown'} are not known; 1 to 3 are.")
+    length = int.from_bytes(start[8 : 8 + size], "little")
+    offset = 8 + size + length
+    if offset > data.size or len(start) < 8 + size:
+        raise DecodeError(f"the NumPy file ends within its header: {data.size} bytes of {offset}.")
+    if length > _LARGEST_HEADER:
+        raise DecodeError(f"the NumPy file has a header of {length} bytes, which describes no array of numbers.")
+    dtype, shape, is_fortran = _parsed(data[8 + size : offset].tobytes())
+    expected = offset + math.prod(shape) * dtype.itemsize
+    if expected != data.size:
+        raise DecodeError(
+            f"the NumPy file has {data.size} bytes; an array of shape {shape} and type {dtype} takes {expected}."
+        )
+    return NumpyHeader(dtype, shape, is_fortran, offset)
+
+
+@lru_cache(maxsize=1024)  # the files of a data set mostly say the same
+def _parsed(text: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
+    try:
+        entries = ast.literal_eval(text.decode("utf-8" if not text.isascii() else "ascii").strip())
+        description, shape, is_fortran = entries["descr"], entries["shape"], entries["fortran_order"]
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
+        raise DecodeError("the header of the NumPy file is damaged.") from None
+    if not isinstance(shape, tuple) or not all(type(extent) is int and extent >= 0 for extent in shape):
+        raise DecodeError(f"the header of the NumPy file has a shape that is none: {shape!r}.")
+    try:
+        dtype = np.dtype(description if isinstance(description, str) else None)
+    except TypeError:
+        dtype = np.dtype(object)
+    if not isinstance(description, str) or dtype.kind not in _KINDS or dtype.itemsize > 8:
+        raise DecodeError(
+            f"the NumPy file holds elements of type {description!r}; arrays of numbers and booleans can be decoded."
+        )
+    return dtype, shape, bool(is_fortran)
+
+
+def numpy_array(data: np.ndarray[Any, Any], header: NumpyHeader) -> np.ndarray[Any, Any]:
+    """Return the array of a file, C-contiguous and in the byte order of the machine; a view where it can be one.
+
+    Args:
+        data: the file, as given to ``numpy_header``.
+        header: what that returned.
+    """
+    order = "F" if header.is_fortran else "C"
+    elements = data[header.offset :].view(np.uint8)
+    stored = np.ndarray(header.shape, header.dtype, elements.data if elements.size else None, order=order)
+    if header.dtype.isnative and stored.flags.c_contiguous and stored.flags.aligned:
+        return stored
+    return np.array(stored, header.dtype.newbyteorder("="), order="C")

@@ -1,0 +1,94 @@
+"""Decode NumPy files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DalifyError, DecodeError, DTypeError, ShapeError
+from dalify.data import DALIDataType
+from dalify.data.dtypes import from_numpy
+from dalify.formats.numpy_file import NumpyHeader, numpy_array, numpy_header
+from dalify.kernels.convert import saturate_cast
+from dalify.registry import Spec, operator
+
+
+def _needs_batch(arguments: Mapping[str, Any]) -> bool:
+    """Tell whether the files decide on the type, which must be one. Nothing is copied then, so one call is quick."""
+    return arguments.get("dtype") is None
+
+
+@operator(allocating=True, whole_batch=_needs_batch)
+def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
+    """Decode arrays from NumPy files (``.npy``).
+
+    Arrays in Fortran order and of foreign byte order become plain ones; DALI refuses the latter. Pickled objects are
+    never loaded.
+
+    Args:
+        data: files as they are, uint8 ``[bytes]``; versions 1, 2 and 3 of the format.
+        dtype: element type of the result. Integers saturate, floats are rounded to integers, halves away from zero.
+            Where not given: the type of the files, which must be one.
+
+    Returns:
+        the arrays; their number of dimensions must be one. No layout.
+
+    Raises:
+        DecodeError: no NumPy file, a damaged or truncated one, or elements that are no numbers.
+        DTypeError: files of different types.
+        ShapeError: files of different numbers of dimensions.
+
+    Example:
+        >>> arrays = fn.decoders.numpy(contents, dtype=types.FLOAT)  # doctest: +SKIP
+    """
+    if data.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or data.ndim not in (None, 1):
+        raise DTypeError(
+            f"a decoder needs encoded files as they are: one-dimensional samples of type UINT8; got {data!r}."
+        )
+    return Spec(dtype, None, "", None, data.device)
+
+
+@numpy.prepare
+def _(data, *, dtype):
+    headers: list[NumpyHeader | None] = []
+    known: NumpyHeader | None = None
+    for sample in data.samples:
+        try:
+            header = numpy_header(sample)
+        except DecodeError:
+            headers.append(None)  # the kernel, which knows the number of the sample, finds the same fault and tells
+            continue
+        headers.append(header)
+        known = known or header
+        if dtype is None and header.dtype.newbyteorder("=") != known.dtype.newbyteorder("="):
+            raise DTypeError(
+                f"the files hold arrays of different types: {known.dtype} and {header.dtype}.",
+                hint="Give the type that they should be converted to, for instance dtype=types.FLOAT.",
+            )
+        if len(header.shape) != len(known.shape):
+            raise ShapeError(
+                f"the files hold arrays of different numbers of dimensions: {len(known.shape)} and "
+                f"{len(header.shape)}, shapes {known.shape} and {header.shape}."
+            )
+    if dtype is None and known is not None:
+        from_numpy(known.dtype.newbyteorder("="))
+    return {"headers": tuple(headers)}
+
+
+@numpy.cpu
+def _(data, *, dtype, headers):
+    arrays = []
+    for index, (sample, header) in enumerate(zip(data, headers, strict=True)):
+        try:
+            array = numpy_array(sample, header or numpy_header(sample))
+        except DalifyError as error:
+            error.sample = index
+            raise
+        if dtype is not None and array.dtype != dtype.numpy:
+            converted = np.empty(array.shape, dtype.numpy)
+            saturate_cast(converted, array)
+            array = converted
+        arrays.append(array)
+    return arrays

@@ -1,0 +1,53 @@
+"""Read files whose paths are data."""
+
+from __future__ import annotations
+
+import os
+
+from dalify.base.errors import DTypeError, ReaderError
+from dalify.data import DALIDataType
+from dalify.formats.whole_file import read_file
+from dalify.registry import Spec, operator
+
+
+@operator(allocating=True)
+def read(filepaths: Spec, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Spec:
+    """Read the contents of files whose paths come as data, for instance from ``fn.external_source``.
+
+    Args:
+        filepaths: uint8 ``[characters]``: paths in UTF-8, as by ``np.frombuffer(path.encode(), np.uint8)``. Zeros at
+            the end are no part of the path, so that paths can be rows of one array; ``file://`` in front is taken off.
+        dont_use_mmap: accepted; files are read, not mapped.
+        use_o_direct: accepted, without effect.
+
+    Returns:
+        uint8 ``[bytes]``; empty for an empty file, which DALI refuses.
+
+    Raises:
+        DTypeError: no bytes, or more than one dimension.
+        ReaderError: an empty path, or a file that is absent or cannot be read.
+
+    Example:
+        >>> contents = fn.io.file.read(paths)  # doctest: +SKIP
+    """
+    if filepaths.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or filepaths.ndim not in (None, 1):
+        raise DTypeError(
+            f"a path is one-dimensional data of type UINT8; got {filepaths!r}.",
+            hint="Make it of a text with np.frombuffer(path.encode(), np.uint8).",
+        )
+    return Spec(DALIDataType.UINT8, 1, "", None, filepaths.device)
+
+
+@read.cpu
+def _(filepaths):
+    contents = []
+    for index, characters in enumerate(filepaths):
+        path = os.fsdecode(characters.tobytes().rstrip(b"\0")).removeprefix("file://")
+        try:
+            if not path or "\0" in path:
+                raise ReaderError(f"{path!r} is no path of a file.")
+            contents.append(read_file(path))
+        except ReaderError as error:
+            error.sample = index
+            raise
+    return contents

@@ -1,0 +1,119 @@
+"""fn.decoders.numpy against numpy's own files and the real DALI."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from dalify import types
+from dalify.base.errors import DecodeError, DTypeError, ShapeError
+from dalify.formats.numpy_file import numpy_array, numpy_header
+from tests.helpers.one_operator import run_dalify
+from tests.helpers.real_dali import run_dali
+
+DTYPES = ["bool", *(f"{kind}{size}" for kind in ("int", "uint") for size in (8, 16, 32, 64)), "float16", "float64"]
+
+
+def encoded(array: np.ndarray, version: tuple[int, int] | None = None) -> np.ndarray:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.asanyarray(array), version)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+@given(
+    arrays.arrays(st.sampled_from(DTYPES), arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)),
+    st.sampled_from("CF"),
+    st.sampled_from("<>"),
+    st.integers(0, 3),
+)
+def test_what_numpy_wrote(array, order, byte_order, shift):
+    stored = np.array(array, array.dtype.newbyteorder(byte_order), order=order)
+    file = encoded(stored)
+    moved = np.concatenate([np.zeros(shift, np.uint8), file])[shift:]  # not every file lies on a multiple of 8 bytes
+    got = numpy_array(moved, numpy_header(moved))
+    assert got.dtype == array.dtype
+    assert got.shape == array.shape
+    assert got.dtype.isnative
+    assert got.flags.c_contiguous
+    assert got.flags.aligned
+    np.testing.assert_array_equal(got, array)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_beside_dali(dtype):
+    values = (np.random.default_rng(1).normal(0, 100, (2, 3, 5)) if dtype != "bool" else np.ones((2, 3, 5))).astype(
+        dtype
+    )
+    got = run_dalify("decoders.numpy", list(map(encoded, values)))
+    for sample, theirs in zip(got, run_dali("decoders.numpy", list(map(encoded, values))), strict=True):
+        assert sample.dtype == theirs.dtype
+        np.testing.assert_array_equal(sample, theirs)
+
+
+@pytest.mark.parametrize("dtype", [types.UINT8, types.INT16, types.FLOAT16, types.BOOL])
+def test_conversion_beside_dali(dtype):
+    files = [encoded(np.array([-1.5, 0.3, 0.5, 2.5, 300, 1e9, np.nan])), encoded(np.array([[-1, 300]]).reshape(-1))]
+    for sample, theirs in zip(
+        run_dalify("decoders.numpy", files, dtype=dtype),
+        run_dali("decoders.numpy", files, dtype=dtype),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(sample, theirs)
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_versions(version):
+    array = np.arange(5.0)
+    np.testing.assert_array_equal(run_dalify("decoders.numpy", [encoded(array, version)])[0], array)
+
+
+@given(st.data())
+def test_damage_is_told(data):
+    file = encoded(np.arange(12.0).reshape(3, 4)).copy()
+    for _ in range(data.draw(st.integers(1, 4))):
+        file[data.draw(st.integers(0, 70))] = data.draw(st.integers(0, 255))
+    file = file[: data.draw(st.integers(0, len(file)))]
+    try:
+        header = numpy_header(file)
+    except DecodeError:
+        return
+    assert numpy_array(file, header).size * header.dtype.itemsize <= len(file)
+
+
+def test_never_unpickles():
+    file = io.BytesIO()
+    np.save(file, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(DecodeError, match="numbers"):
+        run_dalify("decoders.numpy", [np.frombuffer(file.getvalue(), np.uint8)])
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        (encoded(np.arange(3.0))[:-3], "149 bytes"),
+        (encoded(np.arange(3.0))[:30], "ends within its header"),
+        (np.arange(100, dtype=np.uint8), "no NumPy file"),
+        (encoded(np.array(["a"])), "<U1"),
+        (encoded(np.array([1j])), "c16"),
+    ],
+)
+def test_what_cannot_be_decoded(file, message):
+    with pytest.raises(DecodeError, match=message) as caught:
+        run_dalify("decoders.numpy", [encoded(np.arange(3.0)), file])
+    assert caught.value.sample == 1
+
+
+def test_files_must_agree():
+    one = encoded(np.arange(3.0))
+    with pytest.raises(DTypeError, match="float64 and int64"):
+        run_dalify("decoders.numpy", [one, encoded(np.arange(3))])
+    with pytest.raises(ShapeError, match="dimensions: 1 and 2"):
+        run_dalify("decoders.numpy", [one, encoded(np.ones((1, 3)))])
+    both: Any = run_dalify("decoders.numpy", [one, encoded(np.arange(3))], dtype=types.FLOAT)
+    np.testing.assert_array_equal(both[1], [0, 1, 2])
