@@ -80,49 +80,58 @@ def erase(
 
 
 def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, bool, bool]) -> np.ndarray:
-    """Return the regions of one sample as int [count, 2, axes]: starts and ends, within the data."""
+    """Return the regions of each sample as int [N, count, 2, axes]: starts and ends, within the data."""
     centered, anchor_is_part, shape_is_part = options
-    sizes = np.asarray(shape, np.float64).reshape(-1)
-    starts = np.zeros(sizes.size) if anchor is None else np.asarray(anchor, np.float64).reshape(-1)
-    if starts.size != sizes.size:
-        raise ShapeError(f"anchor has {starts.size} numbers and shape {sizes.size}; they must be as many.")
-    if sizes.size % extents.size:
-        raise ShapeError(f"anchor and shape need {extents.size} numbers per region, one per axis; got {sizes.size}.")
     # In float32 and in this order like DALI, since truncating makes a pixel of a rounding error.
-    starts, sizes = (
-        starts.reshape(-1, extents.size).astype(np.float32),
-        sizes.reshape(-1, extents.size).astype(np.float32),
-    )
-    scale = extents.astype(np.float32)
+    sizes = np.asarray(shape, np.float32).reshape(len(shape), -1)
+    starts = np.zeros_like(sizes) if anchor is None else np.asarray(anchor, np.float32).reshape(len(anchor), -1)
+    if starts.shape != sizes.shape:
+        raise ShapeError(f"anchor has {starts.shape[1]} numbers and shape {sizes.shape[1]}; they must be as many.")
+    if sizes.shape[1] % extents.size:
+        raise ShapeError(
+            f"anchor and shape need {extents.size} numbers per region, one per axis; got {sizes.shape[1]}."
+        )
+    form = (len(sizes), sizes.shape[1] // extents.size, extents.size)
+    starts, sizes, scale = starts.reshape(form), sizes.reshape(form), extents.astype(np.float32)
     starts = starts * scale if anchor_is_part else starts
     sizes = sizes * scale if shape_is_part else sizes
     starts = starts - sizes * np.float32(0.5) if centered else starts
-    bounds = np.stack([starts, starts + sizes], axis=1)
+    bounds = np.stack([starts, starts + sizes], axis=2)
     return np.clip(np.nan_to_num(np.trunc(bounds)), 0, extents).astype(np.int64)
 
 
-def _fill(values: np.ndarray, spec: Spec) -> np.ndarray:
-    """Return the fill of one sample, shaped to be broadcast over a region."""
+def _fills(values: np.ndarray, spec: Spec) -> np.ndarray:
+    """Return the fill of each sample, [N, ...], shaped to be broadcast over a region."""
     dtype = spec.dtype
     assert dtype is not None, "dalify bug: a kernel without the type of its input"
-    fill = np.asarray(values, np.float64)
+    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+    fills = np.asarray(values, np.float64).reshape(len(values), -1)
     if dtype.is_integer:
         limits = np.iinfo(dtype.numpy)
-        fill = np.clip(np.trunc(fill), limits.min, limits.max)
+        fills = np.clip(np.trunc(fills), limits.min, limits.max)
     elif dtype == DALIDataType.BOOL:
-        fill = fill != 0
-    if fill.size == 1:
-        return fill.astype(dtype.numpy).reshape(())
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
+        fills = fills != 0
+    fills = fills.astype(dtype.numpy)
+    axes = len(spec.shape)
+    if fills.shape[1] == 1:
+        return fills.reshape(-1, *[1] * axes)
     axis = spec.axis("C")
-    if fill.size != spec.shape[axis]:
-        raise ShapeError(f"fill_value has {fill.size} values; the data have {spec.shape[axis]} channels.")
-    return fill.astype(dtype.numpy).reshape(-1, *[1] * (len(spec.shape) - 1 - axis))
+    channels = spec.shape[axis]
+    if fills.shape[1] != channels:
+        raise ShapeError(f"fill_value has {fills.shape[1]} values; the data have {channels} channels.")
+    fills = fills.reshape(-1, *[1] * axis, channels, *[1] * (axes - 1 - axis))
+    if axis == axes - 1 and axes > 1:  # a whole row: single pixels are moved twenty times as slowly
+        fills = np.repeat(fills, spec.shape[-2], axis=-2)
+    return fills
+
+
+def _is_same_for_all(values: np.ndarray) -> bool:
+    return bool((values == values[:1]).all())
 
 
 def _erase(out: Any, x: Any, spec: Spec, convert: Any, **arguments: Any) -> None:
-    """Fill `out`; works on arrays and on tensors, `convert` brings a fill value to the device."""
-    shape, anchor = arguments["shape"], arguments["anchor"]
+    """Fill `out`; works on arrays and on tensors, `convert` brings fill values to the device."""
+    shape, anchor, values = arguments["shape"], arguments["anchor"], arguments["fill_value"]
     out[...] = x
     if shape is None:
         if anchor is not None:
@@ -137,13 +146,23 @@ def _erase(out: Any, x: Any, spec: Spec, convert: Any, **arguments: Any) -> None
         both or bool(arguments["normalized_anchor"]),
         both or bool(arguments["normalized_shape"]),
     )
-    for n in range(len(x)):
-        fill = convert(_fill(arguments["fill_value"][n], spec))
-        for begin, end in _regions(None if anchor is None else anchor[n], shape[n], extents, options):
-            window: list[Any] = [slice(None)] * len(spec.shape)
-            for axis, first, last in zip(axes, begin.tolist(), end.tolist(), strict=True):
-                window[axis] = slice(first, last)
-            out[(n, *window)] = fill
+    regions = _regions(anchor, shape, extents, options)
+    is_one_fill = _is_same_for_all(values)
+    fills = convert(_fills(values[:1] if is_one_fill else values, spec))
+    if is_one_fill and _is_same_for_all(regions):
+        regions, samples = regions[:1], [slice(None)]
+    else:
+        samples = [slice(n, n + 1) for n in range(len(x))]
+    for sample, own in zip(samples, regions.tolist(), strict=True):
+        fill = fills if is_one_fill else fills[sample]
+        for begin, end in own:
+            window = [sample, *[slice(None)] * len(spec.shape)]
+            for axis, first, last in zip(axes, begin, end, strict=True):
+                window[axis + 1] = slice(first, max(first, last))
+            whole = [
+                slice(None) if extent == 1 else part for extent, part in zip(fill.shape[1:], window[1:], strict=True)
+            ]
+            out[tuple(window)] = fill[(slice(None), *whole)]
 
 
 @erase.cpu

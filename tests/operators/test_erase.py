@@ -26,6 +26,8 @@ SEQUENCES = [RANDOM.integers(0, 256, (3, 20, 31, 3), dtype=np.uint8)]
         {"anchor": [0.2, 0.3], "shape": [3, 4], "normalized_anchor": True, "fill_value": [1.0, 2.0, 3.0]},
         {"anchor": [5, 20], "shape": [3, 6], "axis_names": "W", "fill_value": 1.5},
         {"anchor": [10, 20], "shape": [5, 6], "axes": [1, 0]},
+        {"anchor": [1, 10], "shape": [2, 6], "axis_names": "CW", "fill_value": [1.0, 2.0, 3.0]},
+        {"anchor": [5, 10], "shape": [2, 6], "fill_value": Each(np.float32([[1, 2, 3], [4, 5, 6]]))},
         {"anchor": Each(np.float32([[1, 2], [3, 4]])), "shape": Each(np.float32([[1, 2], [30, 4]]))},
     ],
 )
