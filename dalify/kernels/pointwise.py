@@ -17,7 +17,7 @@ from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["apply_table", "apply_table_torch", "scale_shift", "scale_shift_torch"]
+__all__ = ["apply_table", "apply_table_torch", "look_up", "scale_shift", "scale_shift_torch"]
 
 
 @njit(nogil=True, cache=True)
@@ -39,6 +39,13 @@ def _apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
         source, target, entries = x[n], out[n], table[n]
         for i in range(source.size):
             target[i] = entries[source[i]]
+
+
+@njit(nogil=True, cache=True)
+def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    last = np.uint64(table.size - 1)  # as a number without a sign, a negative one is beyond, too
+    for i in range(x.size):
+        out[i] = table[min(np.uint64(x[i]), last)]
 
 
 def scale_shift(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray) -> None:
@@ -80,6 +87,19 @@ def apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
     """
     count = x.shape[0]
     _apply_table(out.reshape(count, -1), x.reshape(count, -1), np.ascontiguousarray(table))
+
+
+def look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
+    """Write ``table[x]``, and the last entry for all that is negative or beyond.
+
+    Args:
+        out: any shape, C-contiguous, `table`'s dtype.
+        x: integers of any type, C-contiguous, the shape of `out`.
+        table: one dimension, at least one entry.
+    """
+    # The same bytes are moved whatever they mean: less to compile.
+    entries = table.view(f"u{table.itemsize}")
+    _look_up(out.reshape(-1).view(entries.dtype), x.reshape(-1), entries)
 
 
 def apply_table_torch(out: Tensor, x: Tensor, table: Tensor) -> None:

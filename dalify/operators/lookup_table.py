@@ -10,7 +10,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.convert import saturate_cast
-from dalify.kernels.pointwise import apply_table
+from dalify.kernels.pointwise import apply_table, look_up
 from dalify.registry import Spec, operator
 
 _HIGHEST_KEY = 65535
@@ -74,9 +74,7 @@ def _(out, x, *, default_value, dtype, keys, values):
         apply_table(out.reshape(1, -1), x.reshape(1, -1), table[None])
         return
     table = _table(keys, values, default_value, dtype, 1)
-    last = len(table) - 1
-    known = (x >= 0) & (x < last)
-    np.take(table, np.where(known, x, last).astype(np.intp), out=out)
+    look_up(out, x, table)
 
 
 @lookup_table.gpu

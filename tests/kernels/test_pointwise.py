@@ -49,3 +49,15 @@ def test_tables(dtype):
     out_torch = torch.from_numpy(np.empty_like(out))
     pointwise.apply_table_torch(out_torch, torch.from_numpy(x), torch.from_numpy(table))
     np.testing.assert_array_equal(out_torch.numpy(), expected)
+
+
+@pytest.mark.parametrize("source", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("target", [np.bool_, np.int16, np.float32, np.float64])
+def test_what_no_table_holds_is_its_last_entry(source, target):
+    limits = np.iinfo(source)
+    x = np.array([[0, 1, 2, limits.max - 1], [3, limits.min, 127, limits.max]], source)
+    table = np.arange(301).astype(target)
+    out = np.empty(x.shape, target)
+    pointwise.look_up(out, x, table)
+    expected = [table[value if 0 <= value < 300 else 300] for value in x.ravel().tolist()]
+    np.testing.assert_array_equal(out.ravel(), expected)
