@@ -1,0 +1,224 @@
+"""Make colour images of what a sensor behind a Bayer filter saw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.convolve import mirrored_indices
+from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.registry import PerSample, Spec, operator
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_LAYOUTS = ("HW", "HWC", "FHW", "FHWC")
+_TYPES = (DALIDataType.UINT8, DALIDataType.UINT16)
+_ALGORITHMS = ("bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv", "default_npp")
+_TILES = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
+_ENDINGS = {"bilinear_ocv": "2RGB", "edgeaware_ocv": "2RGB_EA", "vng_ocv": "2RGB_VNG", "gray_ocv": "2GRAY"}
+# Below this extent OpenCV leaves the image black: it has no pixel with neighbours on all sides.
+_LEAST_EXTENT = 4
+_MARGIN = 2  # even, so that the mosaic goes on in the mirrored border
+_RED, _GREEN, _BLUE = 4899, 9617, 1868  # of grey, in parts of 2**14: ITU-R BT.601
+
+
+@operator
+def debayer(x: Spec, /, *, algorithm: str | None = None, blue_position: PerSample[int | list[int]]) -> Spec:
+    """Make colour images of what a sensor behind a Bayer filter saw: each pixel gets the two colours it lacks.
+
+    Red and blue are the means of the nearest pixels that have them. The algorithms differ in green, and in what is done
+    with all three:
+
+    - ``bilinear_ocv``: green, too, is the mean of the nearest pixels;
+    - ``edgeaware_ocv``: of the two pixels beside or above and below, whichever differ less;
+    - ``vng_ocv``: means in directions of small gradients (Chang, Cheung, Pang, 1999), uint8 only;
+    - ``gray_ocv``: the grey image of the bilinear colours, one channel;
+    - ``default_npp``: green along the direction in which the known colour bends less (Laroche, Prescott, US patent
+      5373322). DALI has an algorithm of this name and kind on GPUs; its exact formula is not published.
+
+    Args:
+        x: uint8 or uint16 mosaics HW, HWC with one channel, or sequences of them. Extents are even.
+        algorithm: one of the above; bilinear_ocv by default on both devices (DALI: default_npp on GPUs).
+        blue_position: row and column, 0 or 1, of the blue pixel in the 2 x 2 tile **that begins in the second row and
+            column** of the image, OpenCV's way: [0, 0] is BGGR there, [0, 1] GBRG, [1, 0] GRBG, [1, 1] RGGB. One for
+            both; per frame, too.
+
+    Returns:
+        HWC or FHWC of the same type, in the order R, G, B.
+
+    Raises:
+        LayoutError: another layout.
+        ShapeError: several channels, or odd extents.
+        DTypeError: neither uint8 nor uint16; uint16 with vng_ocv.
+        ArgumentValueError: an unknown algorithm, or a position outside the tile.
+
+    Example:
+        >>> images = fn.debayer(mosaics, blue_position=[1, 1])  # doctest: +SKIP
+    """
+    layout = visual_layout(x, _LAYOUTS)
+    if algorithm is not None and algorithm not in _ALGORITHMS:
+        raise ArgumentValueError(option_error_text("algorithm", algorithm, _ALGORITHMS))
+    if x.dtype not in _TYPES or (x.dtype != DALIDataType.UINT8 and algorithm == "vng_ocv"):
+        only = "UINT8" if algorithm == "vng_ocv" else "UINT8 or UINT16"
+        raise DTypeError(f"a mosaic has elements of type {only} here; got {x.dtype!s}.")
+    channels = 1 if algorithm == "gray_ocv" else 3
+    result = x.replace(layout="FHWC" if layout.startswith("F") else "HWC", ndim=4 if layout.startswith("F") else 3)
+    if x.shape is None:
+        return result
+    plain = x.shape
+    if layout.endswith("C"):
+        if plain[-1] != 1:
+            raise ShapeError(f"a mosaic has one channel; got {plain[-1]}.", hint="Frames need the layout 'FHW'.")
+        plain = plain[:-1]
+    if plain[-1] % 2 or plain[-2] % 2:
+        raise ShapeError(f"a mosaic has even extents; got {plain[-2]} x {plain[-1]}.", hint="Crop it first.")
+    return result.replace(shape=(*plain, channels))
+
+
+def _planes(x: Any, out: Any, layout: str) -> tuple[Any, Any]:
+    """Return the mosaics as [N * F, H, W] and the results as [N * F, H, W, C]."""
+    target = flat_frames(out, "FHWC" if layout.startswith("F") else "HWC")
+    return flat_frames(x, layout).reshape(target.shape[:3]), target
+
+
+def _positions(blue_position: Any, frames: int) -> list[tuple[int, int]]:
+    given = np.stack(blue_position) if isinstance(blue_position, list) else blue_position
+    if given.shape[-1] == 1:
+        given = np.repeat(given, 2, axis=-1)
+    rows = per_frame(given, frames, "blue_position", 2)
+    if ((rows < 0) | (rows > 1)).any():
+        wrong = rows[((rows < 0) | (rows > 1)).any(axis=1)][0]
+        raise ArgumentValueError(f"blue_position is a row and a column, each 0 or 1; got {wrong.tolist()}.")
+    return [(int(row), int(column)) for row, column in rows]
+
+
+@debayer.cpu
+def _(out, x, *, algorithm, blue_position, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    source, target = _planes(x, out, layout)
+    positions = _positions(blue_position, frame_count(layout, spec.shape))
+    for mosaic, image, position in zip(source, target, positions, strict=True):
+        if algorithm == "default_npp":
+            _correlate(image, _bordered(mosaic), (1 + position[0]) % 2, (1 + position[1]) % 2)
+        elif min(mosaic.shape) < _LEAST_EXTENT:
+            image[:] = _demosaic(_bordered(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+        else:
+            _demosaic(mosaic, algorithm, position, image)
+
+
+def _bordered(mosaic: np.ndarray) -> np.ndarray:
+    return cv2.copyMakeBorder(mosaic, _MARGIN, _MARGIN, _MARGIN, _MARGIN, cv2.BORDER_REFLECT_101)
+
+
+def _demosaic(
+    mosaic: np.ndarray, algorithm: str | None, position: tuple[int, int], image: np.ndarray | None = None
+) -> np.ndarray:
+    code = getattr(cv2, f"COLOR_Bayer{_TILES[position]}{_ENDINGS[algorithm or 'bilinear_ocv']}")
+    result = cv2.demosaicing(mosaic, code, dst=image)
+    return result.reshape(*mosaic.shape, -1)
+
+
+@njit(nogil=True, cache=True)
+def _correlate(out, padded, blue_row, blue_column):
+    """Fill one image with red and blue as means and green by the bends of the known colour; see `debayer`."""
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            i, j = y + 2, x + 2
+            here = np.int32(padded[i, j])
+            left, right = np.int32(padded[i, j - 1]), np.int32(padded[i, j + 1])
+            above, below = np.int32(padded[i - 1, j]), np.int32(padded[i + 1, j])
+            beside, upright = (left + right + 1) >> 1, (above + below + 1) >> 1
+            in_blue_row = y % 2 == blue_row
+            if in_blue_row != (x % 2 == blue_column):
+                red = upright if in_blue_row else beside
+                blue = beside if in_blue_row else upright
+                green = here
+            else:
+                across = 2 * here - np.int32(padded[i, j - 2]) - np.int32(padded[i, j + 2])
+                along = 2 * here - np.int32(padded[i - 2, j]) - np.int32(padded[i + 2, j])
+                if abs(across) < abs(along):
+                    green = beside
+                elif abs(along) < abs(across):
+                    green = upright
+                else:
+                    green = (left + right + above + below + 2) >> 2
+                diagonal = np.int32(padded[i - 1, j - 1]) + np.int32(padded[i - 1, j + 1])
+                other = (diagonal + np.int32(padded[i + 1, j - 1]) + np.int32(padded[i + 1, j + 1]) + 2) >> 2
+                red = other if in_blue_row else here
+                blue = here if in_blue_row else other
+            out[y, x, 0] = red
+            out[y, x, 1] = green
+            out[y, x, 2] = blue
+
+
+@debayer.gpu
+def _(out, x, *, algorithm, blue_position, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    source, target = _planes(x, out, layout)
+    positions = _positions(blue_position, frame_count(layout, spec.shape))
+    if algorithm == "vng_ocv":  # branches per pixel over eight directions: left to OpenCV, on the host
+        for mosaic, image, position in zip(source.cpu().numpy(), target, positions, strict=True):
+            if min(mosaic.shape) < _LEAST_EXTENT:
+                result = _demosaic(_bordered(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+            else:
+                result = _demosaic(mosaic, algorithm, position)
+            image.copy_(torch.as_tensor(np.ascontiguousarray(result)))
+        return
+    blue = torch.as_tensor([[(1 + row) % 2, (1 + column) % 2] for row, column in positions], device=x.device)
+    _demosaic_torch(target, source, algorithm or "bilinear_ocv", blue)
+
+
+def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> None:
+    """Do what the CPU kernel does, on [N, H, W]; `blue` is the parity of the blue rows and columns, [N, 2]."""
+    height, width = x.shape[1:]
+    padded = x.int()
+    for axis in (1, 2):
+        index = torch.as_tensor(mirrored_indices(x.shape[axis], _MARGIN), device=x.device)
+        padded = padded.index_select(axis, index)
+
+    def shifted(dy: int, dx: int) -> Tensor:
+        return padded[:, _MARGIN + dy : _MARGIN + dy + height, _MARGIN + dx : _MARGIN + dx + width]
+
+    here = shifted(0, 0)
+    left, right, above, below = shifted(0, -1), shifted(0, 1), shifted(-1, 0), shifted(1, 0)
+    corners = shifted(-1, -1) + shifted(-1, 1) + shifted(1, -1) + shifted(1, 1)
+    rows = torch.arange(height, device=x.device)[None, :, None] % 2 == blue[:, 0, None, None]
+    columns = torch.arange(width, device=x.device)[None, None, :] % 2 == blue[:, 1, None, None]
+    is_blue, is_red = rows & columns, ~rows & ~columns
+    if algorithm == "gray_ocv":
+        # Weighed before anything is rounded: everything in quarters.
+        beside, upright, cross = 2 * (left + right), 2 * (above + below), left + right + above + below
+        green = torch.where(is_blue | is_red, cross, 4 * here)
+        red, blues = (
+            torch.where(own, 4 * here, torch.where(other, corners, torch.where(rows == is_row, beside, upright)))
+            for own, other, is_row in ((is_red, is_blue, False), (is_blue, is_red, True))
+        )
+        grey = (red.long() * _RED + green.long() * _GREEN + blues.long() * _BLUE + (1 << 15)) >> 16
+        result = grey[..., None]
+    else:
+        beside, upright, diagonal = (left + right + 1) >> 1, (above + below + 1) >> 1, (corners + 2) >> 2
+        mean = (left + right + above + below + 2) >> 2
+        if algorithm == "edgeaware_ocv":
+            mean = torch.where((left - right).abs() > (above - below).abs(), upright, beside)
+        elif algorithm == "default_npp":
+            across = (2 * here - shifted(0, -2) - shifted(0, 2)).abs()
+            along = (2 * here - shifted(-2, 0) - shifted(2, 0)).abs()
+            mean = torch.where(across < along, beside, torch.where(along < across, upright, mean))
+        green = torch.where(is_blue | is_red, mean, here)
+        red, blues = (
+            torch.where(own, here, torch.where(other, diagonal, torch.where(rows == is_row, beside, upright)))
+            for own, other, is_row in ((is_red, is_blue, False), (is_blue, is_red, True))
+        )
+        result = torch.stack([red, green, blues], dim=-1)
+    out.copy_(result)
+    if algorithm != "default_npp" and min(height, width) >= _LEAST_EXTENT:
+        # OpenCV gives the outermost pixels the colours of their neighbours inside.
+        out[:, :, 0], out[:, :, -1] = out[:, :, 1].clone(), out[:, :, -2].clone()
+        out[:, 0], out[:, -1] = out[:, 1].clone(), out[:, -2].clone()

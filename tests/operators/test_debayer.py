@@ -1,0 +1,87 @@
+"""fn.debayer beside the real DALI, and beside images whose colours are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError
+from tests.helpers.one_operator import assert_equals_dali, run_dalify
+from tests.helpers.real_dali import Each
+
+RANDOM = np.random.default_rng(0)
+MOSAICS = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((20, 24), (34, 50), (4, 6), (6, 4))]
+POSITIONS = [[0, 0], [0, 1], [1, 0], [1, 1]]
+COLOUR = np.array([200, 100, 30])
+
+
+def mosaic_of(colour: np.ndarray, height: int, width: int, position: list[int], dtype: type = np.uint8) -> np.ndarray:
+    """Return what a sensor sees of an image of one colour."""
+    rows, columns = np.indices((height, width)) % 2
+    blue = (rows == (1 + position[0]) % 2) & (columns == (1 + position[1]) % 2)
+    red = (rows != (1 + position[0]) % 2) & (columns != (1 + position[1]) % 2)
+    return np.where(blue, colour[2], np.where(red, colour[0], colour[1])).astype(dtype)
+
+
+ALGORITHMS = ["bilinear_ocv", "edgeaware_ocv", "gray_ocv", None]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "dtype"),
+    [("vng_ocv", np.uint8), *((name, dtype) for name in ALGORITHMS for dtype in (np.uint8, np.uint16))],
+)
+def test_algorithms(device, algorithm, dtype):
+    mosaics = [mosaic.astype(dtype) * (1 if dtype == np.uint8 else 257) for mosaic in MOSAICS]
+    arguments = {} if algorithm is None else {"algorithm": algorithm}
+    each = Each(np.int32(POSITIONS))
+    assert_equals_dali("debayer", mosaics, device=device, blue_position=each, **arguments)
+
+
+@pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "default_npp"])
+@pytest.mark.parametrize("position", POSITIONS)
+@pytest.mark.parametrize("shape", [(8, 10), (2, 2), (2, 8), (6, 2)])
+def test_one_colour_comes_back(device, algorithm, position, shape):
+    mosaic = mosaic_of(COLOUR, *shape, position)
+    result = run_dalify("debayer", [mosaic], device=device, algorithm=algorithm, blue_position=position)[0]
+    np.testing.assert_array_equal(result, np.broadcast_to(COLOUR, (*shape, 3)))
+
+
+def test_bends_decide_on_green(device):
+    """A vertical edge: pixels of one column agree, and the mean beside would mix both sides."""
+    image = np.where(np.arange(12) < 5, 20, 220) * np.ones((10, 1), np.int64)
+    for dtype in (np.uint8, np.uint16):
+        result = run_dalify(
+            "debayer", [image.astype(dtype)], device=device, algorithm="default_npp", blue_position=[0, 0]
+        )[0]
+        np.testing.assert_array_equal(result[..., 1], image)
+
+
+def test_layouts(device):
+    frames = [np.stack([MOSAICS[0], MOSAICS[0][::-1]])]
+    assert_equals_dali("debayer", frames, layouts="FHW", device=device, blue_position=[0, 1])
+    assert_equals_dali("debayer", [frames[0][..., None]], layouts="FHWC", device=device, blue_position=[0, 1])
+    assert_equals_dali("debayer", [MOSAICS[0][..., None]], layouts="HWC", device=device, blue_position=0)
+    each = Each(np.int32([[[0, 1], [1, 1]]]), "FX")
+    result = run_dalify("debayer", frames, layouts="FHW", device=device, blue_position=each)[0]
+    for n, position in enumerate(([0, 1], [1, 1])):
+        alone = run_dalify("debayer", [frames[0][n]], device=device, blue_position=position)[0]
+        np.testing.assert_array_equal(result[n], alone)
+
+
+def test_mistakes():
+    with pytest.raises(ArgumentValueError, match="algorithm must be one of bilinear_ocv"):
+        run_dalify("debayer", MOSAICS, blue_position=[0, 0], algorithm="bilinear")
+    with pytest.raises(ArgumentValueError, match=r"each 0 or 1; got \[0, 2\]"):
+        run_dalify("debayer", MOSAICS, blue_position=[0, 2])
+    with pytest.raises(ShapeError, match="even extents; got 5 x 6"):
+        run_dalify("debayer", [np.zeros((5, 6), np.uint8)], blue_position=[0, 0])
+    with pytest.raises(ShapeError, match="even extents; got 1 x 1"):
+        run_dalify("debayer", [np.zeros((1, 1), np.uint8)], blue_position=[0, 0])
+    with pytest.raises(ShapeError, match="one channel; got 3"):
+        run_dalify("debayer", [np.zeros((4, 6, 3), np.uint8)], layouts="HWC", blue_position=[0, 0])
+    with pytest.raises(DTypeError, match="UINT8 or UINT16 here; got"):
+        run_dalify("debayer", [np.zeros((4, 6), np.int16)], blue_position=[0, 0])
+    with pytest.raises(DTypeError, match="UINT8 here"):
+        run_dalify("debayer", [np.zeros((4, 6), np.uint16)], blue_position=[0, 0], algorithm="vng_ocv")
+    with pytest.raises(LayoutError):
+        run_dalify("debayer", [np.zeros((4, 6, 1), np.uint8)], layouts="CHW", blue_position=[0, 0])
