@@ -30,6 +30,9 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
     lengths = {len(value) for value in inputs if _is_node_list(value)}
     if not lengths:
         result = call(operator, inputs, arguments)
+        if operator.arrange_function is not None:
+            nodes = [result] if isinstance(result, DataNode) else result or []
+            return operator.arrange_function(nodes, arguments)
         if isinstance(result, DataNode) and arguments.get("num_outputs") is not None and _is_counted(operator):
             return [result]  # asked for a number of outputs, users get a list even of one
         return result

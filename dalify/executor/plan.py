@@ -178,10 +178,10 @@ class _Planner:
             return MergeStep(node, inputs, outputs)
         if operator.name == "_transfer":
             return TransferStep(node, inputs, outputs)
-        if operator.is_reader:
-            reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node])
-            return reader
         slots = {name: self._slot(value) for name, value in node.arguments.items() if isinstance(value, Edge)}
+        if operator.is_reader:
+            reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
+            return reader
         seed, stream = self._seeds.get(node, (None, 0))
         return KernelStep(node, inputs, outputs, slots, node.device, seed, stream)
 

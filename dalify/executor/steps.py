@@ -5,6 +5,7 @@ A step reads and writes the values of a frame by slot.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from dalify.base.optional import torch
 from dalify.data import Array, Batch, array_dtype, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
+from dalify.executor.values import Argument
 from dalify.graph import Branch, Node, rule_arguments
 
 __all__ = ["Failure", "LiteralStep", "MergeStep", "ReaderStep", "SplitStep", "Step", "located", "with_stand_ins"]
@@ -197,9 +199,16 @@ def _merged(mask: np.ndarray[Any, Any], one: Batch, other: Batch, frame: Frame, 
 
 
 class ReaderStep:
-    """Reads the entries that the sampler chose."""
+    """Reads the entries that the sampler chose.
 
-    def __init__(self, node: Node, outputs: tuple[int, ...], index: Any) -> None:
+    Args:
+        node: the reader's node.
+        outputs: slots of the results.
+        index: what the reader's ``index`` function returned.
+        argument_slots: slots of per-sample arguments by name.
+    """
+
+    def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
         self.node = node
         self.inputs: tuple[int | None, ...] = ()
         self.outputs = outputs
@@ -208,14 +217,30 @@ class ReaderStep:
         assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
         self._read = operator.read_function
         self._origin = operator.origin_function
-        specs = operator.apply_rule((), rule_arguments(node))
-        self._layouts = [spec.layout or "" for spec in specs]
+        given = rule_arguments(node)
+        self._layouts = [spec.layout or "" for spec in operator.apply_rule((), given)]
+        self._constants: dict[str, Any] = {}
+        self._arguments: dict[str, Argument] = {}
+        for name in operator.read_names:
+            parameter = operator.parameters[name]
+            slot = argument_slots.get(name)
+            if parameter.kind == "static":
+                self._constants[name] = given[name]
+            else:
+                self._arguments[name] = Argument(parameter, None if slot is not None else given[name], slot)
 
     def run(self, frame: Frame) -> None:
         """Read the chunk's samples one after the other."""
         numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
         columns: list[list[Array]] = [[] for _ in self.outputs]
         origins: list[str | None] = []
+        try:
+            given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
+        except Exception as error:
+            sample: int | None = getattr(error, "__dalify_sample__", None)
+            raise located(error, self.node, sample, None) from error.__cause__
+        varying = {name: values for name, values in given.items() if values is not None}
+        named = {**self._constants, **given}
         stand_ins = frame.stand_ins.get(self.node, ())
         for offset, number in enumerate(numbers):
             origin = None
@@ -226,7 +251,9 @@ class ReaderStep:
                     assert self.node.operator.stand_in_function is not None, "dalify bug: a reader without stand-in"
                     arrays = self.node.operator.stand_in_function(entry)
                 else:
-                    arrays = self._read(entry)
+                    for name, values in varying.items():
+                        named[name] = values[offset]
+                    arrays = self._read(entry, **named)
             except Exception as error:
                 raise located(error, self.node, frame.start + offset, origin) from error.__cause__
             origins.append(origin)

@@ -100,6 +100,8 @@ def _call(
         # number that it would have had without the condition, and a reader advances the same way whatever the
         # condition says.
         branch = None
+    elif operator.is_reader:
+        branch = _outside(arguments)
     node = Node(
         operator,
         edges,
@@ -117,6 +119,17 @@ def _call(
         made.append(node)
     results = [DataNode(Edge(node, output)) for output in range(node.output_count)]
     return results[0] if len(results) == 1 else (results or None)
+
+
+def _outside(arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that exist for some samples only: a reader reads for the whole batch."""
+    for name, value in arguments.items():
+        if isinstance(value, Edge) and value.node.branch is not None:
+            raise GraphError(
+                f"the argument {name} was computed inside a condition, for some of the samples only; a reader reads "
+                "for all.",
+                hint="Compute it before the condition.",
+            )
 
 
 def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None:

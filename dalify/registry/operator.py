@@ -131,6 +131,8 @@ class Operator:
         self.prepare_function: Kernel | None = None
         self.index_function: Callable[..., Sequence[Any]] | None = None
         self.read_function: Callable[..., tuple[Any, ...]] | None = None
+        self.read_names: tuple[str, ...] = ()
+        self.arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
         self.origin_function: Callable[[Any], str] | None = None
         self.stand_in_function: Callable[[Any], Any] | None = None
         self.inputs, self.parameters = _schema_of(rule)
@@ -179,8 +181,18 @@ class Operator:
         return function
 
     def read(self, function: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-        """Attach a reader's read: from one entry of the index to a tuple of arrays, one per output."""
+        """Attach a reader's read: from one entry of the index to a tuple of arrays, one per output.
+
+        Keyword-only parameters of it get the operator's arguments of these names: constants as normalised, per-sample
+        ones as the value of the sample, an array ``[k]`` for lists and None where not given.
+        """
         self.read_function = function
+        self.read_names = Kernel(function, "cpu").names
+        return function
+
+    def arrange(self, function: Callable[[list[Any], Mapping[str, Any]], Any]) -> Callable[..., Any]:
+        """Attach what users get instead of a list: from the output nodes and the arguments as they were given."""
+        self.arrange_function = function
         return function
 
     def origin(self, function: Callable[[Any], str]) -> Callable[[Any], str]:

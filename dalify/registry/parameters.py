@@ -55,7 +55,8 @@ class Parameter:
     Attributes:
         name: as users write it.
         kind: ``static`` (one value for the whole graph), ``per_sample`` or ``shaping``.
-        element: type of the value, or of the items of a list; ``object`` takes anything.
+        element: type of the value, or of the items of a list; ``object`` takes anything. A class with ``from_user``
+            brings what users write into its canonical form itself: plain values and tuples of these.
         is_list: a list of elements; a single element is taken as a list of one.
         is_optional: None means "not given".
         default: value where the user gives none; NO_DEFAULT where he has to.
@@ -96,6 +97,9 @@ class Parameter:
                 return self.default
         if self.element is object:
             return value
+        from_user = getattr(self.element, "from_user", None)
+        if from_user is not None:
+            return from_user(value)
         if not self.is_list:
             if isinstance(value, np.ndarray) and value.size == 1:
                 value = value.item()

@@ -1,0 +1,128 @@
+"""Parts of many files, read by many threads.
+
+Alone because descriptors are scarce: a data set may lie in more files than a process may have open, threads must be
+able to read one file at once, and readers are forked and pickled.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ReaderError
+
+__all__ = ["OpenFiles"]
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_MOST_OPEN = 128
+
+
+class _Descriptor:
+    """An open file, closed with the last reference: a thread that reads holds one."""
+
+    __slots__ = ("number", "size")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.size = os.fstat(number).st_size
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
+class OpenFiles:
+    """Files by their number, opened when first read; the 128 last used stay open.
+
+    Reads name their place, so that threads, and processes after a fork, share descriptors without sharing a position.
+    Pickled, it is the paths.
+
+    Args:
+        paths: of the files.
+
+    Attributes:
+        paths: of the files.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = list(paths)
+        self._lock = threading.Lock()
+        self._open: dict[int, _Descriptor] = {}
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+        return len(self.paths)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: paths, no descriptors."""
+        return {"paths": self.paths}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over paths."""
+        self.__init__(state["paths"])
+
+    def size(self, file: int) -> int:
+        """Return the size of a file in bytes when it was opened.
+
+        Raises:
+            ReaderError: the file is absent or cannot be read.
+        """
+        return self._descriptor(file).size
+
+    def read(self, file: int, offset: int, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return bytes of a file as a new 1-D uint8 array. The GIL is free while data come.
+
+        Args:
+            file: number of the file.
+            offset: of the first byte.
+            size: number of bytes.
+
+        Raises:
+            ReaderError: the file is absent, cannot be read, or ends before.
+        """
+        descriptor = self._descriptor(file)
+        if not 0 <= offset <= offset + size:
+            raise ReaderError(f"{self.paths[file]!r} has no {size} bytes at byte {offset}: the index is damaged.")
+        # An index may promise anything: what is not there is refused before memory is asked for.
+        if offset + size > descriptor.size:
+            raise self._ends_early(file, offset, size)
+        contents = np.empty(size, np.uint8)
+        filled = 0
+        try:
+            while filled < size:
+                count = os.preadv(descriptor.number, [contents.data[filled:]], offset + filled)
+                if count == 0:  # the file has become shorter since it was opened
+                    raise self._ends_early(file, offset, size)
+                filled += count
+        except OSError as error:
+            if isinstance(error, ReaderError):
+                raise
+            raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
+        return contents
+
+    def _ends_early(self, file: int, offset: int, size: int) -> ReaderError:
+        return ReaderError(
+            f"the file {self.paths[file]!r} ends before byte {offset + size}, the end of a record at byte {offset}.",
+            hint="It was cut off, or the index belongs to another file.",
+        )
+
+    def _descriptor(self, file: int) -> _Descriptor:
+        found = self._open.get(file)
+        if found is None:
+            path = self.paths[file]
+            try:
+                found = _Descriptor(os.open(path, _FLAGS))
+            except OSError as error:
+                raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
+            with self._lock:
+                found = self._open.setdefault(file, found)
+                while len(self._open) > _MOST_OPEN:
+                    del self._open[next(iter(self._open))]
+        return found
+
+    def __repr__(self) -> str:
+        """Return how many files there are."""
+        return f"OpenFiles({len(self.paths)} files)"
