@@ -100,6 +100,11 @@ def tasks(folder: Path) -> list[Task]:
     angles = _RANDOM.uniform(-30, 30, BATCH_SIZE).astype(np.float32)
     factors = _RANDOM.uniform(0.6, 1.4, BATCH_SIZE).astype(np.float32)
     four = np.tile(np.arange(4, dtype=np.int32), (BATCH_SIZE, 1))
+    corners = np.array([[0, 0], [0, 150], [150, 0], [150, 150]], np.int32)
+    quarters = {
+        "out_anchors": np.tile(corners, (BATCH_SIZE, 1, 1)),
+        "shapes": np.full((BATCH_SIZE, 4, 2), 150, np.int32),
+    }
     mean_std = {"mean": [124.0, 116.0, 104.0], "std": [58.0, 57.0, 57.0]}
     coin = _RANDOM.integers(0, 2, BATCH_SIZE, dtype=np.int32)
     anchors = np.concatenate([_boxes(8732)]).reshape(-1).tolist()
@@ -123,7 +128,7 @@ def tasks(folder: Path) -> list[Task]:
         _task("crop", large, crop=[224, 224]),
         _task("crop_mirror_normalize", large, crop=[224, 224], mirror=coin, **mean_std),
         _task("flip", photo, horizontal=coin),
-        _task("multi_paste", photo, in_ids=four, output_size=[300, 300]),
+        _task("multi_paste", photo, in_ids=four, output_size=[300, 300], **quarters),
         _task("pad", photo, axis_names="HW", align=[300]),
         _task("paste", photo, ratio=1.5, fill_value=[1, 2, 3]),
         _task("random_crop_generator", (np.full((BATCH_SIZE, 2), 256, np.int64), "")),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
-from dalify.base.optional import torch
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.frames import visual_layout
@@ -56,14 +56,15 @@ def multi_paste(
     Raises:
         ArgumentValueError: an argument together with its relative twin, or `in_ids` with several inputs.
         IndexingError: a region that is not within its image or the canvas, or an id that is not in the batch.
-        ShapeError: images of different extents without `output_size`, or a wrong number of numbers.
+        ShapeError: images of different extents without `output_size` or of different channels, or a wrong number of
+            numbers.
 
     Example:
         >>> mosaic = fn.multi_paste(
         ...     images, in_ids=[0, 1], out_anchors=[0, 0, 0, 300], output_size=[300, 600]
         ... )  # doctest: +SKIP
     """
-    visual_layout(x, _LAYOUTS)
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     for name, one, other in (
         ("in_anchors", in_anchors, in_anchors_rel),
         ("out_anchors", out_anchors, out_anchors_rel),
@@ -78,14 +79,23 @@ def multi_paste(
     return x.replace(dtype=x.dtype if dtype is None else dtype, shape=None)
 
 
-def _pairs(values: Any, n: int, count: int, name: str) -> np.ndarray | None:
-    """Return an argument of sample n as [count, 2], or None."""
+def _numbers(values: Any, owners: np.ndarray, count: int, name: str) -> np.ndarray | None:
+    """Return an argument of all regions of the batch as [regions, 2], or None. `owners`: whose each region is."""
     if values is None:
         return None
-    flat = np.asarray(values[n]).reshape(-1)
-    if flat.size != 2 * count:
-        raise ShapeError(f"{name} needs a y and an x for each of the {count} regions; got {flat.size} numbers.")
-    return flat.reshape(count, 2)
+    wanted = 2 * np.bincount(owners, minlength=count)
+    sizes = np.full(count, values[0].size) if isinstance(values, np.ndarray) else np.array([row.size for row in values])
+    if (sizes != wanted).any():
+        sample = int((sizes != wanted).argmax())
+        raise ShapeError(
+            f"{name} needs a y and an x for each of the {wanted[sample] // 2} regions; got {sizes[sample]} numbers."
+        )
+    return _joined(values).reshape(-1, 2)
+
+
+def _joined(values: Any) -> np.ndarray:
+    """Return the elements of an argument, sample by sample."""
+    return values.reshape(-1) if isinstance(values, np.ndarray) else np.concatenate([row.reshape(-1) for row in values])
 
 
 def _placed(
@@ -100,90 +110,87 @@ def _placed(
 
 
 def _check_inside(start: np.ndarray, extent: np.ndarray, bounds: np.ndarray, what: str) -> None:
-    if (start < 0).any() or (extent < 0).any() or (start + extent > bounds).any():
-        raise IndexingError(
-            f"the region at {start.tolist()} of {extent.tolist()} pixels is not within the {what} of {bounds.tolist()}."
-        )
+    wrong = ((start < 0) | (extent < 0) | (start + extent > bounds)).any(axis=1)
+    if wrong.any():
+        place, size, limit = (numbers[wrong.argmax()].tolist() for numbers in (start, extent, bounds))
+        raise IndexingError(f"the region at {place} of {size} pixels is not within the {what} of {limit}.")
 
 
-def _canvas_size(sources: list[Any], output_size: Any, n: int) -> np.ndarray:
+def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Any) -> np.ndarray:
+    """Return height and width of each canvas, int [N, 2]; `is_mixed`: any sample may be pasted on any canvas."""
     if output_size is not None:
-        size = np.asarray(output_size[n]).reshape(-1).astype(np.int64)
-        if len(size) != 2 or size.min() < 0:
-            raise ShapeError(f"output_size must be a height and a width; got {size.tolist()}.")
-        return size
-    sizes = {tuple(source.shape[-3:-1]) for source in sources}
-    if len(sizes) != 1:
+        for size in output_size if isinstance(output_size, list) else [output_size.min(axis=0)]:
+            if len(size) != 2 or size.min() < 0:
+                raise ShapeError(f"output_size must be a height and a width; got {size.tolist()}.")
+        return np.asarray(output_size, np.int64)
+    extents = np.array([[shape[-3:-1] for shape in batch.shapes()] for batch in inputs])
+    if (extents != (extents[:1, :1] if is_mixed else extents[:1])).any():
         raise ShapeError("images of different extents need `output_size`.", hint="output_size=[height, width]")
-    return np.array(sizes.pop())
+    return extents[0]
 
 
-def _paste(
-    inputs: tuple[Any, ...], make: Any, fill: Any, ids: Any, output_size: Any, arguments: dict[str, Any]
-) -> list[Any]:
-    """Return the canvases. `make` makes one, `fill` writes a region into it; both know the device."""
+def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, list[Any]]:
+    """Return of each region of the batch, in order, whose canvas it goes to, and the image that it comes from."""
     first = inputs[0]
-    canvases: list[Any] = []
-    for n in range(len(first)):
-        if ids is None:
-            sources = [batch.samples[n] for batch in inputs]
-        else:
-            chosen = np.asarray(ids[n]).reshape(-1).tolist()
-            if any(not 0 <= index < len(first) for index in chosen):
-                raise IndexingError(
-                    f"in_ids must lie between 0 and {len(first) - 1}, the last of the batch; got {chosen}."
-                )
-            sources = [first.samples[index] for index in chosen]
-        count = len(sources)
-        given = {name: _pairs(values, n, count, name) for name, values in arguments.items()}
-        everything = sources if ids is None else first.samples
-        size = _canvas_size(everything, output_size, n)
-        canvas = make(sources[0] if sources else first.samples[n], size)
-        for region, source in enumerate(sources):
-            numbers = {name: None if values is None else values[region] for name, values in given.items()}
-            extents = np.array(source.shape[-3:-1])
-            corner = _placed(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
-            corner = np.zeros(2, np.int64) if corner is None else corner
-            shape = _placed(numbers["shapes"], numbers["shapes_rel"], extents, np.ceil)
-            shape = extents - corner if shape is None else shape
-            place = _placed(numbers["out_anchors"], numbers["out_anchors_rel"], size, np.floor)
-            place = np.zeros(2, np.int64) if place is None else place
-            _check_inside(corner, shape, extents, "image")
-            _check_inside(place, shape, size, "canvas")
-            (top, left), (y, x), (height, width) = corner.tolist(), place.tolist(), shape.tolist()
-            fill(
-                canvas[..., y : y + height, x : x + width, :],
-                source[..., top : top + height, left : left + width, :],
-            )
-        canvases.append(canvas)
+    if ids is None:
+        owners = np.repeat(np.arange(len(first)), len(inputs))
+        return owners, [image for images in zip(*(batch.samples for batch in inputs), strict=True) for image in images]
+    chosen = _joined(ids)
+    wrong = (chosen < 0) | (chosen >= len(first))
+    owners = np.repeat(np.arange(len(first)), ids[0].size if isinstance(ids, np.ndarray) else [row.size for row in ids])
+    if wrong.any():
+        raise IndexingError(
+            f"in_ids must lie between 0 and {len(first) - 1}, the last of the batch; "
+            f"got {ids[owners[wrong.argmax()]].reshape(-1).tolist()}."
+        )
+    return owners, [first.samples[index] for index in chosen.tolist()]
+
+
+def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_size: Any, given: dict[str, Any]) -> Any:
+    """Return the canvases. `memory` makes them, `fill` writes a region into one; both know the device."""
+    first = inputs[0]
+    count = len(first)
+    owners, sources = _chosen(inputs, ids)
+    if len({(*shape[:-3], shape[-1]) for batch in inputs for shape in batch.shapes()}) > 1:
+        raise ShapeError("all images must have the same number of channels, and sequences as many frames.")
+    sizes = _canvas_sizes(inputs, ids is not None, output_size)
+    numbers = {name: _numbers(values, owners, count, name) for name, values in given.items()}
+    extents = np.array([image.shape[-3:-1] for image in sources], np.int64).reshape(-1, 2)
+    corners = _placed(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
+    corners = np.zeros_like(extents) if corners is None else corners
+    shapes = _placed(numbers["shapes"], numbers["shapes_rel"], extents, np.ceil)
+    shapes = extents - corners if shapes is None else shapes
+    places = _placed(numbers["out_anchors"], numbers["out_anchors_rel"], sizes[owners], np.floor)
+    places = np.zeros_like(extents) if places is None else places
+    _check_inside(corners, shapes, extents, "image")
+    _check_inside(places, shapes, sizes[owners], "canvas")
+
+    image = first.samples[0]
+    wanted = [(*image.shape[:-3], *size, image.shape[-1]) for size in sizes.tolist()]
+    if len(set(wanted)) == 1:
+        canvases = memory(0, count, wanted[0])
+        canvases[...] = 0
+    else:
+        canvases = [memory(n, 1, shape)[0] for n, shape in enumerate(wanted)]
+        for canvas in canvases:
+            canvas[...] = 0
+    boxes = np.concatenate([owners[:, None], places, corners, shapes], axis=1).tolist()
+    for source, (owner, y, x, top, left, height, width) in zip(sources, boxes, strict=True):
+        fill(
+            canvases[owner][..., y : y + height, x : x + width, :],
+            source[..., top : top + height, left : left + width, :],
+        )
     return canvases
 
 
 @multi_paste.cpu
-def _(
-    *inputs, in_anchors, in_anchors_rel, in_ids, out_anchors, out_anchors_rel, output_size, shapes, shapes_rel, out_spec
-):
-    def make(like: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return np.zeros((*like.shape[:-3], *size.tolist(), like.shape[-1]), out_spec.dtype.numpy)
-
-    regions = {
-        "in_anchors": in_anchors, "in_anchors_rel": in_anchors_rel, "out_anchors": out_anchors,
-        "out_anchors_rel": out_anchors_rel, "shapes": shapes, "shapes_rel": shapes_rel,
-    }  # fmt: skip
-    return _paste(inputs, make, saturate_cast, in_ids, output_size, regions)
-
-
 @multi_paste.gpu
 def _(
-    *inputs, in_anchors, in_anchors_rel, in_ids, out_anchors, out_anchors_rel, output_size, shapes, shapes_rel, out_spec
+    *inputs, in_anchors, in_anchors_rel, in_ids, out_anchors, out_anchors_rel, output_size, shapes, shapes_rel, memory
 ):
-    dtype = getattr(torch, out_spec.dtype.numpy.name)
-
-    def make(like: Any, size: np.ndarray) -> Any:
-        return torch.zeros((*like.shape[:-3], *size.tolist(), like.shape[-1]), dtype=dtype, device=like.device)
-
-    regions = {
+    given = {
         "in_anchors": in_anchors, "in_anchors_rel": in_anchors_rel, "out_anchors": out_anchors,
         "out_anchors_rel": out_anchors_rel, "shapes": shapes, "shapes_rel": shapes_rel,
     }  # fmt: skip
-    return _paste(inputs, make, saturate_cast_torch, in_ids, output_size, regions)
+    fill = saturate_cast if inputs[0].device == "cpu" else saturate_cast_torch
+    return _paste(inputs, memory, fill, in_ids, output_size, given)

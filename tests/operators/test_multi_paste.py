@@ -77,6 +77,8 @@ def test_mistakes():
             run_dalify("multi_paste", [ROW], layouts="HWC", **({"in_ids": [0]} | arguments))
     with pytest.raises(ShapeError, match="different extents need `output_size`"):
         run_dalify("multi_paste", IMAGES, layouts="HWC", in_ids=[0])
+    with pytest.raises(ShapeError, match="must have the same number of channels"):
+        run_dalify("multi_paste", [ROW, np.repeat(ROW, 3, 2)], layouts="HWC", in_ids=[1], output_size=[1, 10])
     with pytest.raises(ShapeError, match="shapes needs a y and an x for each of the 1 regions; got 3"):
         run_dalify("multi_paste", [ROW], layouts="HWC", shapes=regions([1, 2, 3]))
     with pytest.raises(ArgumentValueError, match="give either `shapes`"):
