@@ -63,10 +63,12 @@ def gaussian_kernel(sigma: float, window_size: int) -> np.ndarray:
 def data_axes(layout: str, ndim: int) -> tuple[int, int]:
     """Return the first filtered axis of a sample and their number: all but leading F and C and a trailing C.
 
+    Where the data have no layout, all axes are filtered.
+
     Raises:
         LayoutError: C stands between the others, or fewer than 1 or more than 3 axes are left.
     """
-    letters = layout or ("HWC" if ndim == 3 else "DHWC" if ndim == 4 else "HW"[:ndim])
+    letters = layout or "?" * ndim
     first = len(letters) - len(letters.lstrip("FC"))
     inner = letters[first:].removesuffix("C")
     if "C" in inner or "F" in inner or not 1 <= len(inner) <= 3:
@@ -96,13 +98,13 @@ def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[n
         size: extent of the axis.
         before: positions in front of it.
         after: positions behind it.
-        border: "reflect_101", "reflect_1001", "wrap", "clamp" or "constant".
+        border: "reflect_101", "reflect_1001", "wrap", "clamp" or "constant", also called "fill".
 
     Returns:
         int64 positions within the axis, and booleans that are True where "constant" wants its own value.
     """
     position = np.arange(-before, size + after)
-    outside = (position < 0) | (position >= size) if border == "constant" else np.zeros(position.size, bool)
+    outside = (position < 0) | (position >= size) if border in ("constant", "fill") else np.zeros(position.size, bool)
     if border == "wrap":
         position = position % size
     elif border == "reflect_1001":

@@ -98,7 +98,11 @@ def crop_extents(
         wanted = [int(extent) for extent in crop]
         if len(wanted) > len(letters):
             raise ArgumentValueError(f"crop has {len(wanted)} elements, but the data have the axes {letters} only.")
-        result = (*extents[: len(letters) - len(wanted)], *wanted)
+        first = len(letters) - len(wanted)
+        result = (
+            *extents[:first],
+            *(extent or whole for extent, whole in zip(wanted, extents[first:], strict=True)),
+        )
     else:
         separate = {"D": crop_d, "F": crop_d, "H": crop_h, "W": crop_w}
         result = tuple(int(separate[letter] or 0) or extent for letter, extent in zip(letters, extents, strict=True))

@@ -30,9 +30,8 @@ def displaced_spec(x: Spec, interp_type: DALIInterpType) -> Spec:
         LayoutError: not HWC.
         ArgumentValueError: another interpolation than nearest and linear.
     """
-    visual_layout(x, ("HWC",))
     check_interpolation(interp_type)
-    return x
+    return x.replace(layout=visual_layout(x, ("HWC",)))
 
 
 def water_maps(

@@ -30,7 +30,7 @@ def levels_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
         LayoutError: the layout is none of HWC, FHWC and DHWC.
         DTypeError: elements are booleans.
     """
-    visual_layout(x, _LAYOUTS)
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if DALIDataType.BOOL in (x.dtype, dtype):
         raise DTypeError("brightness and contrast need numbers, not booleans.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)

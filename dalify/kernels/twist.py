@@ -33,7 +33,7 @@ def twist_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
         ShapeError: there are not three channels.
         DTypeError: elements are booleans.
     """
-    visual_layout(x, _LAYOUTS)
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if x.shape is not None and x.shape[-1] != 3:
         raise ShapeError(
             f"colour operators need 3 channels; the image has {x.shape[-1]}.",

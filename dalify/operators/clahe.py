@@ -47,7 +47,7 @@ def clahe(
     Example:
         >>> images = fn.clahe(images, tiles_x=8, tiles_y=8, clip_limit=2.0)  # doctest: +SKIP
     """
-    visual_layout(x, ("HWC",))
+    x = x.replace(layout=visual_layout(x, ("HWC",)))
     if x.dtype != DALIDataType.UINT8:
         raise DTypeError(f"histograms are equalised in uint8; the input has elements of type {x.dtype!s}.")
     if x.shape is not None and x.shape[-1] not in (1, 3):

@@ -86,7 +86,7 @@ def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type
         ...     images, image_type=types.RGB, output_type=types.GRAY
         ... )  # doctest: +SKIP
     """
-    visual_layout(x, _LAYOUTS)
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if image_type not in _CHANNELS or output_type not in _CHANNELS:
         raise ArgumentValueError(
             "image_type and output_type must be RGB, BGR, GRAY or YCbCr; ANY_DATA is none of these."

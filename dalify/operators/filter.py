@@ -22,6 +22,7 @@ _BORDERS = {
     "wrap": cv2.BORDER_WRAP,
     "clamp": cv2.BORDER_REPLICATE,
     "constant": cv2.BORDER_CONSTANT,
+    "fill": cv2.BORDER_CONSTANT,
 }
 _MODES = ("same", "valid")
 
@@ -49,7 +50,8 @@ def filter(
         fill_value: what lies outside with border "constant", a single number per sample (or per frame); by default 0.
         anchor: the filter's element that lies on the pixel, row and column; -1 for the middle, rounded down; per frame
             as well. Mode "valid" takes no notice of it.
-        border: what lies outside: "reflect_101" (dcb|abcd), "reflect_1001" (cba|abcd), "wrap", "clamp" or "constant".
+        border: what lies outside: "reflect_101" (dcb|abcd), "reflect_1001" (cba|abcd), "wrap", "clamp" or "constant"
+            (also called "fill").
         dtype: the input's type (default) or FLOAT.
         mode: "same", or "valid" for the positions where the whole filter lies inside.
 
@@ -71,7 +73,7 @@ def filter(
     if dtype not in (None, data.dtype, DALIDataType.FLOAT):
         raise DTypeError(f"dtype must be the input's type ({data.dtype!s}), FLOAT, or left out; got {dtype!s}.")
     result = data.replace(dtype=data.dtype if dtype is None else dtype)
-    first, axes = data_axes(data.layout or "", data.ndim or 0)
+    first, axes = data_axes(_letters(data), data.ndim or 0)
     if axes != 2:
         raise LayoutError(f"images have two data axes; the layout {data.layout!r} has {axes}.")
     if data.shape is None or filter.shape is None:
@@ -88,6 +90,11 @@ def filter(
                 f"the filter {filter.shape} is larger than the image {data.shape}; mode 'valid' has no pixels."
             )
     return result.replace(shape=tuple(shape))
+
+
+def _letters(spec: Spec) -> str:
+    """Return the layout; of data without one, that of an image or a volume of as many dimensions."""
+    return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
 def _planes(x: Any, layout: str, first: int) -> Any:
@@ -126,7 +133,7 @@ def _fills(fill_value: Any, count: int, frames: int) -> list[float]:
 
 @filter.cpu
 def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
-    layout = spec.layout or ""
+    layout = _letters(spec)
     first, _ = data_axes(layout, len(spec.shape))
     source, target = _planes(data, layout, first), _planes(out, layout, first)
     frames = len(source) // len(data)
@@ -160,7 +167,7 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
 
 @filter.gpu
 def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
-    layout = spec.layout or ""
+    layout = _letters(spec)
     first, _ = data_axes(layout, len(spec.shape))
     source, target = _planes(data, layout, first), _planes(out, layout, first)
     frames = len(source) // len(data)

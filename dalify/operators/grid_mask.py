@@ -80,7 +80,9 @@ def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
     layout = visual_layout(spec, _LAYOUTS)
     values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
     np.copyto(out, x)
-    _blackened(flat_frames(out, layout), _parameters(x, spec, layout, values))
+    # As words of the same size: 0 is 0 in every type, and numba knows no float16.
+    words = flat_frames(out, layout).view(f"u{out.itemsize}")
+    _blackened(words, _parameters(x, spec, layout, values))
 
 
 @grid_mask.gpu

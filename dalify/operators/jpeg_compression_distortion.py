@@ -32,7 +32,7 @@ def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int
     Example:
         >>> images = fn.jpeg_compression_distortion(images, quality=20)  # doctest: +SKIP
     """
-    visual_layout(x, _LAYOUTS)
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if x.dtype != DALIDataType.UINT8:
         raise DTypeError(f"JPEG holds uint8; the input has elements of type {x.dtype!s}.")
     if x.shape is not None and x.shape[-1] != 3:

@@ -11,7 +11,7 @@ from dalify.kernels.convert import saturate_cast
 from dalify.registry import Spec, operator
 
 
-@operator
+@operator(whole_batch=lambda arguments: arguments.get("axis", -1) == -1)
 def one_hot(
     x: Spec,
     /,
@@ -25,7 +25,8 @@ def one_hot(
 ) -> Spec:
     """Replace each class number by a vector that has `on_value` at that place and `off_value` elsewhere.
 
-    Numbers that are no class, negative or too large, give vectors of `off_value` only.
+    Numbers that are no class, negative or too large, give vectors of `off_value` only. Where each sample of a batch is
+    one number in one dimension, like the labels of readers, and the axis is last, the result has one dimension, too.
 
     Args:
         x: class numbers; fractions are cut off.
@@ -60,7 +61,15 @@ def one_hot(
             raise LayoutError("axis_name needs data with a layout; these have none.")
         layout = (x.layout or "")[:at] + axis_name + (x.layout or "")[at:]
     shape = None if x.shape is None else (*x.shape[:at], num_classes, *x.shape[at:])
-    return Spec(dtype, ndim + 1, layout, shape, x.device)
+    is_open = ndim == 1 and axis == -1 and not layout and shape is None
+    return Spec(dtype, None if is_open else ndim + 1, layout, shape, x.device)
+
+
+@one_hot.prepare
+def _(x, *, axis, axis_name, num_classes):
+    if axis == -1 and axis_name is None and all(shape == (1,) for shape in x.shapes()):
+        return {"out_shapes": [(num_classes,)] * len(x)}
+    return {}
 
 
 def _entries(dtype, off_value, on_value):
@@ -75,7 +84,7 @@ def _(out, x, *, axis, num_classes, off_value, on_value):
     last = np.moveaxis(out, 1 + axis, -1) if axis >= 0 else out
     last[...] = entries[0]
     with np.errstate(invalid="ignore"):  # what is not finite becomes a number that is no class
-        classes = x.astype(np.int64)
+        classes = x.astype(np.int64).reshape(last.shape[:-1])
     places = np.nonzero((classes >= 0) & (classes < num_classes))
     last[(*places, classes[places])] = entries[1]
 
@@ -83,6 +92,7 @@ def _(out, x, *, axis, num_classes, off_value, on_value):
 @one_hot.gpu
 def _(out, x, *, axis, num_classes, off_value, on_value, out_spec):
     entries = torch.tensor(_entries(out_spec.dtype.numpy, off_value, on_value), device=out.device)
-    is_class = x.to(torch.int64)[..., None] == torch.arange(num_classes, device=out.device)
+    rows = x.reshape(out.shape[:-1]) if axis < 0 else x
+    is_class = rows.to(torch.int64)[..., None] == torch.arange(num_classes, device=out.device)
     values = torch.where(is_class, entries[1], entries[0])
     out.copy_(values.movedim(-1, 1 + axis) if axis >= 0 else values)

@@ -59,7 +59,7 @@ def rotate(
     """
     layout = _checked_layout(x, axis)
     check_interpolation(interp_type)
-    result = x.replace(dtype=x.dtype if dtype is None else dtype)
+    result = x.replace(layout=layout, dtype=x.dtype if dtype is None else dtype)
     return with_size(result, layout, size)
 
 

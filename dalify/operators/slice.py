@@ -49,7 +49,8 @@ def slice(
         anchor: 1-D input: where the part begins. Integers are elements; floats are parts of the extent (0..1), or
             elements without `normalized_anchor`.
         shape_input: 1-D input: extents of the part, with `anchor`.
-        axes: axes that the coordinates are for; negative: from the end. [1, 0] where the data have no layout.
+        axes: axes that the coordinates are for; negative: from the end. where the data have no layout, those of an
+            image HW, HWC or a volume DHWC.
         axis_names: letters of these axes; "WH" by default.
         dtype: element type of the result; values are rounded and saturated. That of `data` by default.
         end: where the part ends, in elements.
@@ -80,12 +81,17 @@ def slice(
     if out_of_bounds_policy not in _POLICIES:
         raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, _POLICIES))
     _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
-    if axis_names and not set(axis_names) <= set(data.layout or ""):
+    if axis_names and not set(axis_names) <= set(_letters(data)):
         raise LayoutError(
             f"axis_names {axis_names!r} are not all in the layout of the data, {data.layout!r}.",
             hint="Name axes that are there, or give axes=[0] instead.",
         )
     return data.replace(dtype=dtype or data.dtype)
+
+
+def _letters(spec: Spec) -> str:
+    """Return the layout; of data without one, that of an image or a volume of as many dimensions."""
+    return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
 def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape) -> None:
@@ -115,8 +121,10 @@ def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
 
 def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
     """Return the axes of the coordinates, [N, k]."""
-    if axis_names or (axes is None and spec.layout):
-        return np.tile([spec.axis(letter) for letter in axis_names or "WH"], (count, 1))
+    letters = _letters(spec)
+    if axis_names or (axes is None and letters):
+        named = spec.replace(layout=letters)
+        return np.tile([named.axis(letter) for letter in axis_names or "WH"], (count, 1))
     if axes is None:
         axes = np.tile([1, 0], (count, 1))
     assert spec.ndim is not None, "dalify bug: data without a number of dimensions"

@@ -57,6 +57,7 @@ def warp_affine(
         >>> images = fn.warp_affine(images, fn.transforms.rotation(angle=20), fill_value=0)  # doctest: +SKIP
     """
     layout = visual_layout(data, LAYOUTS)
+    data = data.replace(layout=layout)
     check_interpolation(interp_type)
     if (mtx is None) == (matrix is None or matrix == ()):
         raise ArgumentValueError("give the matrix either as second input or as `matrix`, and exactly once.")

@@ -1,0 +1,110 @@
+"""Every operator gives what the real DALI gave, with other types, layouts, shapes and arguments than the typical ones.
+
+DALI's results are recorded (`record`), so these tests need no DALI; where it is installed, the record is checked, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import DalifyError
+from tests.operators.record import Recording, fingerprint, is_compared, thinned
+from tests.operators.run_case import NAMES, Output, run_case, run_case_on_dali
+from tests.operators.variant_differences import DIFFERENT, OPEN, REFUSED
+from tests.operators.variants import Variant, variants_of
+
+COMPARED = [name for name in NAMES if is_compared(name)]
+each_compared = pytest.mark.parametrize("name", COMPARED)
+recording = functools.cache(Recording)
+
+Recorded = list[tuple[str, list[tuple[str, list[int], np.ndarray]]]]
+
+
+def difference(variant: Variant, ours: list[Output], theirs: Recorded) -> str:
+    """Say in what a result differs from the recorded one by more than is promised; nothing where it does not."""
+    if len(ours) != len(theirs):
+        return f"{len(ours)} outputs, {len(theirs)} recorded"
+    for number, ((layout, samples), (other_layout, others)) in enumerate(zip(ours, theirs, strict=True)):
+        if layout != other_layout:
+            return f"output {number}: layout {layout!r}, recorded {other_layout!r}"
+        for sample, (dtype, shape, elements) in zip(samples, others, strict=True):
+            if str(sample.dtype) != dtype or list(sample.shape) != shape:
+                return f"output {number}: {sample.dtype}{list(sample.shape)}, recorded {dtype}{shape}"
+            problem = _difference_of_values(variant, thinned(sample), elements)
+            if problem:
+                return f"output {number}: {problem}"
+    return ""
+
+
+def _difference_of_values(variant: Variant, ours: np.ndarray, theirs: np.ndarray) -> str:
+    if np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"):
+        return ""
+    case = variant.case
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+        apart[ours == theirs] = 0
+    scale = float(np.abs(theirs[np.isfinite(theirs)].astype(np.float64)).max(initial=0))
+    is_exact = case.atol == 0 == case.rtol
+    resolution = {"float16": 2e-3, "float32": 1e-5}.get(str(ours.dtype), 1e-6)
+    allowed = 0.0 if is_exact else max(case.rtol, resolution) * scale
+    if ours.dtype.kind in "iu" and not is_exact:
+        allowed += max(case.atol, 1)
+    wrong = ~(apart <= allowed)
+    if wrong.mean() <= case.share:
+        return ""
+    return f"largest difference {np.nanmax(apart):g}, allowed {allowed:g}, {wrong.mean():.1%} of elements"
+
+
+@each_compared
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+def test_recorded(name: str, folder: Path) -> None:
+    """What DALI accepts is accepted, with equal results; what it refuses gives a result or an error of ours."""
+    problems = []
+    for variant in variants_of(name):
+        entry = recording().entries.get(variant.key)
+        if variant.key in OPEN or entry is None or entry["data"] != fingerprint(variant, folder):
+            continue
+        try:
+            ours = run_case(name, variant.case, folder, variant.samples)
+        except DalifyError as error:
+            if not entry["status"] and variant.key not in REFUSED:
+                problems.append(f"{variant.label}: refused: {' '.join(str(error).split())}")
+            continue
+        except Exception as error:
+            problems.append(f"{variant.label}: {type(error).__name__}: {error}")
+            continue
+        if not entry["status"] and variant.key not in DIFFERENT:
+            problem = difference(variant, ours, recording().outputs(variant.key))
+            problems += [f"{variant.label}: {problem}"] if problem else []
+    assert not problems, "\n" + "\n".join(problems)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+def test_differences_are_needed(folder: Path) -> None:
+    """No reason stands for a difference that is gone."""
+    for key in [*REFUSED, *DIFFERENT]:
+        name, _, label = key.partition(" | ")
+        variant = next(item for item in variants_of(name) if item.label == label)
+        entry = recording().entries[key]
+        assert not entry["status"], key
+        if key in REFUSED:
+            with pytest.raises(DalifyError):
+                run_case(name, variant.case, folder, variant.samples)
+        else:
+            assert difference(variant, run_case(name, variant.case, folder, variant.samples), recording().outputs(key))
+
+
+@pytest.mark.parametrize("name", [name for name in COMPARED if name in {"flip", "resize", "slice", "cast", "rotate"}])
+def test_record_is_true(name: str, folder: Path, oracle: ModuleType) -> None:
+    """The real DALI gives what was recorded, where it is installed; for some operators, since all were recorded so."""
+    for variant in variants_of(name):
+        entry = recording().entries[variant.key]
+        if entry["status"] != "" or entry["data"] != fingerprint(variant, folder):
+            continue
+        theirs = run_case_on_dali(name, variant.case, folder, oracle, variant.samples)
+        assert not difference(variant, theirs, recording().outputs(variant.key)), variant.label
