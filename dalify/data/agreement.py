@@ -13,7 +13,9 @@ from dalify.data.spec import Spec
 __all__ = ["check_agreement"]
 
 
-def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any) -> None:
+def check_agreement(
+    if_true: Spec, if_false: Spec, variable: str, lines: Any, sides: tuple[str, str] = ("true", "false")
+) -> None:
     """Refuse values that cannot be the same variable.
 
     Args:
@@ -21,6 +23,7 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any) ->
         if_false: what is known of the value from the false branch.
         variable: name in the user's code.
         lines: where the two values were defined.
+        sides: what the two branches are called in messages.
 
     Raises:
         DivergentBranchesError: element type, number of dimensions or layout differ.
@@ -50,7 +53,7 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any) ->
         name = f"the variable {variable!r}" if variable else "the result"
         places = "".join(
             f"\n  {side} branch: {_text(value)}" + (f", defined at\n{line.quote('    ')}" if line else "")
-            for side, value, line in zip(("true", "false"), (one, other), lines or (None, None), strict=True)
+            for side, value, line in zip(sides, (one, other), lines or (None, None), strict=True)
         )
         raise DivergentBranchesError(
             f"{name} has another {what} in each branch of the condition.{places}", hint=way_out

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.steps import LiteralStep, MergeStep, ReaderStep, SplitStep, Step
@@ -173,7 +174,9 @@ class _Planner:
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
         if operator.name == "_conditional.split":
-            return SplitStep(node, inputs, outputs)
+            return (ChosenStep if is_choice(node.branch) else SplitStep)(node, inputs, outputs)
+        if operator.name == "_conditional.join":
+            return JoinStep(node, inputs, outputs)
         if operator.name == "_conditional.merge":
             return MergeStep(node, inputs, outputs)
         if operator.name == "_transfer":

@@ -3,7 +3,8 @@
 Frozen nodes, what users hold while they define it, what is known about its edges, drawing and writing it down.
 """
 
-from dalify.graph.branch import Branch, current_branch, entered, is_within
+from dalify.graph.branch import PREDICATE_INPUTS, Branch, current_branch, entered, is_within
+from dalify.graph.choice import choose
 from dalify.graph.datanode import DataNode, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, Node
@@ -11,6 +12,7 @@ from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.trace import apply, arithmetic, call, constant, is_promotable, logical_not, merge, recording, transfer
 
 __all__ = [
+    "PREDICATE_INPUTS",
     "Branch",
     "DataNode",
     "Edge",
@@ -20,6 +22,7 @@ __all__ = [
     "apply",
     "arithmetic",
     "call",
+    "choose",
     "constant",
     "current_branch",
     "edge_spec",

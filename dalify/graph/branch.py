@@ -15,22 +15,25 @@ if TYPE_CHECKING:
     from dalify.base.source_line import SourceLine
     from dalify.graph.node import Edge
 
-__all__ = ["Branch", "current_branch", "entered", "is_within"]
+__all__ = ["PREDICATE_INPUTS", "Branch", "current_branch", "entered", "is_within"]
+
+# What carries out a branch, and which of its inputs tells the samples apart: that one lies on the CPU.
+PREDICATE_INPUTS = {"_conditional.split": 1, "_conditional.merge": 0, "_conditional.join": 0}
 
 
 class Branch:
-    """One side of a condition.
+    """One side of a condition, or one branch of a choice between many (``choice.py``).
 
     Args:
-        condition: the value, one boolean per sample, that decides.
-        taken: whether this is the side for true samples.
+        condition: the value, one boolean per sample, that decides; of a choice, one integer.
+        taken: whether this is the side for true samples; of a choice, the number of the branch, which is no bool.
         parent: the branch in which the condition stands; None for the whole batch.
         line: the user's line of the condition.
     """
 
     __slots__ = ("condition", "depth", "line", "parent", "taken")
 
-    def __init__(self, condition: Edge, taken: bool, parent: Branch | None, line: SourceLine | None) -> None:
+    def __init__(self, condition: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None) -> None:
         self.condition = condition
         self.taken = taken
         self.parent = parent
@@ -39,7 +42,8 @@ class Branch:
 
     def __repr__(self) -> str:
         """Return the side and the line of the condition."""
-        return f"<{'true' if self.taken else 'false'} branch of {self.line}>"
+        side = f"{'true' if self.taken else 'false'}" if isinstance(self.taken, bool) else f"number {self.taken}"
+        return f"<{side} branch of {self.line}>"
 
 
 _CURRENT: ContextVar[Branch | None] = ContextVar("dalify_branch", default=None)

@@ -92,7 +92,8 @@ def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
         for text, edge in _named_edges(node):
             arrows.append(_Arrow(boxes[edge.node], box, _edge_text(edge, text)))
         if node.branch is not None and _opens_branch(node, node.branch):
-            side = "if true" if node.branch.taken else "if false"
+            taken = node.branch.taken
+            side = ("if true" if taken else "if false") if isinstance(taken, bool) else f"if {taken}"
             arrows.append(_Arrow(boxes[node.branch.condition.node], box, side, is_condition=True))
     outputs = []
     for index, edge in enumerate(graph.outputs):

@@ -164,7 +164,7 @@ def _graph(data: dict[str, Any]) -> Graph:
             if item["parent"] is not None and item["parent"] >= number:
                 raise ValueError("a branch stands before the one around it")
             branches[number] = Branch(
-                some_edge(item["condition"]), bool(item["taken"]), branch(item["parent"]), _decoded(item["line"])
+                some_edge(item["condition"]), _taken(item["taken"]), branch(item["parent"]), _decoded(item["line"])
             )
         return branches[number]
 
@@ -199,6 +199,13 @@ def _graph(data: dict[str, Any]) -> Graph:
 def dumps(data: dict[str, Any]) -> bytes:
     """Return plain data as JSON text, UTF-8."""
     return json.dumps(data, separators=(",", ":"), allow_nan=True).encode()
+
+
+def _taken(value: Any) -> bool | int:
+    """Return which side or branch it is that was written down."""
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"there is no branch {value!r}")
+    return value
 
 
 def loads(text: bytes | str) -> Any:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dalify.graph import Edge, Graph, Node, rewrite
+from dalify.graph import PREDICATE_INPUTS, Edge, Graph, Node, rewrite
 from dalify.passes.report import Report
 from dalify.registry import catalogue
 
 __all__ = ["place"]
 
 # Carried out by the executor itself, on any device.
-_STRUCTURAL = frozenset({"_conditional.split", "_conditional.merge", "_transfer", "_literal", "external_source"})
+_STRUCTURAL = frozenset({*PREDICATE_INPUTS, "_transfer", "_literal", "external_source"})
 
 
 def place(graph: Graph, report: Report) -> Graph:
@@ -83,7 +83,7 @@ def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge], na
     inputs = list(node.inputs)
     for index, edge in enumerate(inputs):
         # A predicate decides on the host which samples go where, whatever device they lie on.
-        predicate = (name == "_conditional.split" and index == 1) or (name == "_conditional.merge" and index == 0)
+        predicate = index == PREDICATE_INPUTS.get(name)
         if edge is not None:
             inputs[index] = moved(edge, "cpu" if predicate else wanted)
     arguments = {

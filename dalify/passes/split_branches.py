@@ -19,6 +19,8 @@ from dalify.registry import catalogue
 
 __all__ = ["split_branches"]
 
+_ENDS = ("_conditional.merge", "_conditional.join")
+
 
 def split_branches(graph: Graph, report: Report) -> Graph:
     """Return the graph in which every node reads only values of its own branch.
@@ -30,7 +32,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
     Raises:
         DivergentBranchesError: a value of a branch is used outside it without being merged.
     """
-    if all(node.branch is None and node.operator.name != "_conditional.merge" for node in graph.nodes()):
+    if all(node.branch is None and node.operator.name not in _ENDS for node in graph.nodes()):
         return graph
     splitter = _Splitter()
     changed = rewrite(graph, splitter.change)
@@ -45,7 +47,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
 class _Splitter:
     def __init__(self) -> None:
         self._splits: dict[tuple[Edge, Branch], Edge] = {}
-        self._branches: dict[tuple[Edge, bool, Branch | None], Branch] = {}
+        self._branches: dict[tuple[Edge, bool, int, Branch | None], Branch] = {}
         self.lines: Counter[SourceLine | None] = Counter()
 
     def change(self, node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
@@ -59,6 +61,11 @@ class _Splitter:
                 self._reduced(if_false, self._side(predicate, False, branch), node),
             )
             return replace(node, inputs=inputs, branch=branch)
+        if node.operator.name == "_conditional.join":
+            index, *sides = (edge for edge in node.inputs if edge is not None)
+            index = self._reduced(index, branch, node)
+            parts = [self._reduced(edge, self._side(index, k, branch), node) for k, edge in enumerate(sides)]
+            return replace(node, inputs=(index, *parts), branch=branch)
         inputs = tuple(None if edge is None else self._reduced(edge, branch, node) for edge in node.inputs)
         arguments = {
             name: self._reduced(value, branch, node) if isinstance(value, Edge) else value
@@ -73,8 +80,9 @@ class _Splitter:
         parent = self._canonical(branch.parent)
         return self._side(self._reduced(branch.condition, parent, branch.condition.node), branch.taken, parent, branch)
 
-    def _side(self, predicate: Edge, taken: bool, parent: Branch | None, like: Branch | None = None) -> Branch:
-        key = (predicate, taken, parent)
+    def _side(self, predicate: Edge, taken: bool | int, parent: Branch | None, like: Branch | None = None) -> Branch:
+        # The side True of a condition and branch 1 of a choice are equal as numbers.
+        key = (predicate, isinstance(taken, bool), taken, parent)
         found = self._branches.get(key)
         if found is None:
             line = like.line if like is not None else predicate.node.line

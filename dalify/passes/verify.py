@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dalify.graph import Graph, Node
+from dalify.graph import PREDICATE_INPUTS, Graph, Node
 
 __all__ = ["Stage", "verify"]
 
@@ -50,6 +50,10 @@ def _check_branches(node: Node) -> None:
             assert home is not None, f"dalify bug: {node!r} merges a value that was not split"
             assert home.parent is node.branch, f"dalify bug: {node!r} merges a value of another condition"
             assert home.taken == (index == 1), f"dalify bug: {node!r} merges the wrong side"
+        elif name == "_conditional.join" and index > 0:
+            assert home is not None, f"dalify bug: {node!r} joins a value that was not split"
+            assert home.parent is node.branch, f"dalify bug: {node!r} joins a value of another choice"
+            assert home.taken == index - 1, f"dalify bug: {node!r} joins the wrong branch"
         elif edge is not None:
             assert home is node.branch, f"dalify bug: {node!r} reads a value of another branch"
 
@@ -63,10 +67,8 @@ def _check_devices(node: Node) -> None:
         assert source.device != node.output_device, f"dalify bug: {node!r} copies to where the data are"
         return
     for index, edge in enumerate(node.inputs):
-        predicate = (name == "_conditional.split" and index == 1) or (name == "_conditional.merge" and index == 0)
+        predicate = index == PREDICATE_INPUTS.get(name)
         wanted = "cpu" if predicate else node.device
         assert edge is None or edge.device == wanted, f"dalify bug: {node!r} reads {edge!r} from another device"
-    structural = (
-        name in ("_literal", "external_source", "_conditional.split", "_conditional.merge") or node.operator.is_reader
-    )
+    structural = name in ("_literal", "external_source") or name in PREDICATE_INPUTS or node.operator.is_reader
     assert structural or node.device in node.operator.kernels, f"dalify bug: {node!r} has no kernel where it was placed"

@@ -1,0 +1,111 @@
+"""The translations of a scheme: by pixels, or by parts of the image where its shape is given.
+
+Alone because all schemes take ``shape``, ``max_translate_abs`` and ``max_translate_rel`` and mean the same by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.auto_aug import augmentations as a
+from dalify.auto_aug.core._augmentation import Augmentation
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.source_line import SourceLine
+from dalify.graph import DataNode
+
+__all__ = ["chosen", "keywords", "translations"]
+
+_NUMBERS = (int, float, np.integer, np.floating)
+
+
+def translations(
+    use_shape: bool, max_translate_abs: Any, max_translate_rel: Any, default_abs: float, default_rel: float
+) -> tuple[Augmentation, Augmentation]:
+    """Return translate_x and translate_y with their ranges of magnitudes.
+
+    Args:
+        use_shape: parts of the image, not pixels.
+        max_translate_abs: largest shift in pixels: a number, or (of height, of width).
+        max_translate_rel: largest shift as part of the image, likewise.
+        default_abs: where neither is given.
+        default_rel: likewise.
+
+    Raises:
+        ArgumentValueError: the limit that does not apply was given, or one that is negative or not finite.
+        ArgumentTypeError: a limit that is neither a number nor two.
+    """
+    unused, name = (max_translate_abs, "max_translate_abs") if use_shape else (max_translate_rel, "max_translate_rel")
+    if unused is not None:
+        raise ArgumentValueError(
+            f"{name} has no effect {'with' if use_shape else 'without'} the shape of the images.",
+            line=SourceLine.capture(),
+            hint="Give max_translate_rel, a part of the shape."
+            if use_shape
+            else "Give max_translate_abs, in pixels, or the shape: shape=fn.shapes(images) or shape=(height, width).",
+        )
+    if use_shape:
+        height, width = _limits(max_translate_rel, default_rel, "max_translate_rel")
+        return a.translate_x.augmentation(mag_range=(0, width)), a.translate_y.augmentation(mag_range=(0, height))
+    height, width = _limits(max_translate_abs, default_abs, "max_translate_abs")
+    return (
+        a.translate_x_no_shape.augmentation(mag_range=(0, width)),
+        a.translate_y_no_shape.augmentation(mag_range=(0, height)),
+    )
+
+
+def _limits(given: Any, default: float, name: str) -> tuple[float, float]:
+    """Return the limits along height and width."""
+    if given is None:
+        return default, default
+    pair = (given, given) if isinstance(given, _NUMBERS) else given
+    line = SourceLine.capture()
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(one, _NUMBERS) for one in pair):
+        raise ArgumentTypeError(f"{name} must be a number, or two: (of height, of width); got {given!r}.", line=line)
+    if not all(0 <= one < float("inf") for one in pair):
+        raise ArgumentValueError(f"{name} must be at least 0; got {given!r}.", line=line)
+    return float(pair[0]), float(pair[1])
+
+
+def keywords(shape: Any, fill_value: int | None, interp_type: Any) -> dict[str, Any]:
+    """Return the arguments that the geometric augmentations of a scheme get.
+
+    Raises:
+        ArgumentTypeError: a shape that is neither a graph value nor height and width.
+    """
+    result: dict[str, Any] = {"fill_value": fill_value, "interp_type": interp_type}
+    if shape is not None:
+        if not isinstance(shape, DataNode) and (not hasattr(shape, "__len__") or len(shape) < 2):
+            raise ArgumentTypeError(
+                f"shape must be a graph value or (height, width); got {shape!r}.", line=SourceLine.capture()
+            )
+        result["shape"] = shape if isinstance(shape, DataNode) else tuple(shape)
+    return result
+
+
+def chosen(suite: list[Augmentation], excluded: Sequence[str] | None, scheme: str) -> list[Augmentation]:
+    """Return the augmentations of a suite without those that are excluded by name.
+
+    Raises:
+        ArgumentTypeError: `excluded` is a single text.
+        ArgumentValueError: there is no augmentation of that name, or none would be left.
+    """
+    if excluded is None:
+        return suite
+    if isinstance(excluded, str):
+        raise ArgumentTypeError(
+            f"excluded must be a list of names; got {excluded!r}.", line=SourceLine.capture(), hint=f"[{excluded!r}]"
+        )
+    names = [item.name for item in suite]
+    for name in excluded:
+        if name not in names:
+            raise ArgumentValueError(
+                f"excluded names {name!r}, which {scheme} does not have; it has {', '.join(names)}.",
+                line=SourceLine.capture(),
+            )
+    left = [item for item in suite if item.name not in excluded]
+    if not left:
+        raise ArgumentValueError(f"excluded leaves no augmentation of {scheme}.", line=SourceLine.capture())
+    return left

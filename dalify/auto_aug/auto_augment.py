@@ -1,0 +1,264 @@
+"""AutoAugment: policies of pairs of augmentations that were found by search.
+
+Source: Cubuk et al., arXiv:1805.09501.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dalify import types
+from dalify.auto_aug import _tables
+from dalify.auto_aug import augmentations as a
+from dalify.auto_aug._translations import keywords, translations
+from dalify.auto_aug.core._augmentation import Augmentation
+from dalify.auto_aug.core._bins import derived_seed, signed_bin
+from dalify.auto_aug.core._select import check_keywords, select
+from dalify.auto_aug.core.policy import Policy
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
+from dalify.base.source_line import SourceLine
+from dalify.data.dtypes import DALIInterpType
+from dalify.graph import DataNode, apply
+
+__all__ = [
+    "apply_auto_augment",
+    "auto_augment",
+    "auto_augment_image_net",
+    "get_image_net_policy",
+    "get_reduced_cifar10_policy",
+    "get_reduced_image_net_policy",
+    "get_svhn_policy",
+]
+
+_BINS = 11
+
+
+def auto_augment_image_net(
+    data: DataNode,
+    shape: DataNode | tuple[int, int] | None = None,
+    fill_value: int | None = 128,
+    interp_type: DALIInterpType | None = None,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Apply the policy for ImageNet: `auto_augment` with ``policy_name="image_net"``, which see."""
+    return auto_augment(data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed)
+
+
+def auto_augment(
+    data: DataNode,
+    policy_name: str = "image_net",
+    shape: DataNode | tuple[int, int] | None = None,
+    fill_value: int | None = 128,
+    interp_type: DALIInterpType | None = None,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Apply one of the policies of the AutoAugment paper.
+
+    Args:
+        data: uint8 images HWC or sequences FHWC.
+        policy_name: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10".
+        shape: height and width of the images, as a graph value (more extents may follow) or two numbers: translations
+            are then parts of it.
+        fill_value: outside of rotated, sheared and shifted images; None: the border pixel is repeated.
+        interp_type: of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
+        max_translate_abs: largest translation in pixels, 250 by default; a number or (of height, of width). Without
+            `shape` only.
+        max_translate_rel: largest translation as a part of the image, 1 by default, likewise. With `shape` only.
+        seed: of all draws; by default that of the pipeline.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        ArgumentValueError: an unknown policy, or a limit that does not apply (reduced_image_net has no translations).
+        ArgumentTypeError: something of another type.
+
+    Example:
+        >>> images = auto_augment(images, "svhn", shape=fn.shapes(images))  # doctest: +SKIP
+    """
+    make = _POLICIES.get(policy_name) if isinstance(policy_name, str) else None
+    if make is None:
+        raise ArgumentValueError(option_error_text("policy_name", policy_name, _POLICIES), line=SourceLine.capture())
+    named = keywords(shape, fill_value, interp_type)
+    if make is get_reduced_image_net_policy:
+        for name, value in (
+            ("shape", shape), ("max_translate_abs", max_translate_abs), ("max_translate_rel", max_translate_rel)
+        ):  # fmt: skip
+            if value is not None:
+                raise ArgumentValueError(
+                    f"the policy reduced_image_net has no translations, for which {name} is.",
+                    line=SourceLine.capture(),
+                    hint=f"Leave out {name}.",
+                )
+        return apply_auto_augment(get_reduced_image_net_policy(), data, seed, **named)
+    policy = make(shape is not None, max_translate_abs, max_translate_rel)
+    return apply_auto_augment(policy, data, seed, **named)
+
+
+def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, **kwargs: Any) -> DataNode:
+    """Apply to each sample one sub-policy of a policy, all equally likely, step by step.
+
+    Args:
+        policy: what to choose from.
+        data: what its augmentations take.
+        seed: of all draws; by default that of the pipeline.
+        kwargs: further arguments for the augmentations that have them.
+
+    Returns:
+        the augmented samples.
+
+    Raises:
+        ArgumentTypeError: no policy, or an argument that none of its augmentations has.
+        ArgumentValueError: a policy without sub-policies.
+    """
+    if not isinstance(policy, Policy):
+        raise ArgumentTypeError(
+            f"policy must be a Policy; got {policy!r}.",
+            line=SourceLine.capture(),
+            hint="For a policy by its name call auto_augment(data, name).",
+        )
+    if not policy.sub_policies:
+        raise ArgumentValueError(f"the policy {policy.name} has no sub-policies.", line=SourceLine.capture())
+    items = list(policy.augmentations.values())
+    check_keywords(items, kwargs, "AutoAugment")
+    steps = max(len(sub_policy) for sub_policy in policy.sub_policies)
+    if steps == 0:
+        return data
+    plans = [_step_plan(policy, step) for step in range(steps)]
+    which = apply(
+        "random.uniform", values=list(range(len(policy.sub_policies))), dtype=types.INT32, seed=derived_seed(seed, 0)
+    )
+    chance = apply("random.uniform", range=[0.0, 1.0], shape=(steps,), seed=derived_seed(seed, 1))
+    columns = zip(*(tables for _, tables in plans), strict=True)
+    numbers, probabilities, levels = (types.Constant(np.stack(column, axis=1))[which] for column in columns)
+    # What is not applied is number 0, the identity: one choice decides on both.
+    chosen = numbers * (chance < probabilities)
+    signed: Any = levels
+    if any(item.randomly_negate for item in items):
+        signed = signed_bin(levels, seed=derived_seed(seed, 2), shape=(steps,))
+    for step, (operations, _) in enumerate(plans):
+        data = select(
+            [a.identity, *operations],
+            chosen[step],
+            data,
+            magnitude_bin=signed[step],
+            num_magnitude_bins=policy.num_magnitude_bins,
+            **kwargs,
+        )
+    return data
+
+
+def _step_plan(policy: Policy, step: int) -> tuple[list[Augmentation], tuple[np.ndarray, ...]]:
+    """Return the augmentations of one step; and for each sub-policy their number from 1, probability and bin."""
+    operations: dict[str, Augmentation] = {}
+    numbers, probabilities, levels = [], [], []
+    names = list(policy.augmentations)
+    for sub_policy in policy.sub_policies:
+        if step >= len(sub_policy):
+            row: tuple[int, float, int | None] = (0, 0.0, 0)
+        else:
+            augmentation, probability, level = sub_policy[step]
+            operations.setdefault(augmentation.name, augmentation)
+            row = (names.index(augmentation.name) + 1, probability, level)
+        numbers.append(row[0])
+        probabilities.append(row[1])
+        levels.append(row[2] or 0)
+    used = sorted(set(numbers) - {0})
+    places = {number: place for place, number in enumerate(used, 1)} | {0: 0}
+    return (
+        [operations[names[number - 1]] for number in used],
+        (
+            np.array([places[number] for number in numbers], np.int32),
+            np.array(probabilities, np.float32),
+            np.array(levels, np.int32),
+        ),
+    )
+
+
+def _policy(name: str, table: str, own: dict[str, Augmentation]) -> Policy:
+    """Return the policy of a table, with the papers' ranges and those translations that are given."""
+    straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
+    items = {
+        "shear_x": a.shear_x.augmentation(mag_range=(0, 0.3)),
+        "shear_y": a.shear_y.augmentation(mag_range=(0, 0.3)),
+        "rotate": a.rotate.augmentation(mag_range=(0, 30)),
+        "brightness": a.brightness.augmentation(**straight),
+        "contrast": a.contrast.augmentation(**straight),
+        "color": a.color.augmentation(**straight),
+        "sharpness": a.sharpness.augmentation(**{**straight, "mag_to_param": a.sharpness_kernel_shifted}),
+        "posterize": a.posterize.augmentation(mag_range=(0, 4)),
+        "solarize": a.solarize.augmentation(mag_range=(0, 256)),
+        "solarize_add": a.solarize_add.augmentation(mag_range=(0, 110)),
+        "invert": a.invert,
+        "equalize": a.equalize,
+        "auto_contrast": a.auto_contrast,
+        **own,
+    }
+    return Policy(
+        name, _BINS, [[(items[item], chance, level) for item, chance, level in row] for row in _tables.rows(table)]
+    )
+
+
+def _translated_policy(
+    name: str, table: str, use_shape: bool, max_translate_abs: Any, max_translate_rel: Any
+) -> Policy:
+    along_x, along_y = translations(use_shape, max_translate_abs, max_translate_rel, 250, 1.0)
+    return _policy(name, table, {"translate_x": along_x, "translate_y": along_y})
+
+
+def get_image_net_policy(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> Policy:
+    """Return the policy for ImageNet.
+
+    Args:
+        use_shape: translations are parts of the image's shape, which they then need as ``shape``.
+        max_translate_abs: largest translation in pixels, 250 by default; a number or (of height, of width).
+        max_translate_rel: largest translation as a part of the image, 1 by default, likewise.
+
+    Raises:
+        ArgumentValueError: the limit that does not apply was given.
+    """
+    return _translated_policy("ImageNetPolicy", _tables.IMAGE_NET, use_shape, max_translate_abs, max_translate_rel)
+
+
+def get_reduced_image_net_policy() -> Policy:
+    """Return the policy found on a part of ImageNet; it has no translations."""
+    return _policy("ReducedImageNetPolicy", _tables.REDUCED_IMAGE_NET, {})
+
+
+def get_svhn_policy(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> Policy:
+    """Return the policy for SVHN; arguments as of `get_image_net_policy`."""
+    return _translated_policy("SvhnPolicy", _tables.SVHN, use_shape, max_translate_abs, max_translate_rel)
+
+
+def get_reduced_cifar10_policy(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> Policy:
+    """Return the policy found on a part of CIFAR-10; arguments as of `get_image_net_policy`."""
+    return _translated_policy(
+        "ReducedCifar10Policy", _tables.REDUCED_CIFAR10, use_shape, max_translate_abs, max_translate_rel
+    )
+
+
+_POLICIES: dict[str, Callable[..., Policy]] = {
+    "image_net": get_image_net_policy,
+    "reduced_image_net": get_reduced_image_net_policy,
+    "svhn": get_svhn_policy,
+    "reduced_cifar10": get_reduced_cifar10_policy,
+}

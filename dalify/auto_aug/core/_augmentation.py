@@ -1,0 +1,288 @@
+"""One augmentation: a user's function of data and a parameter, called with a bin of magnitudes instead.
+
+The parameters of all bins are computed once, when the graph is built, and looked up when it runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dalify import types
+from dalify.auto_aug.core._bins import SignedBin, check_bin, check_bin_count, signed_bin
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
+from dalify.base.source_line import SourceLine
+from dalify.frontend import rewrite
+from dalify.graph import DataNode
+
+__all__ = ["Augmentation", "MagnitudeRange"]
+
+MagnitudeRange: TypeAlias = "tuple[float, float] | list[float] | np.ndarray | None"
+_DEVICES = ("cpu", "gpu", "auto")
+_TYPES = {np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.int64): np.dtype(np.int32)}
+_KEPT = "kept"
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Augmentation:
+    """A function of data and a parameter that is called with a bin of magnitudes; ``@augmentation`` makes it.
+
+    Args:
+        op: ``op(data, parameter, ...) -> data``, of operators.
+        mag_range: first and last magnitude, or one magnitude for each bin; None: the parameter is None.
+        randomly_negate: negate the magnitude of every other sample, by chance.
+        mag_to_param: makes the parameter of a magnitude: a number, list or array, always of one shape and type.
+        param_device: where the parameter lies: "cpu", "gpu", or "auto" for the device of the data.
+        name: for messages and `excluded`; that of the function by default.
+
+    Raises:
+        ArgumentTypeError: `op` is no function of at least two positional arguments.
+        ArgumentValueError: an unknown `param_device`.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., DataNode],
+        mag_range: MagnitudeRange = None,
+        randomly_negate: bool | None = None,
+        mag_to_param: Callable[[float], Any] | None = None,
+        param_device: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._op = op
+        self._mag_range = mag_range
+        self._randomly_negate = randomly_negate
+        self._mag_to_param = mag_to_param
+        self._param_device = param_device
+        self._name = name
+        if param_device not in (None, *_DEVICES):
+            raise ArgumentValueError(
+                option_error_text("param_device", param_device, _DEVICES), line=SourceLine.capture()
+            )
+        self._extra, self._required, self._takes_all = _named_arguments(op, self.name)
+        # The user's conditions on graph values work inside of it, as in the pipeline's function.
+        self._traced = op if (getattr(op, "__module__", "") or "").startswith("dalify.") else rewrite(op)
+
+    @property
+    def op(self) -> Callable[..., DataNode]:
+        """The function."""
+        return self._op
+
+    @property
+    def mag_range(self) -> MagnitudeRange:
+        """First and last magnitude, one magnitude for each bin, or None."""
+        return self._mag_range
+
+    @property
+    def randomly_negate(self) -> bool:
+        """Whether magnitudes are negated by chance."""
+        return bool(self._randomly_negate)
+
+    @property
+    def mag_to_param(self) -> Callable[[float], Any]:
+        """What makes the parameter of a magnitude."""
+        return self._mag_to_param if self._mag_to_param is not None else np.float32
+
+    @property
+    def param_device(self) -> str:
+        """Where the parameter lies: ``cpu``, ``gpu`` or ``auto``."""
+        return self._param_device or "cpu"
+
+    @property
+    def name(self) -> str:
+        """Name for messages and `excluded`."""
+        return self._name or getattr(self._op, "__name__", type(self._op).__name__)
+
+    def takes(self, keyword: str) -> bool:
+        """Tell whether the function has a further argument of that name."""
+        return self._takes_all or keyword in self._extra
+
+    def augmentation(
+        self,
+        mag_range: Any = _KEPT,
+        randomly_negate: Any = _KEPT,
+        mag_to_param: Any = _KEPT,
+        param_device: Any = _KEPT,
+        name: Any = _KEPT,
+        augmentation_cls: type[Augmentation] | None = None,
+    ) -> Augmentation:
+        """Return the same augmentation with other settings; what is not given stays as it is.
+
+        Args:
+            mag_range: see the class.
+            randomly_negate: see the class.
+            mag_to_param: see the class; None for the magnitude itself.
+            param_device: see the class.
+            name: see the class.
+            augmentation_cls: class of the result.
+        """
+        changes = {
+            "mag_range": (mag_range, self._mag_range),
+            "randomly_negate": (randomly_negate, self._randomly_negate),
+            "mag_to_param": (mag_to_param, self._mag_to_param),
+            "param_device": (param_device, self._param_device),
+            "name": (name, self._name),
+        }
+        settings: dict[str, Any] = {
+            key: old if isinstance(new, str) and new == _KEPT else new for key, (new, old) in changes.items()
+        }
+        return (augmentation_cls or type(self))(self._op, **settings)
+
+    def __call__(
+        self,
+        data: DataNode,
+        *,
+        magnitude_bin: int | DataNode | SignedBin | None = None,
+        num_magnitude_bins: int | None = None,
+        **kwargs: Any,
+    ) -> DataNode:
+        """Augment.
+
+        Args:
+            data: what the function takes.
+            magnitude_bin: 0 to `num_magnitude_bins` less one: a number, a graph value, or a bin with a sign of
+                `signed_bin`. Not needed without `mag_range`.
+            num_magnitude_bins: number of bins from the first magnitude to the last.
+            kwargs: further arguments; those that the function does not have are left out.
+
+        Returns:
+            ``op(data, mag_to_param(magnitude), ...)``, with ``magnitude = linspace(*mag_range, num_magnitude_bins)
+            [magnitude_bin]``, negated where the sign says so.
+
+        Raises:
+            ArgumentTypeError: a bin or an argument of the function is missing or of another type.
+            ArgumentValueError: a bin outside the range, a `mag_range` that is none, parameters of several shapes.
+        """
+        missing = [name for name in self._required if name not in kwargs]
+        if missing:
+            plural = "s" if len(missing) > 1 else ""
+            raise ArgumentTypeError(
+                f"the augmentation {self.name} needs the argument{plural} {', '.join(missing)}.",
+                line=SourceLine.capture(),
+                hint=f"{self.name}(data, magnitude_bin=…, num_magnitude_bins=…, {missing[0]}=…)",
+            )
+        parameter = self._parameter(data, magnitude_bin, num_magnitude_bins)
+        result = self._traced(data, parameter, **{name: value for name, value in kwargs.items() if self.takes(name)})
+        if not isinstance(result, DataNode):
+            raise ArgumentTypeError(
+                f"an augmentation must return one graph value; {self.name} returned {type(result).__name__}.",
+                line=SourceLine.capture(),
+            )
+        return result
+
+    def _parameter(self, data: DataNode, magnitude_bin: Any, count: int | None) -> DataNode | None:
+        if self._mag_range is None:
+            return None
+        if magnitude_bin is None or count is None:
+            lacking = "magnitude_bin" if magnitude_bin is None else "num_magnitude_bins"
+            raise ArgumentTypeError(
+                f"the augmentation {self.name} has magnitudes and needs {lacking}.",
+                line=SourceLine.capture(),
+                hint=f"{self.name}(data, magnitude_bin=3, num_magnitude_bins=11)",
+            )
+        check_bin_count(count)
+        plain = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
+        if not isinstance(plain, DataNode):
+            check_bin(plain, count)
+        elif plain.dtype is not None and not plain.dtype.is_integer:
+            raise ArgumentTypeError(
+                f"magnitude_bin must be integers; the graph value has elements of type {plain.dtype!s}.",
+                line=SourceLine.capture(),
+                hint="Draw it as integers: fn.random.uniform(range=[0, 10], dtype=types.INT32).",
+            )
+        if self.randomly_negate:
+            signed = magnitude_bin if isinstance(magnitude_bin, SignedBin) else signed_bin(plain)
+            index: Any = signed.signed_magnitude_idx
+        else:
+            index = plain
+        table = self._table(count)
+        parameter = types.Constant(table)[index] if isinstance(index, DataNode) else types.Constant(table[index])
+        is_wanted_there = self.param_device == "gpu" or (self.param_device == "auto" and data.device == "gpu")
+        node = parameter.node() if isinstance(parameter, types.ScalarConstant) else parameter
+        return node.gpu() if is_wanted_there else node
+
+    def _table(self, count: int) -> np.ndarray:
+        """Return the parameters of all bins; of magnitudes that may be negated, each pair in a row."""
+        magnitudes = self._magnitudes(count).tolist()
+        if self.randomly_negate:
+            magnitudes = [signed for magnitude in magnitudes for signed in (magnitude, -magnitude)]
+        rows = [np.asarray(self.mag_to_param(magnitude)) for magnitude in magnitudes]
+        kinds = {(row.shape, row.dtype) for row in rows}
+        if len({shape for shape, _ in kinds}) > 1 or rows[0].dtype.kind not in "biuf":
+            found = ", ".join(sorted(f"{dtype}{list(shape)}" for shape, dtype in kinds))
+            raise ArgumentValueError(
+                f"mag_to_param of {self.name} must return numbers of one shape and type for all magnitudes; got "
+                f"{found}.",
+                line=SourceLine.capture(),
+            )
+        table = np.stack(rows)
+        return table.astype(_TYPES.get(table.dtype, table.dtype))
+
+    def _magnitudes(self, count: int) -> np.ndarray:
+        given = self._mag_range
+        line = SourceLine.capture()
+        if isinstance(given, np.ndarray):
+            if given.ndim != 1 or given.dtype.kind not in "iuf":
+                raise ArgumentValueError(
+                    f"a mag_range that is an array holds one number for each bin; that of {self.name} has the shape "
+                    f"{given.shape} and type {given.dtype}.",
+                    line=line,
+                )
+            if len(given) != count:
+                raise ArgumentValueError(
+                    f"mag_range of {self.name} has {len(given)} magnitudes, but num_magnitude_bins is {count}.",
+                    line=line,
+                )
+            return given
+        try:
+            low, high = (float(limit) for limit in given or ())
+        except (TypeError, ValueError):
+            raise ArgumentValueError(
+                f"mag_range must be two numbers or a numpy array of one magnitude for each bin; {self.name} has "
+                f"{given!r}.",
+                line=line,
+            ) from None
+        return np.linspace(low, high, count)
+
+    def __repr__(self) -> str:
+        """Return the function and the settings that were given."""
+        settings = {
+            "mag_range": self._mag_range,
+            "mag_to_param": self._mag_to_param,
+            "randomly_negate": self._randomly_negate,
+            "param_device": self._param_device,
+            "name": self._name,
+        }
+        given = [f"{key}={value!r}" for key, value in settings.items() if value is not None]
+        return f"Augmentation({', '.join([repr(self._op), *given])})"
+
+
+def _named_arguments(op: Any, name: str) -> tuple[frozenset[str], tuple[str, ...], bool]:
+    """Return the names of further arguments, those without a default, and whether all names are taken."""
+    if isinstance(op, Augmentation):
+        raise ArgumentTypeError(
+            f"{op.name} is an augmentation already.",
+            line=SourceLine.capture(),
+            hint=f"Change its settings with {op.name}.augmentation(...), or decorate the function, {op.name}.op.",
+        )
+    if not callable(op):
+        raise ArgumentTypeError(f"an augmentation is made of a function; got {op!r}.", line=SourceLine.capture())
+    parameters = list(inspect.signature(op).parameters.values())
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
+    positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
+    if len(positional) < 2 and not takes_any:
+        raise ArgumentTypeError(
+            f"an augmentation takes at least two positional arguments, data and parameter; {name} takes "
+            f"{len(positional)}.",
+            line=SourceLine.capture(),
+            hint=f"def {name if name.isidentifier() else 'augment'}(data, parameter): …",
+        )
+    further = [parameter for parameter in parameters if parameter not in positional[:2]]
+    named = [parameter for parameter in further if parameter.kind in _BY_NAME]
+    required = tuple(parameter.name for parameter in named if parameter.default is inspect.Parameter.empty)
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    return frozenset(parameter.name for parameter in named), required, takes_all

@@ -1,0 +1,117 @@
+"""Bins of magnitudes and their signs, drawn once for the whole batch before it is split among augmentations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify import types
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.source_line import SourceLine
+from dalify.graph import DataNode, apply
+
+__all__ = ["SignedBin", "check_bin", "check_bin_count", "derived_seed", "signed_bin"]
+
+_SEEDS = 2**31 - 1
+
+
+class SignedBin:
+    """A bin of magnitudes with a sign for each sample; `signed_bin` makes it.
+
+    Args:
+        magnitude_bin: number or graph value of integers.
+        random_sign: graph value of integers, 1 where a magnitude is to be negated and 0 elsewhere.
+    """
+
+    __slots__ = ("_magnitude_bin", "_random_sign")
+
+    def __init__(self, magnitude_bin: int | DataNode, random_sign: DataNode) -> None:
+        self._magnitude_bin = magnitude_bin
+        self._random_sign = random_sign
+
+    @property
+    def bin(self) -> int | DataNode:
+        """The bin without its sign."""
+        return self._magnitude_bin
+
+    @property
+    def random_sign(self) -> DataNode:
+        """1 where the magnitude is to be negated, 0 elsewhere."""
+        return self._random_sign
+
+    @property
+    def signed_magnitude_idx(self) -> DataNode:
+        """Row in a table that holds each magnitude and behind it the negated one: ``2 * bin + sign``."""
+        return self._magnitude_bin * 2 + self._random_sign
+
+    def __getitem__(self, index: int) -> SignedBin:
+        """Return one of several bins and signs that were drawn for each sample."""
+        magnitude_bin = self._magnitude_bin
+        return SignedBin(
+            magnitude_bin[index] if isinstance(magnitude_bin, DataNode) else magnitude_bin, self._random_sign[index]
+        )
+
+
+def signed_bin(
+    magnitude_bin: int | DataNode,
+    random_sign: DataNode | None = None,
+    seed: int | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> SignedBin:
+    """Give a bin of magnitudes a random sign, for augmentations that may go either way.
+
+    Args:
+        magnitude_bin: 0 to the number of bins less one: a number, or a graph value of integers.
+        random_sign: graph value of integers, 1 where the magnitude is to be negated; a fair coin where not given.
+        seed: of the coin.
+        shape: of the coin's result, where a sample needs several signs; index the result to get at each.
+
+    Returns:
+        what augmentations take as ``magnitude_bin``.
+
+    Raises:
+        ArgumentTypeError: the bin is neither an integer nor a graph value.
+        ArgumentValueError: both `random_sign` and what draws one were given.
+    """
+    if not isinstance(magnitude_bin, DataNode):
+        check_bin(magnitude_bin, None)
+    if random_sign is None:
+        options = {} if shape is None else {"shape": shape}
+        random_sign = apply("random.coin_flip", seed=seed, dtype=types.INT32, **options)
+    elif seed is not None or shape is not None:
+        raise ArgumentValueError(
+            "seed and shape are for a sign that is drawn here, but random_sign was given.",
+            line=SourceLine.capture(),
+            hint="Leave out seed and shape, or random_sign.",
+        )
+    return SignedBin(magnitude_bin, random_sign)
+
+
+def derived_seed(seed: int | None, part: int) -> int | None:
+    """Return the seed of one of several draws of a scheme; None without a seed.
+
+    Draws with equal seeds are equal: with one seed for all, the choice of an augmentation would decide its magnitude.
+    """
+    return None if seed is None else (seed * 1_000_003 + part * 7_919) % _SEEDS
+
+
+def check_bin_count(count: object) -> None:
+    """Raise where a number of bins is not a positive integer."""
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
+        raise ArgumentTypeError(
+            f"num_magnitude_bins must be a positive integer; got {count!r}.", line=SourceLine.capture()
+        )
+    if count < 1:
+        raise ArgumentValueError(f"num_magnitude_bins must be at least 1; got {count}.", line=SourceLine.capture())
+
+
+def check_bin(magnitude_bin: object, count: int | None, name: str = "magnitude_bin") -> None:
+    """Raise where a bin is not an integer from 0 to less than the count."""
+    if isinstance(magnitude_bin, bool) or not isinstance(magnitude_bin, (int, np.integer)):
+        raise ArgumentTypeError(
+            f"{name} must be an integer or a graph value of integers; got {magnitude_bin!r} of type "
+            f"{type(magnitude_bin).__name__}.",
+            line=SourceLine.capture(),
+        )
+    if magnitude_bin < 0 or (count is not None and magnitude_bin >= count):
+        limit = "at least 0" if count is None else f"0 to {count - 1}, as there are {count} bins"
+        raise ArgumentValueError(f"{name} must be {limit}; got {magnitude_bin}.", line=SourceLine.capture())

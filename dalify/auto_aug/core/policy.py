@@ -1,0 +1,117 @@
+"""Policies of AutoAugment: pairs of augmentations with their probabilities and magnitudes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.auto_aug.core._augmentation import Augmentation
+from dalify.auto_aug.core._bins import check_bin, check_bin_count
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.source_line import SourceLine
+
+__all__ = ["Policy"]
+
+Step = tuple[Augmentation, float, "int | None"]
+
+
+class Policy:
+    """Sub-policies, of which one is chosen for each sample; its steps are then taken in their order.
+
+    Source: Cubuk et al., AutoAugment, arXiv:1805.09501.
+
+    Args:
+        name: for ``repr``.
+        num_magnitude_bins: number of bins that the ranges of magnitudes are divided into.
+        sub_policies: sequences of steps ``(augmentation, probability, magnitude bin)``: the augmentation is applied
+            with the probability. The bin is None for augmentations without magnitudes.
+
+    Raises:
+        ArgumentTypeError: something of another type.
+        ArgumentValueError: a number outside its range, or an augmentation with magnitudes but no bin.
+    """
+
+    def __init__(self, name: str, num_magnitude_bins: int, sub_policies: Sequence[Sequence[Step]]) -> None:
+        check_bin_count(num_magnitude_bins)
+        for sub_policy in sub_policies:
+            for step in sub_policy:
+                _check_step(step, num_magnitude_bins, name)
+        self.name = name
+        self.num_magnitude_bins = num_magnitude_bins
+        self._sub_policies, self._augmentations = _with_names(sub_policies)
+
+    @property
+    def sub_policies(self) -> tuple[tuple[Step, ...], ...]:
+        """The sub-policies."""
+        return self._sub_policies
+
+    @property
+    def augmentations(self) -> dict[str, Augmentation]:
+        """All augmentations by their names; different ones of one name are told apart by a number in front."""
+        return dict(self._augmentations)
+
+    def __repr__(self) -> str:
+        """Return the steps, and the augmentations by name."""
+        rows = ",\n\t".join(
+            str([(step.name, probability, level) for step, probability, level in sub_policy])
+            for sub_policy in self._sub_policies
+        )
+        parts = ",\n\t".join(f"{name!r}: {item!r}" for name, item in self._augmentations.items())
+        return (
+            f"Policy(name={self.name!r}, num_magnitude_bins={self.num_magnitude_bins}, sub_policies=[\n\t{rows}], "
+            f"augmentations={{\n\t{parts}}})"
+        )
+
+
+def _check_step(step: Any, count: int, policy: str) -> None:
+    line = SourceLine.capture()
+    if not isinstance(step, (tuple, list)) or len(step) != 3:
+        raise ArgumentTypeError(
+            f"a step of a sub-policy is (augmentation, probability, magnitude bin); got {step!r}.",
+            line=line,
+            hint="A policy is a list of sub-policies, each a list of steps: [[(rotate, 0.8, 3), (invert, 0.2, None)]].",
+        )
+    augmentation, probability, level = step
+    if not isinstance(augmentation, Augmentation):
+        raise ArgumentTypeError(
+            f"a step of a sub-policy begins with an augmentation; got {augmentation!r}.",
+            line=line,
+            hint="Decorate a function (data, parameter) -> data with @augmentation.",
+        )
+    if not isinstance(probability, (int, float, np.number)):
+        raise ArgumentTypeError(
+            f"the probability of {augmentation.name} must be a number; got {probability!r}.", line=line
+        )
+    if not 0 <= probability <= 1:
+        raise ArgumentValueError(
+            f"the probability of {augmentation.name} must lie between 0 and 1; got {probability!r}.", line=line
+        )
+    if level is not None:
+        check_bin(level, count, f"the magnitude bin of {augmentation.name}")
+    elif augmentation.mag_range is not None:
+        raise ArgumentValueError(
+            f"{augmentation.name} has magnitudes, but the policy {policy!r} gives it no bin.",
+            line=line,
+            hint=f"({augmentation.name}, {probability}, 3)",
+        )
+
+
+def _with_names(
+    sub_policies: Sequence[Sequence[Step]],
+) -> tuple[tuple[tuple[Step, ...], ...], dict[str, Augmentation]]:
+    """Return the sub-policies as tuples, with different augmentations of one name renamed, and all by name, sorted."""
+    found: dict[int, Augmentation] = {id(step[0]): step[0] for steps in sub_policies for step in steps}
+    by_name: dict[str, list[Augmentation]] = {}
+    for item in found.values():
+        by_name.setdefault(item.name, []).append(item)
+    renamed: dict[int, Augmentation] = {}
+    for name, items in by_name.items():
+        for number, item in enumerate(items):
+            renamed[id(item)] = item if len(items) == 1 else item.augmentation(name=f"{number}__{name}")
+    steps = tuple(
+        tuple((renamed[id(augmentation)], probability, level) for augmentation, probability, level in sub_policy)
+        for sub_policy in sub_policies
+    )
+    return steps, {item.name: item for item in sorted(renamed.values(), key=lambda item: item.name)}

@@ -1,0 +1,135 @@
+"""TrivialAugment: one augmentation for each sample, drawn together with its strength.
+
+Source: Müller and Hutter, arXiv:2103.10158.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dalify import types
+from dalify.auto_aug import augmentations as a
+from dalify.auto_aug._translations import chosen, keywords, translations
+from dalify.auto_aug.core._augmentation import Augmentation
+from dalify.auto_aug.core._bins import check_bin_count, derived_seed, signed_bin
+from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
+from dalify.data.dtypes import DALIInterpType
+from dalify.graph import DataNode, apply
+
+__all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_augment_wide"]
+
+
+def trivial_augment_wide(
+    data: DataNode,
+    num_magnitude_bins: int = 31,
+    shape: DataNode | tuple[int, int] | None = None,
+    fill_value: int | None = 128,
+    interp_type: DALIInterpType | None = None,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+    seed: int | None = None,
+    excluded: Sequence[str] | None = None,
+) -> DataNode:
+    """Apply one of 14 augmentations to each sample, all equally likely, with a random magnitude.
+
+    Args:
+        data: uint8 images HWC or sequences FHWC.
+        num_magnitude_bins: from how many magnitudes one is drawn.
+        shape: height and width of the images, as a graph value (more extents may follow) or two numbers: translations
+            are then parts of it.
+        fill_value: outside of rotated, sheared and shifted images; None: the border pixel is repeated.
+        interp_type: of rotations, shears and translations: INTERP_LINEAR (default) or INTERP_NN.
+        max_translate_abs: largest translation in pixels, 32 by default; a number or (of height, of width). Without
+            `shape` only.
+        max_translate_rel: largest translation as a part of the image, 1 by default, likewise. With `shape` only.
+        seed: of all draws; by default that of the pipeline.
+        excluded: names of augmentations that are not wanted.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        ArgumentValueError: a number outside its range, an unknown name, or a limit that does not apply.
+        ArgumentTypeError: something of another type.
+
+    Example:
+        >>> images = trivial_augment_wide(images, shape=fn.shapes(images))  # doctest: +SKIP
+    """
+    suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
+    suite = chosen(suite, excluded, "TrivialAugmentWide")
+    named = keywords(shape, fill_value, interp_type)
+    named = {name: value for name, value in named.items() if any(item.takes(name) for item in suite)}
+    return apply_trivial_augment(suite, data, num_magnitude_bins=num_magnitude_bins, seed=seed, **named)
+
+
+def apply_trivial_augment(
+    augmentations: list[Augmentation],
+    data: DataNode,
+    num_magnitude_bins: int = 31,
+    seed: int | None = None,
+    **kwargs: Any,
+) -> DataNode:
+    """Apply to each sample one augmentation of a list, all equally likely, with a random magnitude.
+
+    Args:
+        augmentations: at least one.
+        data: what they take.
+        num_magnitude_bins: from how many magnitudes one is drawn.
+        seed: of all draws; by default that of the pipeline.
+        kwargs: further arguments for the augmentations that have them.
+
+    Returns:
+        the augmented samples.
+
+    Raises:
+        ArgumentValueError: no augmentations, or fewer than one bin.
+        ArgumentTypeError: something else among them, or an argument that none of them has.
+    """
+    check_augmentations(augmentations)
+    check_bin_count(num_magnitude_bins)
+    check_keywords(augmentations, kwargs, "TrivialAugment")
+    levels = apply(
+        "random.uniform", values=list(range(num_magnitude_bins)), dtype=types.INT32, seed=derived_seed(seed, 1)
+    )
+    if any(item.randomly_negate for item in augmentations):
+        levels = signed_bin(levels, seed=derived_seed(seed, 2))
+    named = {"magnitude_bin": levels, "num_magnitude_bins": num_magnitude_bins, **kwargs}
+    if len(augmentations) == 1:
+        return augmentations[0](data, **named)
+    which = apply(
+        "random.uniform", values=list(range(len(augmentations))), dtype=types.INT32, seed=derived_seed(seed, 0)
+    )
+    return select(augmentations, which, data, **named)
+
+
+def get_trivial_augment_wide_suite(
+    use_shape: bool = False,
+    max_translate_abs: int | tuple[int, int] | None = None,
+    max_translate_rel: float | tuple[float, float] | None = None,
+) -> list[Augmentation]:
+    """Return the 14 augmentations of the paper's wide space.
+
+    Args:
+        use_shape: translations are parts of the image's shape, which they then need as ``shape``.
+        max_translate_abs: largest translation in pixels, 32 by default; a number or (of height, of width).
+        max_translate_rel: largest translation as a part of the image, 1 by default, likewise.
+
+    Raises:
+        ArgumentValueError: the limit that does not apply was given.
+    """
+    return [
+        *translations(use_shape, max_translate_abs, max_translate_rel, 32, 1.0),
+        a.shear_x.augmentation(mag_range=(0, 0.99)),
+        a.shear_y.augmentation(mag_range=(0, 0.99)),
+        a.rotate.augmentation(mag_range=(0, 135)),
+        a.brightness.augmentation(mag_range=(0.01, 0.99)),
+        a.contrast.augmentation(mag_range=(0.01, 0.99)),
+        a.color.augmentation(mag_range=(0.01, 0.99)),
+        a.sharpness.augmentation(mag_range=(0.01, 0.99)),
+        a.posterize.augmentation(mag_range=(8, 2)),
+        a.solarize.augmentation(mag_range=(256, 0)),
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]

@@ -1,0 +1,144 @@
+"""The steps of a choice between many branches: samples go to the branch with their number, and come back.
+
+Beside ``steps``, which has those of conditions with two sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DalifyError
+from dalify.base.optional import torch
+from dalify.data import Batch, stack_samples
+from dalify.data.agreement import check_agreement
+from dalify.executor.frame import Frame
+from dalify.executor.steps import located
+from dalify.graph import Branch, Node
+
+__all__ = ["ChosenStep", "JoinStep", "is_choice"]
+
+
+def is_choice(branch: Branch | None) -> bool:
+    """Tell whether a branch is one of many, told by a number, and not a side of a condition."""
+    return branch is not None and not isinstance(branch.taken, bool)
+
+
+class ChosenStep:
+    """Keeps the samples whose index is the number of the branch."""
+
+    def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
+        assert node.branch is not None, "dalify bug: a split outside all branches"
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self._branch: Branch = node.branch
+
+    def run(self, frame: Frame) -> None:
+        """Take the samples; the first split of a branch decides for all which ones."""
+        branch = self._branch
+        outer = frame.positions(branch.parent)
+        if not frame.knows(branch):
+            index = frame.values[self.inputs[1] or 0]
+            frame.set_positions(branch, outer[_numbers(index) == branch.taken] if index is not None else outer[:0])
+        inner = frame.positions(branch)
+        value = frame.values[self.inputs[0] or 0]
+        slot = self.outputs[0]
+        if len(inner) == 0 or value is None:
+            frame.values[slot] = None
+        elif len(inner) == len(outer):
+            frame.values[slot] = value
+        else:
+            frame.values[slot] = _taken(value, np.searchsorted(outer, inner))
+
+
+class JoinStep:
+    """Puts the samples of many branches together in their original order."""
+
+    def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def run(self, frame: Frame) -> None:
+        """Join. Where all samples went to one branch, its value is the result."""
+        slot = self.outputs[0]
+        index, *sides = (frame.values[number or 0] for number in self.inputs)
+        if index is None:
+            frame.values[slot] = None
+            return
+        numbers = _numbers(index)
+        wrong = np.flatnonzero((numbers < 0) | (numbers >= len(sides)))
+        if len(wrong):
+            error = ArgumentValueError(
+                f"the index that chooses one of {len(sides)} branches is {numbers[wrong[0]]}; "
+                f"it must lie between 0 and {len(sides) - 1}."
+            )
+            raise located(error, self.node, int(frame.positions(self.node.branch)[wrong[0]]), None)
+        present = [(number, side) for number, side in enumerate(sides) if side is not None]
+        first = present[0][1]
+        if len(present) == 1:
+            frame.values[slot] = first
+            return
+        try:
+            for _, side in present[1:]:
+                check_agreement(_any_shape(first), _any_shape(side), "", None, ("one", "another"))
+        except DalifyError as error:
+            raise located(error, self.node, None, None) from None
+        frame.values[slot] = _joined(numbers, present, frame, slot)
+
+
+def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], frame: Frame, slot: int) -> Batch:
+    first = present[0][1]
+    count = len(numbers)
+    places = [(np.flatnonzero(numbers == number), side) for number, side in present]
+    unknown: list[str | None] = [None] * count
+    origins: list[str | None] | None = unknown
+    for rows, side in places:
+        if side.origins is None or origins is None:
+            origins = None
+            break
+        for row, origin in zip(rows.tolist(), side.origins, strict=True):
+            origins[row] = origin
+    blocks = [side.dense for _, side in places if side.dense is not None]
+    if len(blocks) == len(places) and len({tuple(block.shape[1:]) for block in blocks}) == 1:
+        shape = tuple(blocks[0].shape[1:])
+        if first.device == "gpu":
+            dense = torch.empty((count, *shape), dtype=blocks[0].dtype, device=blocks[0].device)
+            for (rows, _), block in zip(places, blocks, strict=True):
+                dense[torch.as_tensor(rows, device=block.device)] = block
+            return Batch(dense, None, first.layout, first.device, origins, first.dtype)
+        collector = frame.collectors.get(slot)
+        dense = collector.memory(frame.start, count, shape, blocks[0].dtype) if collector is not None else None
+        if dense is None:
+            assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+            dense = frame.arena.empty((count, *shape), blocks[0].dtype)
+        for (rows, _), block in zip(places, blocks, strict=True):
+            for row, sample in zip(rows.tolist(), block, strict=True):  # a third of the time of dense[rows] = block
+                dense[row] = sample
+        return Batch(dense, None, first.layout, first.device, origins, first.dtype)
+    samples: list[Any] = [None] * count
+    for rows, side in places:
+        for row, sample in zip(rows.tolist(), side.samples, strict=True):
+            samples[row] = sample
+    return Batch(None, samples, first.layout, first.device, origins, first.dtype)
+
+
+def _taken(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
+    """Return some samples; neighbours are not copied."""
+    first, last = int(rows[0]), int(rows[-1])
+    if value.dense is None or last - first + 1 != len(rows):
+        return value.take(rows)
+    origins = None if value.origins is None else value.origins[first : last + 1]
+    return Batch(value.dense[first : last + 1], None, value.layout, value.device, origins, value.dtype)
+
+
+def _any_shape(batch: Batch) -> Any:
+    return batch.spec_of(0).replace(shape=None)
+
+
+def _numbers(index: Batch) -> np.ndarray[Any, Any]:
+    """Return the index as integers ``[N]``."""
+    dense = index.dense if index.dense is not None else stack_samples(index.samples)
+    return np.asarray(dense).reshape(len(index))

@@ -1,0 +1,58 @@
+"""Spread the values of each channel over the whole range."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import DTypeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.channels import channel_limits, channel_lines
+from dalify.kernels.frames import flat_frames, visual_layout
+from dalify.registry import Spec, operator
+
+_LAYOUTS = ("FHWC", "HWC")
+
+
+@operator
+def auto_contrast(x: Spec, /) -> Spec:
+    """Spread the values of each channel: the lowest becomes 0, the highest 255.
+
+    ``out = (x - low) * 255 / (high - low)``, rounded; a channel of one value stays as it is. Frames are treated one by
+    one.
+
+    Args:
+        x: uint8 images HWC or sequences FHWC.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        DTypeError: elements are not uint8.
+    """
+    visual_layout(x, _LAYOUTS)
+    if x.dtype != DALIDataType.UINT8:
+        raise DTypeError(f"auto_contrast works on uint8; the input has elements of type {x.dtype!s}.")
+    return x
+
+
+@auto_contrast.cpu
+def _(out, x, *, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    source, target = flat_frames(x, layout), flat_frames(out, layout)
+    lows, highs = (limits.astype(np.float32) for limits in channel_limits(source))
+    is_flat = highs == lows
+    factor = np.where(is_flat, np.float32(1), np.float32(255) / np.where(is_flat, np.float32(1), highs - lows))
+    channel_lines(target, source, factor, np.where(is_flat, np.float32(0), -lows * factor))
+
+
+@auto_contrast.gpu
+def _(out, x, *, spec):
+    axes = (-3, -2)
+    values = x.float()
+    lows, highs = values.amin(axes, keepdim=True), values.amax(axes, keepdim=True)
+    is_flat = highs == lows
+    factor = 255 / torch.where(is_flat, torch.ones_like(lows), highs - lows)
+    spread = ((values - lows) * factor + 0.5).floor().clamp(0, 255)
+    out.copy_(torch.where(is_flat, values, spread).to(torch.uint8))

@@ -1,0 +1,63 @@
+"""Contrast about the mean grey of the image itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.channels import channel_means
+from dalify.kernels.frames import flat_frames, frame_count, visual_layout
+from dalify.kernels.pointwise import scale_shift, scale_shift_torch
+from dalify.registry import PerSample, Spec, operator
+
+_LAYOUTS = ("FHWC", "HWC")
+# Luma of ITU-R BT.601; one channel is its own grey.
+_WEIGHTS = {1: (1.0,), 3: (0.299, 0.587, 0.114)}
+
+
+@operator
+def grey_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
+    """Change the contrast of images, as Pillow's ImageEnhance.Contrast does.
+
+    ``out = grey + contrast * (x - grey)``, where grey is the mean over the image of 0.299 R + 0.587 G + 0.114 B. Frames
+    are treated one by one.
+
+    Args:
+        x: uint8 images HWC or sequences FHWC of 1 or 3 channels.
+        contrast: factor of the distance to the mean, 0 gives uniform grey.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        DTypeError: elements are not uint8.
+        ShapeError: another number of channels.
+    """
+    visual_layout(x, _LAYOUTS)
+    if x.dtype != DALIDataType.UINT8:
+        raise DTypeError(f"contrast works on uint8 here; the input has elements of type {x.dtype!s}.")
+    if x.shape is not None and x.shape[-1] not in _WEIGHTS:
+        raise ShapeError(f"the grey of an image is that of 1 or 3 channels; the input has {x.shape[-1]}.")
+    return x
+
+
+@grey_contrast.cpu
+def _(out, x, *, contrast, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    source, target = flat_frames(x, layout), flat_frames(out, layout)
+    grey = channel_means(source) @ np.array(_WEIGHTS[x.shape[-1]])
+    factor = np.repeat(contrast, frame_count(layout, spec.shape))
+    scale_shift(target, source, factor, grey * (1 - factor))
+
+
+@grey_contrast.gpu
+def _(out, x, *, contrast, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    source, target = flat_frames(x, layout), flat_frames(out, layout)
+    weights = torch.tensor(_WEIGHTS[x.shape[-1]], dtype=torch.float64, device=x.device)
+    grey = (source.double().mean((1, 2)) @ weights).cpu().numpy()
+    factor = np.repeat(contrast, frame_count(layout, spec.shape))
+    scale_shift_torch(target, source, factor, grey * (1 - factor))

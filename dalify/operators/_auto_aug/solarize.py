@@ -1,0 +1,55 @@
+"""Invert what is bright."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import DTypeError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIDataType
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator
+def solarize(x: Spec, /, *, threshold: PerSample[float] = 256.0) -> Spec:
+    """Invert values that are not below a threshold: ``x if x < threshold else 255 - x``.
+
+    Args:
+        x: uint8 of any shape.
+        threshold: 0 inverts all, 256 none.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        DTypeError: elements are not uint8.
+    """
+    if x.dtype != DALIDataType.UINT8:
+        raise DTypeError(f"solarize works on uint8; the input has elements of type {x.dtype!s}.")
+    return x
+
+
+@njit(nogil=True, cache=True)
+def _solarize(out: np.ndarray, x: np.ndarray, lowest: np.ndarray) -> None:
+    for n in range(x.shape[0]):
+        source, target = x[n], out[n]
+        if lowest[n] > 255:
+            target[:] = source
+            continue
+        limit = np.uint8(lowest[n])
+        for i in range(source.size):
+            value = source[i]
+            target[i] = value if value < limit else np.uint8(255) - value
+
+
+@solarize.cpu
+def _(out, x, *, threshold):
+    lowest = np.clip(np.ceil(np.nan_to_num(threshold)), 0, 256).astype(np.int64)
+    _solarize(out.reshape(len(x), -1), x.reshape(len(x), -1), lowest)
+
+
+@solarize.gpu
+def _(out, x, *, threshold):
+    limit = torch.tensor(threshold, device=x.device).reshape(-1, *[1] * (x.ndim - 1))
+    out.copy_(torch.where(x < limit, x, 255 - x))
