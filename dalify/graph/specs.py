@@ -8,7 +8,7 @@ from typing import Any
 from dalify.base.errors import DalifyError
 from dalify.data.spec import Spec
 from dalify.graph.node import Edge, Node
-from dalify.registry import VARIES
+from dalify.registry import VARIES, VARIES_BY_FRAME, Parameter
 
 __all__ = ["edge_spec", "node_specs", "rule_arguments"]
 
@@ -20,7 +20,16 @@ def rule_arguments(node: Node) -> dict[str, Any]:
     parameters = node.operator.parameters
     given = node.arguments
     arguments = {name: given.get(name, parameter.default) for name, parameter in parameters.items()}
-    return {name: VARIES if isinstance(value, Edge) else value for name, value in arguments.items()}
+    return {
+        name: _varying(parameters[name], value) if isinstance(value, Edge) else value
+        for name, value in arguments.items()
+    }
+
+
+def _varying(parameter: Parameter, edge: Edge) -> Any:
+    if parameter.makes_sequences and (edge_spec(edge).layout or "").startswith("F"):
+        return VARIES_BY_FRAME
+    return VARIES
 
 
 def node_specs(node: Node) -> tuple[Spec, ...]:
@@ -54,7 +63,13 @@ def _apply_rule(node: Node) -> tuple[Spec, ...]:
     operator = node.operator
     inputs = [None if edge is None else edge_spec(edge) for edge in node.inputs]
     device = node.output_device
-    if any(spec is not None and not spec.is_known for spec in inputs):
+    # Whether an argument has entries by frame is told by its layout, and decides like an input.
+    inputs_and_frames = inputs + [
+        edge_spec(value)
+        for name, value in node.arguments.items()
+        if isinstance(value, Edge) and operator.parameters[name].makes_sequences
+    ]
+    if any(spec is not None and not spec.is_known for spec in inputs_and_frames):
         dtype = node.arguments.get("dtype")
         return tuple(Spec(dtype, device=device) for _ in range(node.output_count))
     try:

@@ -16,7 +16,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.data.dtypes import DALIDataType, from_numpy
 
-__all__ = ["NO_DEFAULT", "VARIES", "Parameter", "PerSample", "Shaping", "parameter_of"]
+__all__ = ["NO_DEFAULT", "VARIES", "VARIES_BY_FRAME", "Parameter", "PerFrame", "PerSample", "Shaping", "parameter_of"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,12 @@ A constant or a graph node. Kernels get ``[N]`` (or ``[N, k]``) arrays.
 
 Shaping = Annotated[T, "shaping"]
 """Like PerSample, and the output shape depends on it: when the graph runs, the rule gets the value of each sample."""
+
+PerFrame = Annotated[T, "per_sample", "frames"]
+"""Like PerSample, and the result is a sequence where the argument has one entry per frame.
+
+The rule gets VARIES_BY_FRAME for a graph node whose layout begins with F.
+"""
 
 
 class _Varies:
@@ -43,6 +49,7 @@ class _Varies:
 
 
 VARIES: Any = _Varies()
+VARIES_BY_FRAME: Any = _Varies()
 NO_DEFAULT: Any = object()
 
 Kind = Literal["static", "per_sample", "shaping"]
@@ -62,6 +69,7 @@ class Parameter:
         default: value where the user gives none; NO_DEFAULT where he has to.
         annotation: as text, for the documentation.
         is_positional: may be given by position, like ``source`` of ``external_source``.
+        makes_sequences: entries by frame make a sequence of the result: annotated ``PerFrame``.
     """
 
     name: str
@@ -72,6 +80,7 @@ class Parameter:
     default: Any
     annotation: str
     is_positional: bool = False
+    makes_sequences: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -190,19 +199,20 @@ def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: boo
             # `float | list[float]` is a list that may be given as one number, which every list may.
             annotation = next((member for member in members if typing.get_origin(_inner(member)) is list), object)
     kind: Kind = "static"
+    makes_sequences = False
     if typing.get_origin(annotation) is Annotated:
-        annotation, marker = typing.get_args(annotation)[:2]
-        kind = marker
+        annotation, kind, *notes = typing.get_args(annotation)
+        makes_sequences = "frames" in notes
         if typing.get_origin(annotation) in (typing.Union, python_types.UnionType):
             inner = parameter_of(name, annotation, default, is_positional=is_positional)
-            return replace(inner, kind=kind, annotation=text)
+            return replace(inner, kind=kind, annotation=text, makes_sequences=makes_sequences)
     is_list = typing.get_origin(annotation) is list
     element = typing.get_args(annotation)[0] if is_list else annotation
     if not isinstance(element, type):
         element = object
     if default is None:
         is_optional = True
-    parameter = Parameter(name, kind, element, is_list, is_optional, default, text, is_positional)
+    parameter = Parameter(name, kind, element, is_list, is_optional, default, text, is_positional, makes_sequences)
     if default is NO_DEFAULT or default is None:
         return parameter
     return replace(parameter, default=parameter.normalise(default, name))
