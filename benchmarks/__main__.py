@@ -8,7 +8,15 @@ from pathlib import Path
 
 from benchmarks.common import Options
 
-BENCHMARKS = ["resnet_training", "resnet_validation", "external_source", "conditional", "operators", "startup"]
+BENCHMARKS = [
+    "resnet_training",
+    "resnet_validation",
+    "auto_augment",
+    "external_source",
+    "conditional",
+    "operators",
+    "startup",
+]
 
 
 def _names(text: str) -> tuple[str, ...]:
