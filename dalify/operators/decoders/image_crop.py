@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
@@ -88,7 +90,8 @@ def image_crop(
 
 @image_crop.prepare
 def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output_type, adjust_orientation):
-    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation)
+    headers: list[Any] = []
+    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
     extents = np.array(shapes, np.int64)[:, :2]
     wanted = np.stack([crop_h, crop_w], axis=1)
     if crop is not None:
@@ -107,12 +110,14 @@ def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output
     sizes = np.where(wanted.astype(np.int64) == 0, extents, wanted.astype(np.int64))
     starts = np.floor((extents - sizes) * positions + (0.5 if rounding == "round" else 0)).astype(np.int64)
     windows = np.concatenate([starts, sizes], axis=1)
-    return {"windows": windows, "out_shapes": window_shapes(windows, shapes)}
+    return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "jpeg_headers": tuple(headers)}
 
 
 @image_crop.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows):
-    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, windows)
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers):
+    decode_group(
+        out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers=jpeg_headers
+    )
 
 
 image_crop.stand_in(blank_picture)
