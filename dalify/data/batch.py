@@ -64,9 +64,12 @@ class Batch:
         device: ``"cpu"`` (numpy arrays) or ``"gpu"`` (torch tensors).
         origins: where each sample came from (file name, key), or None.
         dtype: element type; needed only for a batch of no samples.
+
+    Attributes:
+        is_lasting: the memory of the samples is theirs alone and no scratch memory; set by who made it.
     """
 
-    __slots__ = ("_samples", "dense", "device", "dtype", "layout", "origins")
+    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins")
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class Batch:
         self.layout = layout
         self.device = device
         self.origins = origins
+        self.is_lasting = False
         if dtype is None:
             if dense is not None:
                 dtype = array_dtype(dense)

@@ -36,15 +36,18 @@ def pinned(size_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True).numpy()
 
 
+_Memory = tuple[np.ndarray[Any, np.dtype[np.uint8]], int]  # bytes, and their address: asking for it takes long
+
+
 class _Block:
     """Lends memory; numpy arrays keep it alive as their base, and its end gives the memory back."""
 
     __slots__ = ("__array_interface__", "_memory", "_pool")
 
-    def __init__(self, pool: BufferPool, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+    def __init__(self, pool: BufferPool, memory: _Memory, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self._pool = pool
         self._memory = memory
-        self.__array_interface__ = memory.__array_interface__
+        self.__array_interface__ = {"version": 3, "data": (memory[1], False), "shape": shape, "typestr": dtype.str}
 
     def __del__(self) -> None:
         self._pool._take_back(self._memory)
@@ -65,7 +68,7 @@ class BufferPool:
     ) -> None:
         self._allocate = allocate
         self._capacity_bytes = capacity_bytes
-        self._free: dict[int, list[np.ndarray[Any, np.dtype[np.uint8]]]] = {}
+        self._free: dict[int, list[_Memory]] = {}
         self._free_bytes = 0
         self._lock = threading.RLock()  # a block may end, by garbage collection, while this very thread holds the lock
         self.allocations = 0
@@ -89,18 +92,19 @@ class BufferPool:
             if memory is not None:
                 self._free_bytes -= rounded
         if memory is None:
-            memory = self._allocate(rounded)
+            fresh = self._allocate(rounded)
+            memory = fresh, fresh.ctypes.data
             self.allocations += 1
-        flat = np.asarray(_Block(self, memory))
-        return flat[:size_bytes].view(dtype).reshape(shape)
+        return np.asarray(_Block(self, memory, shape, dtype))
 
-    def _take_back(self, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+    def _take_back(self, memory: _Memory) -> None:
+        size_bytes = memory[0].nbytes
         with self._lock:
-            if self._free_bytes + memory.nbytes > self._capacity_bytes:
+            if self._free_bytes + size_bytes > self._capacity_bytes:
                 self.clear()  # sizes that nobody asks for any more would keep out those that are asked for
-            if memory.nbytes <= self._capacity_bytes:
-                self._free.setdefault(memory.nbytes, []).append(memory)
-                self._free_bytes += memory.nbytes
+            if size_bytes <= self._capacity_bytes:
+                self._free.setdefault(size_bytes, []).append(memory)
+                self._free_bytes += size_bytes
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

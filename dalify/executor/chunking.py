@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-__all__ = ["chunk_bounds"]
+__all__ = ["chunk_bounds", "is_brief"]
 
 # How long a chunk should take: long against its share of Python and of handing it over, short against a batch.
 _CHUNK_SECONDS = 12e-3
+# Handing work to another thread and waking it takes some 30 microseconds of both.
+_BRIEF_SECONDS = 200e-6
 
 
 def chunk_bounds(size: int, seconds_per_sample: float | None, num_threads: int) -> list[tuple[int, int]]:
@@ -27,3 +29,8 @@ def chunk_bounds(size: int, seconds_per_sample: float | None, num_threads: int) 
             count = num_threads if size * seconds_per_sample > _CHUNK_SECONDS / 2 else 1
         count = min(size, count)
     return list(pairwise(size * index // count for index in range(count + 1)))
+
+
+def is_brief(size: int, seconds_per_sample: float | None) -> bool:
+    """Tell whether a stage takes so little time that the thread that could hand it over does better to run it."""
+    return seconds_per_sample is not None and size * seconds_per_sample < _BRIEF_SECONDS

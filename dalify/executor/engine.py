@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,16 +22,16 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.arena import arena_of_thread
-from dalify.executor.chunking import chunk_bounds
+from dalify.executor.chunking import chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
-from dalify.executor.iteration import Iteration, join_positions
+from dalify.executor.iteration import Iteration, join_positions, slice_values, take_outputs
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.recovery import Recovery, valid_samples
+from dalify.executor.steps import ReaderStep
 from dalify.executor.threads import ThreadPool
-from dalify.sources.convert import to_batch
 from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
@@ -82,6 +81,13 @@ class Engine:
         self._threads = ThreadPool(num_threads, name)
         self._process = os.getpid()
         self._lock = threading.Lock()
+        # Files may have to be waited for, and users' functions and the device are in threads of their own.
+        self._brief = [
+            stage.kind != "device"
+            and not stage.is_serial
+            and not any(isinstance(step, ReaderStep) for step in stage.steps)
+            for stage in plan.stages
+        ]
         self._turns = [0] * len(plan.stages)
         self._parked: list[dict[int, Iteration]] = [{} for _ in plan.stages]
         self._started = 0
@@ -153,14 +159,7 @@ class Engine:
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
             hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
-        found: dict[int, Batch] = {}
-        outputs: list[Batch] = []
-        for slot in self.plan.outputs:
-            # Consumers may change a tensor in place: what is returned twice is two.
-            batch = to_batch(found[slot]) if slot in found else iteration.values[slot]
-            found[slot] = Batch(None, [], "") if batch is None else batch
-            outputs.append(found[slot])
-        return tuple(outputs)
+        return take_outputs(iteration, self.plan.outputs)
 
     def discard(self) -> None:
         """Take back all iterations that are under way.
@@ -248,10 +247,16 @@ class Engine:
                     if self._turns[iteration.stage] != iteration.order:
                         self._parked[iteration.stage][iteration.order] = iteration
                         return
+            # Where there is nothing to do any more, the turns of serial stages must pass all the same.
             if iteration.error is None and not iteration.discarded:
-                self._start(iteration, stage)
-                return
-            self._leave(iteration)  # nothing to do any more, but the turns of serial stages must pass
+                chunks = self._start(iteration, stage)
+                if not self._brief[iteration.stage] or not is_brief(iteration.size, stage.seconds_per_sample):
+                    tasks = [partial(self._run, iteration, stage, start, stop) for start, stop in chunks]
+                    self._threads.submit(iteration.number, iteration.stage, tasks)
+                    return
+                self._work(iteration, stage, *chunks[0])
+                self._settle(iteration, stage)
+            self._leave(iteration)
 
     def _leave(self, iteration: Iteration) -> None:
         """End the current stage and give the turn to the next iteration."""
@@ -264,7 +269,7 @@ class Engine:
             if following is not None:
                 self._enter(following)
 
-    def _start(self, iteration: Iteration, stage: Stage) -> None:
+    def _start(self, iteration: Iteration, stage: Stage) -> list[tuple[int, int]]:
         iteration.parts = []
         iteration.chunk_seconds = 0.0
         if stage.kind == "segment":
@@ -278,14 +283,19 @@ class Engine:
         else:
             chunks = [(0, iteration.size)]
         iteration.pending = len(chunks)
-        tasks: list[Callable[[], None]] = [partial(self._run, iteration, stage, start, stop) for start, stop in chunks]
-        self._threads.submit(iteration.number, iteration.stage, tasks)
+        return chunks
 
     def _pool_of(self, slot: int) -> BufferPool:
         return self._pinned_pool if slot in self.plan.pinned else self._pool
 
     def _run(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
-        """Take one chunk through a stage. Never raises."""
+        if self._work(iteration, stage, start, stop):
+            self._settle(iteration, stage)
+            self._leave(iteration)
+            self._enter(iteration)
+
+    def _work(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
+        """Take one chunk through a stage; return whether it was the last one. Never raises."""
         if iteration.error is None and not iteration.discarded:
             began = time.perf_counter()
             try:
@@ -302,9 +312,7 @@ class Engine:
                     iteration.chunk_seconds += time.perf_counter() - began
         with iteration.lock:
             iteration.pending -= 1
-            is_last = iteration.pending == 0
-        if is_last:
-            self._finish(iteration, stage)
+            return iteration.pending == 0
 
     def _run_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         while True:
@@ -316,23 +324,13 @@ class Engine:
                     raise
 
     def _try_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
-        values: list[Batch | None] = [None] * self.plan.slot_count
-        whole = iteration.positions
-        for slot, branch in stage.reads.items():
-            batch = iteration.values[slot]
-            if batch is None:
-                continue
-            if branch is None:
-                low, high = start, stop
-            else:
-                low, high = (int(bound) for bound in np.searchsorted(whole[branch], (start, stop)))
-            values[slot] = batch.slice(low, high) if high > low else None
+        values = slice_values(iteration, stage.reads, start, stop)
         arena = arena_of_thread()
         frame = Frame(
             values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
             iteration.entries, "", iteration.stand_ins,
         )  # fmt: skip
-        for branch, positions in whole.items():
+        for branch, positions in iteration.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
             frame.set_positions(branch, positions[low:high])
         try:
@@ -378,7 +376,7 @@ class Engine:
             arena.reset()
         iteration.parts.append((0, frame.branches()))
 
-    def _finish(self, iteration: Iteration, stage: Stage) -> None:
+    def _settle(self, iteration: Iteration, stage: Stage) -> None:
         if iteration.error is None and not iteration.discarded:
             try:
                 for slot, collector in iteration.collectors.items():
@@ -395,5 +393,3 @@ class Engine:
             # The least of late: compilation and waits are not work, and smaller chunks for their sake make them worse.
             known = stage.seconds_per_sample or seconds
             stage.seconds_per_sample = min(seconds, known * _FORGETTING)
-        self._leave(iteration)
-        self._enter(iteration)

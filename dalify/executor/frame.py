@@ -33,14 +33,14 @@ class Collector:
         pool: memory for what leaves the stage.
     """
 
-    __slots__ = ("_dense", "_lock", "_parts", "_placed", "_pool", "_size", "_uniform")
+    __slots__ = ("_dense", "_lent", "_lock", "_parts", "_pool", "_size", "_uniform")
 
     def __init__(self, size: int | None, pool: BufferPool) -> None:
         self._size = size
         self._pool = pool
         self._dense: np.ndarray[Any, Any] | None = None
         self._parts: dict[int, Batch] = {}
-        self._placed: set[int] = set()  # addresses of samples that were put where they belong by the kernel
+        self._lent: dict[int, np.ndarray[Any, Any]] = {}  # by first sample: where the kernel was told to put them
         self._uniform = True
         self._lock = threading.Lock()
 
@@ -55,9 +55,14 @@ class Collector:
         rows = self._rows(start, count, shape, dtype)
         if rows is None and count == 1:
             rows = self._pool.empty((1, *shape), dtype)
-            self._placed.add(_address(rows))
             self._uniform = False
+        if rows is not None:
+            self._lent[start] = rows
         return rows
+
+    def block(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return memory for all samples of a ragged chunk together; it leaves the stage as it is."""
+        return self._pool.empty(shape, dtype)
 
     def _rows(
         self, start: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]
@@ -73,13 +78,15 @@ class Collector:
                 dense = self._dense
         if dense.shape[1:] != shape or dense.dtype != dtype:
             return None
-        return dense[start : start + count]
+        return dense if count == self._size else dense[start : start + count]
 
     def store(self, start: int, batch: Batch) -> None:
         """Take a chunk's result; what lies in scratch memory is copied, since that is used again."""
         dense, samples = batch.dense, None
         if dense is not None:
             dense = self._kept(start, dense)
+        elif batch.is_lasting:
+            samples, self._uniform = batch.samples, False
         else:
             samples = [self._kept(start + row, sample[None])[0, ...] for row, sample in enumerate(batch.samples)]
         with self._lock:
@@ -87,14 +94,14 @@ class Collector:
 
     def _kept(self, start: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the same samples where they can stay."""
-        address = _address(array)
-        if address in self._placed:
+        lent = self._lent.get(start)
+        if lent is not None and (lent is array or _is_same(lent, array)):
             return array
         rows = self._rows(start, len(array), array.shape[1:], array.dtype)
         if rows is None:
             rows = self._pool.empty(array.shape, array.dtype)
             self._uniform = False
-        if _address(rows) != address or rows.strides != array.strides:
+        if _address(rows) != _address(array) or rows.strides != array.strides:
             rows[...] = array
         return rows
 
@@ -120,6 +127,10 @@ class Collector:
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
         samples = [sample for part in parts for sample in part.samples]
         return Batch(None, samples, first.layout, first.device, origins, first.dtype)
+
+
+def _is_same(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    return one.shape == other.shape and one.strides == other.strides and _address(one) == _address(other)
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:

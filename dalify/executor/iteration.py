@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from dalify.data import Batch
 from dalify.executor.frame import Collector
 from dalify.graph import Branch, Node
+from dalify.sources.convert import to_batch
 
-__all__ = ["Iteration", "join_positions"]
+__all__ = ["Iteration", "join_positions", "slice_values", "take_outputs"]
 
 
 class Iteration:
@@ -65,3 +67,29 @@ def join_positions(iteration: Iteration) -> None:
     for branch in branches:
         if branch not in iteration.positions:
             iteration.positions[branch] = np.concatenate([found[branch] for _, found in parts if branch in found])
+
+
+def slice_values(iteration: Iteration, reads: Mapping[int, Branch | None], start: int, stop: int) -> list[Batch | None]:
+    """Return the values that a stage reads, by slot, for the samples ``start`` to ``stop``."""
+    values: list[Batch | None] = [None] * len(iteration.values)
+    for slot, branch in reads.items():
+        batch = iteration.values[slot]
+        if batch is None:
+            continue
+        low, high = start, stop
+        if branch is not None:
+            low, high = (int(bound) for bound in np.searchsorted(iteration.positions[branch], (start, stop)))
+        if high > low:
+            values[slot] = batch if low == 0 and high == len(batch) else batch.slice(low, high)
+    return values
+
+
+def take_outputs(iteration: Iteration, slots: Sequence[int]) -> tuple[Batch, ...]:
+    """Return what the user gets. Consumers may change a tensor in place: what is returned twice is two."""
+    found: dict[int, Batch] = {}
+    outputs: list[Batch] = []
+    for slot in slots:
+        batch = to_batch(found[slot]) if slot in found else iteration.values[slot]
+        found[slot] = Batch(None, [], "") if batch is None else batch
+        outputs.append(found[slot])
+    return tuple(outputs)

@@ -14,8 +14,9 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, DTypeError, ShapeError
 from dalify.base.optional import LazyModule, torch
-from dalify.data import Array, Batch, Spec, stack_samples, torch_dtype
+from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.executor.frame import Frame
+from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.steps import located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
@@ -30,8 +31,6 @@ else:
     # It loads numba, which pipelines without random numbers can do without.
     philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
 
-# Larger samples are handed to kernels one by one: copying them together would cost more than the call.
-_STACKING_LIMIT_BYTES = 1 << 16
 _CACHE_LIMIT = 4096
 # What kernels may ask for besides the operator's parameters.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
@@ -81,6 +80,8 @@ class KernelStep:
                 slot = argument_slots.get(name)
                 self._arguments[name] = Argument(parameter, None if isinstance(value, Edge) else value, slot)
         self._constants = {name: self._static[name] for name in self._kernel.names if name in self._static}
+        self._repeated = not argument_slots  # then the arguments depend on nothing but the number of samples
+        self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
@@ -95,13 +96,14 @@ class KernelStep:
             for slot in self.outputs:
                 frame.values[slot] = None
             return
-        inputs += [None] * max(0, self._missing)
+        if self._missing > 0:
+            inputs += [None] * self._missing
         if frame.stand_ins and self.node in frame.stand_ins:
             inputs[0] = with_stand_ins(inputs[0], self.node, frame)
         # What is not finite in data or arguments is not finite in results. Users' own functions keep their warnings.
         quiet = nullcontext() if self._operator.is_serial else np.errstate(all="ignore")
         try:
-            arguments = {name: argument.array(frame, count) for name, argument in self._arguments.items()}
+            arguments = self._values(frame, count)
             draws = None
             if self._seed is not None:
                 draws = philox.Draws(self._seed, self._stream, frame.step).at(frame.positions(branch))
@@ -114,6 +116,14 @@ class KernelStep:
             raise self._located(error, frame, inputs) from error.__cause__
         for slot, batch in zip(self.outputs, results, strict=True):
             frame.values[slot] = batch
+
+    def _values(self, frame: Frame, count: int) -> dict[str, Any]:
+        """Return the per-sample arguments by name. Not to be changed."""
+        known, arguments = self._last_arguments
+        if not self._repeated or known != count:
+            arguments = {name: argument.array(frame, count) for name, argument in self._arguments.items()}
+            self._last_arguments = (count, arguments)
+        return arguments
 
     def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
@@ -172,21 +182,22 @@ class KernelStep:
         count: int,
     ) -> list[Batch]:
         extra = self._prepared(inputs, arguments, draws, count)
-        out_shapes: Any = extra.pop("out_shapes", None)
-        runs = self._runs(inputs, arguments, out_shapes, count)
-        specs = [self._run_specs(inputs, arguments, out_shapes, start) for start, _ in runs]
+        wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None)) if extra else NOTHING_WANTED
+        varying = {name: arguments[name] for name in self._varying}
+        runs = find_runs(inputs, arguments, varying, wanted.shapes, count)
+        specs = [self._run_specs(inputs, varying, wanted, start) for start, _ in runs]
         outputs = range(len(self.outputs))
         outs: list[Array | None] = [None] * len(self.outputs)
         if not self._operator.is_allocating:
             for output in outputs:
                 shape = specs[0][1][output].shape
-                if all(out_specs[output].shape == shape for _, out_specs in specs):
+                if len(runs) == 1 or all(out_specs[output].shape == shape for _, out_specs in specs):
                     outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
         parts: list[list[Array]] = [[] for _ in outputs]
         arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
             size = stop - start
-            xs = [None if batch is None else _group(batch, start, stop) for batch in inputs]
+            xs = [None if batch is None else take_group(batch, start, stop) for batch in inputs]
             named = self._group_arguments(arrays, in_specs, out_specs, start, stop, count)
             if draws is not None and "draws" in self._wanted:
                 named["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
@@ -194,30 +205,33 @@ class KernelStep:
             if not self._operator.is_allocating:
                 for output in outputs:
                     whole = outs[output]
-                    filled.append(
-                        whole[start:stop]
-                        if whole is not None
-                        else self._allocate(frame, output, start, size, out_specs[output])
-                    )
+                    if whole is None:
+                        filled.append(self._allocate(frame, output, start, size, out_specs[output]))
+                    else:
+                        filled.append(whole if size == count else whole[start:stop])
             results: Any = ()
-            try:
-                # Nothing to fill: kernels need not think of samples without elements.
-                if not filled or any(0 not in out.shape for out in filled):
-                    results = self._kernel.function(*filled, *xs, **named)
-            except Exception as error:
-                if not hasattr(error, "__dalify_sample__"):
-                    within = error.sample if isinstance(error, DalifyError) else None
-                    if within is not None or size == 1:
-                        error.__dalify_sample__ = start + (within or 0)  # pyright: ignore[reportAttributeAccessIssue]
-                    if isinstance(error, DalifyError):
-                        error.sample = None
-                raise
+            # Nothing to fill: kernels need not think of samples without elements.
+            if not filled or any(0 not in out.shape for out in filled):
+                results = self._called(filled, xs, named, start, size)
             if self._operator.is_allocating:
                 filled = list(results) if len(self.outputs) != 1 or isinstance(results, tuple) else [results]
             for part, out in zip(parts, filled, strict=True):
                 part.append(out)
         origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
         return [self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs]
+
+    def _called(self, filled: list[Array], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
+        """Call the kernel; an error gets to know the sample."""
+        try:
+            return self._kernel.function(*filled, *xs, **named)
+        except Exception as error:
+            if not hasattr(error, "__dalify_sample__"):
+                within = error.sample if isinstance(error, DalifyError) else None
+                if within is not None or size == 1:
+                    error.__dalify_sample__ = start + (within or 0)  # pyright: ignore[reportAttributeAccessIssue]
+                if isinstance(error, DalifyError):
+                    error.sample = None
+            raise
 
     def _group_arguments(
         self,
@@ -286,61 +300,26 @@ class KernelStep:
         prepare = self._operator.prepare_function
         if prepare is None:
             return {}
-        first = next((batch for batch in inputs if batch is not None), None)
-        spec = None if first is None else Spec(first.dtype, first.ndim, first.layout, None, first.device)
-        context = {"draws": draws, "count": count, "spec": spec}
-        names = self._named(prepare, {**self._static, **arguments, **context})
+        spec = None
+        if "spec" in prepare.names:
+            first = next((batch for batch in inputs if batch is not None), None)
+            spec = None if first is None else Spec(first.dtype, first.ndim, first.layout, None, first.device)
+        names = self._named(prepare, {**self._static, **arguments, "draws": draws, "count": count, "spec": spec})
         return dict(prepare.function(*inputs, **names))
 
-    def _runs(
-        self, inputs: list[Batch | None], arguments: dict[str, Any], out_shapes: Any, count: int
-    ) -> list[tuple[int, int]]:
-        """Return the groups as ranges: consecutive samples of equal shapes and equal shaping arguments."""
-        uniform = (
-            out_shapes is None
-            and not self._varying
-            and all(batch is None or batch.dense is not None for batch in inputs)
-        )
-        ragged = [array for array in arguments.values() if isinstance(array, list)]
-        if count == 1 or (uniform and not ragged):
-            return [(0, count)]
-        columns: list[Any] = []
-        large = False
-        for batch in inputs:
-            if batch is not None and batch.dense is None:
-                columns.append(batch.shapes())
-                large = large or any(sample.nbytes > _STACKING_LIMIT_BYTES for sample in batch.samples)
-        if large:
-            return [(index, index + 1) for index in range(count)]
-        if out_shapes is not None:
-            columns.append([tuple(shape) for shape in out_shapes])
-        for name in self._varying:
-            array = arguments[name]
-            columns.append([tuple(row) if getattr(row, "ndim", 0) else row for row in array])
-        columns += [[len(vector) for vector in vectors] for vectors in ragged]
-        if not columns:
-            return [(0, count)]
-        keys = list(zip(*columns, strict=True))
-        runs: list[tuple[int, int]] = []
-        start = 0
-        for index in range(1, count + 1):
-            if index == count or keys[index] != keys[start]:
-                runs.append((start, index))
-                start = index
-        return runs
-
     def _run_specs(
-        self, inputs: list[Batch | None], arguments: dict[str, Any], out_shapes: Any, start: int
+        self, inputs: list[Batch | None], varying: Mapping[str, Any], wanted: Wanted, start: int
     ) -> tuple[tuple[Spec | None, ...], tuple[Spec, ...]]:
         """Return what is known about inputs and outputs of the group that begins at ``start``."""
         in_specs = tuple(None if batch is None else batch.spec_of(start) for batch in inputs)
-        shaping: tuple[Any, ...] = tuple(_plain(arguments[name][start]) for name in self._varying)
-        key = (*(None if spec is None else (spec.dtype, spec.layout, spec.shape) for spec in in_specs), shaping)
+        shaping: tuple[Any, ...] = tuple(_plain(values[start]) for values in varying.values())
+        shape = wanted.shape_of(start)
+        key = (*(None if x is None else (x.dtype, x.layout, x.shape) for x in in_specs), shaping, shape, wanted.layout)
         out_specs = self._specs.get(key)
         if out_specs is None:
             rule_arguments = {**self._rule_arguments, **dict(zip(self._varying, shaping, strict=True))}
             try:
-                out_specs = self._operator.apply_rule(in_specs, rule_arguments)
+                out_specs = wanted.applied(self._operator.apply_rule(in_specs, rule_arguments), shape)
             except DalifyError as error:
                 error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
                 raise
@@ -349,10 +328,6 @@ class KernelStep:
             if len(self._specs) >= _CACHE_LIMIT:
                 self._specs.clear()
             self._specs[key] = out_specs
-        if out_shapes is not None:
-            shape = tuple(int(extent) for extent in out_shapes[start])
-            self._check_size(shape, start)
-            out_specs = tuple(spec.replace(shape=shape) for spec in out_specs)
         return in_specs, out_specs
 
     @staticmethod
@@ -379,17 +354,3 @@ def _plain(value: Any) -> Any:
 
 def _fits(origins: Any, result: Any) -> bool:
     return origins is not None and len(origins) == len(result)
-
-
-def _group(batch: Batch, start: int, stop: int) -> Array:
-    """Return samples as one array ``[N, ...]``, contiguous on the CPU: compiled kernels exist for that only."""
-    if batch.dense is not None:
-        dense = batch.dense
-        group = dense if start == 0 and stop == len(dense) else dense[start:stop]
-    elif stop - start == 1:
-        group = batch.samples[start][None]
-    else:
-        return stack_samples(batch.samples[start:stop])
-    if batch.device == "gpu":
-        return group.contiguous()
-    return group if group.flags.c_contiguous else np.ascontiguousarray(group)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.kernel_step import KernelStep
+from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.steps import LiteralStep, MergeStep, ReaderStep, SplitStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 
@@ -186,7 +187,8 @@ class _Planner:
             reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
             return reader
         seed, stream = self._seeds.get(node, (None, 0))
-        return KernelStep(node, inputs, outputs, slots, node.device, seed, stream)
+        step = RaggedStep if operator.is_ragged else KernelStep
+        return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def finish(self, graph: Graph) -> Plan:
         for edge in graph.outputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
 
     Returns:
         ``[N]`` or ``[N, k]``; for lists of different length, a list of N vectors. A list with one entry per frame (the
-        layout begins with F) is ``[N, F, k]``.
+        layout begins with F) is ``[N, F, k]``, or N arrays ``[F, k]``; one that decides on the shape is flat all the
+        same.
 
     Raises:
         ArgumentTypeError: converting the elements would lose their meaning (fractions for an integer).
@@ -59,22 +61,25 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
     if wanted == np.bool_ and dtype != DALIDataType.BOOL and not dtype.is_integer:
         raise ArgumentTypeError(f"the argument {parameter.name} needs booleans; it has elements of type {dtype!s}.")
     _check_range(parameter, batch, wanted)
+    by_frame = parameter.is_list and parameter.kind != "shaping" and batch.layout.startswith("F")
     if batch.dense is not None:
         dense = batch.dense
         count = len(dense)
-        flat = dense.reshape(count, -1) if dense.ndim != 2 else dense
+        flat = dense.reshape(count, math.prod(dense.shape[1:])) if dense.ndim != 2 else dense
         if parameter.is_list:
-            if batch.layout.startswith("F"):
-                flat = dense.reshape(count, dense.shape[1], -1)
+            if by_frame:
+                flat = dense.reshape(count, dense.shape[1], math.prod(dense.shape[2:]))
             return np.ascontiguousarray(flat, wanted)
         if flat.shape[1] != 1:
             raise _too_many(parameter, dense.shape[1:])
         return np.ascontiguousarray(flat[:, 0], wanted)
-    vectors = [np.ascontiguousarray(sample, wanted).reshape(-1) for sample in batch.samples]
+    vectors = [np.ascontiguousarray(sample, wanted) for sample in batch.samples]
+    if by_frame:
+        vectors = [vector.reshape(len(vector), math.prod(vector.shape[1:])) for vector in vectors]
+    else:
+        vectors = [vector.reshape(-1) for vector in vectors]
     if parameter.is_list:
-        if len({len(vector) for vector in vectors}) == 1:
-            return np.stack(vectors)
-        return vectors
+        return np.stack(vectors) if len({vector.shape for vector in vectors}) == 1 else vectors
     for vector, sample in zip(vectors, batch.samples, strict=True):
         if len(vector) != 1:
             raise _too_many(parameter, sample.shape)

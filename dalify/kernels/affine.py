@@ -1,50 +1,61 @@
 """Affine maps of points as matrices [k, k + 1]: making them, joining them, and the rules that their operators share.
 
 Alone because the operators of ``fn.transforms`` only differ in the matrix that they make. All is computed in float64
-and stored in float32.
+and stored in float32. Batches are tiny, so that the time goes by the number of calls: one compiled call per batch.
+
+In the compiled functions an argument is ``entries[N or 1, F or 1, k or 1]``: by sample, by frame, by axis, and repeated
+along every axis of extent 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
-from dalify.kernels.rotation import rotation_matrix
 
 __all__ = [
-    "about",
-    "all_shapes",
     "compose",
-    "crop_map",
     "dimensions",
+    "entries",
+    "fill_crops",
+    "fill_joined",
+    "fill_on_device",
+    "fill_rotations",
+    "fill_scales",
+    "fill_shears",
+    "fill_translations",
     "matrix_spec",
-    "rotation_maps",
-    "shear_maps",
+    "result_shape",
     "shear_size",
-    "vectors",
-    "write_joined",
 ]
 
+_RADIANS = np.float32(math.pi / 180)
+_ORIGIN = np.zeros((1, 1, 1), np.float32)
+_ORIGIN.flags.writeable = False
 
-def matrix_spec(x: Spec | None, dimensions: int | None) -> Spec:
+
+def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = False) -> Spec:
     """Return the spec of a transform operator's result.
 
     Args:
         x: the transform to apply the new one to, [k, k + 1], or [F, k, k + 1] for a sequence; None where there is none.
         dimensions: k as far as the arguments tell; None where they do not.
+        is_sequence: an argument has one entry per frame.
 
     Raises:
         ShapeError: `x` is no matrix of that form, or of another number of dimensions.
     """
     if x is None:
-        shape = None if dimensions is None else (dimensions, dimensions + 1)
-        return Spec(DALIDataType.FLOAT, 2, "**", shape)
+        shape = None if dimensions is None or is_sequence else (dimensions, dimensions + 1)
+        return Spec(DALIDataType.FLOAT, 3, "F**") if is_sequence else Spec(DALIDataType.FLOAT, 2, "**", shape)
     if x.ndim not in (2, 3) or (x.shape is not None and x.shape[-1] != x.shape[-2] + 1):
         what = f"{x.ndim} dimensions" if x.shape is None else f"the shape {x.shape}"
         raise ShapeError(
@@ -52,6 +63,8 @@ def matrix_spec(x: Spec | None, dimensions: int | None) -> Spec:
         )
     if x.shape is not None and dimensions not in (None, x.shape[-2]):
         raise ShapeError(f"the input transforms {x.shape[-2]}-D points, the arguments {dimensions}-D points.")
+    if x.ndim == 2 and is_sequence:
+        return Spec(DALIDataType.FLOAT, 3, "F**")
     return Spec(DALIDataType.FLOAT, x.ndim, "**" if x.ndim == 2 else "F**", x.shape)
 
 
@@ -59,7 +72,7 @@ def dimensions(*values: Any) -> int | None:
     """Return how many dimensions vectors stand for: their length, where single numbers count as "any".
 
     Args:
-        values: tuples, arrays [N, k], or None; what else (VARIES) is not known.
+        values: tuples, arrays [N, k] or [N, F, k], or None; what else (VARIES) is not known.
 
     Returns:
         The length; 1 where there are single numbers only, None where nothing is known.
@@ -82,92 +95,57 @@ def _has_length(value: Any) -> bool:
     return isinstance(value, (tuple, np.ndarray)) and len(value) > 0
 
 
-def vectors(values: Any, count: int, size: int, default: float = 0.0) -> np.ndarray:
-    """Return an argument as float64 [N, size]: single numbers are repeated, None is the default.
+def result_shape(x: Any, size: int | None, *arguments: Any) -> dict[str, Any]:
+    """Return what ``prepare`` returns for a transform: the shapes, where the rule cannot tell them.
+
+    Args:
+        x: the input as a Batch, or None.
+        size: k, where the arguments tell it.
+        arguments: per-sample arguments that may have one entry per frame: arrays, or lists of [k] or [F, k].
+
+    Raises:
+        ShapeError: different numbers of frames.
+    """
+    if not any(isinstance(item, list) or (item is not None and item.ndim == 3) for item in arguments):
+        return {} if x is not None or size is None else {"out_shapes": (size, size + 1)}
+    given = [item for item in arguments if item is not None]
+    shapes: list[tuple[int, ...]] = []
+    for n in range(len(given[0])):
+        own = None if x is None else tuple(x.samples[n].shape)
+        counts = {len(item[n]) for item in given if item[n].ndim == 2}
+        if own is not None and len(own) == 3:
+            counts.add(own[0])
+        frames = _single_count(counts, n)
+        k = size or (own[-2] if own is not None else dimensions(*(item[n][None] for item in given)) or 1)
+        shapes.append((k, k + 1) if frames is None else (frames, k, k + 1))
+    return {"out_shapes": shapes, "out_layout": "F**" if len(shapes[0]) == 3 else "**"}
+
+
+def _single_count(counts: set[int], sample: int) -> int | None:
+    if len(counts) > 1:
+        error = ShapeError(f"input and arguments have different numbers of frames: {sorted(counts)}.")
+        error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+        raise error
+    return counts.pop() if counts else None
+
+
+def entries(values: Any, size: int | None = None) -> np.ndarray:
+    """Return an argument in the form that compiled functions take: float32 ``[N, F or 1, k or 1]``.
+
+    Args:
+        values: [N], [N, k] or [N, F, k]; None stands for zeros.
+        size: k; None where any number may be given.
 
     Raises:
         ShapeError: neither one value nor `size`.
     """
     if values is None:
-        return np.full((count, size), default)
-    array = np.asarray(np.stack(values) if isinstance(values, list) else values, np.float64).reshape(count, -1)
-    if array.shape[1] not in (1, size):
-        raise ShapeError(f"an argument needs {size} values, or one; got {array.shape[1]}.")
-    return np.broadcast_to(array, (count, size))
-
-
-def about(linear: np.ndarray, center: np.ndarray | None) -> np.ndarray:
-    """Return the affine maps [N, k, k + 1] that apply `linear` [N, k, k] about a center [N, k], or about 0."""
-    moved = np.zeros(linear.shape[:2]) if center is None else center - np.einsum("nij,nj->ni", linear, center)
-    return np.concatenate([linear, moved[:, :, None]], axis=2)
-
-
-def rotation_maps(angle: np.ndarray, axis: Any) -> np.ndarray:
-    """Return rotations [N, k, k]; k is 3 with an axis [N, 3], else 2.
-
-    Raises:
-        ArgumentValueError: an axis of length 0 or of another number of elements.
-    """
-    if axis is None:
-        return np.stack([rotation_matrix(value) for value in angle.tolist()])
-    if axis.shape[1] != 3:
-        raise ShapeError(f"axis needs 3 values, x, y and z; got {axis.shape[1]}.")
-    result = np.stack([rotation_matrix(a, d) for a, d in zip(angle.tolist(), axis.tolist(), strict=True)])
-    if np.isnan(result).any():
-        raise ArgumentValueError("axis must have a length; got [0, 0, 0].")
-    return result
-
-
-def shear_maps(factors: np.ndarray) -> np.ndarray:
-    """Return shears [N, k, k] of factors [N, k * (k - 1)], the off-diagonal elements row by row.
-
-    Raises:
-        ShapeError: not 2 (for 2-D) or 6 (for 3-D) factors.
-    """
-    count, given = factors.shape
-    if given not in (2, 6):
-        raise ShapeError(f"a shear has 2 factors in 2-D and 6 in 3-D; got {given}.")
-    size = 2 if given == 2 else 3
-    result = np.repeat(np.eye(size)[None], count, axis=0)
-    result[:, ~np.eye(size, dtype=bool)] = factors
-    return result
-
-
-def crop_map(from_start: np.ndarray, from_end: np.ndarray, to_start: np.ndarray, to_end: np.ndarray) -> np.ndarray:
-    """Return the maps [N, k, k + 1] that take one box to another; all corners [N, k].
-
-    A box without extent gives infinite or NaN elements.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = (to_end - to_start) / (from_end - from_start)
-        linear = np.zeros((*scale.shape, scale.shape[1]))
-        linear[:, range(scale.shape[1]), range(scale.shape[1])] = scale
-        return np.concatenate([linear, (to_start - scale * from_start)[:, :, None]], axis=2)
-
-
-def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
-    """Return the map that applies `inner`, then `outer`; both [..., k, k + 1], leading axes are broadcast."""
-    linear = outer[..., :-1]
-    result = linear @ inner
-    result[..., -1] += outer[..., -1]
-    return result
-
-
-def write_joined(out: np.ndarray, x: np.ndarray | None, maps: np.ndarray, reverse_order: bool) -> None:
-    """Fill `out` with `maps` applied after `x`, or before it with `reverse_order`.
-
-    Args:
-        out: float32 [N, k, k + 1] or [N, F, k, k + 1].
-        x: the shape of `out`, or None.
-        maps: [N, k, k + 1].
-        reverse_order: apply `maps` first.
-    """
-    if x is None:
-        out[...] = maps
-        return
-    given = x.astype(np.float64)
-    made = maps.reshape(maps.shape[0], *[1] * (x.ndim - 3), *maps.shape[1:])
-    out[...] = compose(given, made) if reverse_order else compose(made, given)
+        return _ORIGIN
+    array = values.view() if values.ndim == 3 else values.reshape(len(values), 1, -1)
+    array.flags.writeable = False  # as constants are: one kind of array, one compilation
+    if size is not None and array.shape[2] not in (1, size):
+        raise ShapeError(f"an argument needs {size} values, or one; got {array.shape[2]}.")
+    return array
 
 
 def shear_size(given: int) -> int:
@@ -175,8 +153,298 @@ def shear_size(given: int) -> int:
     return (1 + math.isqrt(1 + 4 * given)) // 2
 
 
-def all_shapes(x: Any, size: int | None, count: int) -> dict[str, Sequence[tuple[int, int]]]:
-    """Return what `prepare` returns for a transform: the shapes, where no input determines them."""
-    if x is not None or size is None:
-        return {}
-    return {"out_shapes": [(size, size + 1)] * count}
+def compose(outer: Any, inner: Any) -> Any:
+    """Return the map that applies `inner`, then `outer`; both [..., k, k + 1], leading axes are broadcast."""
+    result = outer[..., :-1] @ inner
+    result[..., -1] += outer[..., -1]
+    return result
+
+
+# -- compiled --------------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, inline="always")
+def _entry(values, n, f, i):
+    return np.float64(
+        values[n if values.shape[0] > 1 else 0, f if values.shape[1] > 1 else 0, i if values.shape[2] > 1 else 0]
+    )
+
+
+@njit(nogil=True, cache=True)
+def _store(out, outer, inner):
+    """Fill one matrix [k, k + 1] with `outer` after `inner`."""
+    size = out.shape[0]
+    for i in range(size):
+        for j in range(size + 1):
+            total = np.float64(outer[i, size]) if j == size else 0.0
+            for k in range(size):
+                total += np.float64(outer[i, k]) * np.float64(inner[k, j])
+            out[i, j] = total
+
+
+@njit(nogil=True, cache=True)
+def _put(out, x, has_x, reverse_order, made, n, f):
+    if not has_x:
+        out[n, f] = made
+        return
+    given = x[n, f if x.shape[1] > 1 else 0]
+    if reverse_order:
+        _store(out[n, f], given, made)
+    else:
+        _store(out[n, f], made, given)
+
+
+@njit(nogil=True, cache=True)
+def _about(made, center, n, f):
+    """Complete a matrix whose linear part is there, so that the center stays where it is."""
+    size = made.shape[0]
+    for i in range(size):
+        moved = _entry(center, n, f, i)
+        for j in range(size):
+            moved -= made[i, j] * _entry(center, n, f, j)
+        made[i, size] = moved
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _translations(out, x, has_x, reverse_order, offset):
+    size = out.shape[2]
+    made = np.eye(size, size + 1)
+    for n in range(out.shape[0]):
+        for f in range(out.shape[1]):
+            for i in range(size):
+                made[i, size] = _entry(offset, n, f, i)
+            _put(out, x, has_x, reverse_order, made, n, f)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _scales(out, x, has_x, reverse_order, factors, center):
+    size = out.shape[2]
+    made = np.zeros((size, size + 1))
+    for n in range(out.shape[0]):
+        for f in range(out.shape[1]):
+            for i in range(size):
+                made[i, i] = _entry(factors, n, f, i)
+            _about(made, center, n, f)
+            _put(out, x, has_x, reverse_order, made, n, f)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _shears(out, x, has_x, reverse_order, factors, is_angle, center):
+    size = out.shape[2]
+    made = np.eye(size, size + 1)
+    for n in range(out.shape[0]):
+        for f in range(out.shape[1]):
+            given = 0
+            for i in range(size):
+                for j in range(size):
+                    if i != j:
+                        factor = _entry(factors, n, f, given)
+                        made[i, j] = math.tan(factor * (math.pi / 180)) if is_angle else factor
+                        given += 1
+            _about(made, center, n, f)
+            _put(out, x, has_x, reverse_order, made, n, f)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _rotations(out, x, has_x, reverse_order, angle, axis, center):
+    """Return the sample whose angle is not finite, or ``-1 - n`` for one whose axis has no length, or N."""
+    size = out.shape[2]
+    made = np.zeros((size, size + 1))
+    for n in range(out.shape[0]):
+        for f in range(out.shape[1]):
+            # In float32 as in DALI: at 45 degrees the last bit decides which axis counts as the dominant one.
+            radians = np.float64(np.float32(_entry(angle, n, f, 0)) * _RADIANS)
+            if not math.isfinite(radians):
+                return n
+            cosine, sine = math.cos(radians), math.sin(radians)
+            if size == 2:
+                made[0, 0], made[0, 1] = cosine, -sine
+                made[1, 0], made[1, 1] = sine, cosine
+            else:  # Rodrigues' formula
+                a, b, c = _entry(axis, n, f, 0), _entry(axis, n, f, 1), _entry(axis, n, f, 2)
+                length = math.sqrt(a * a + b * b + c * c)
+                if length == 0:
+                    return -1 - n
+                a, b, c = a / length, b / length, c / length
+                rest = 1 - cosine
+                made[0, 0], made[0, 1], made[0, 2] = (
+                    a * a * rest + cosine,
+                    a * b * rest - c * sine,
+                    a * c * rest + b * sine,
+                )
+                made[1, 0], made[1, 1], made[1, 2] = (
+                    b * a * rest + c * sine,
+                    b * b * rest + cosine,
+                    b * c * rest - a * sine,
+                )
+                made[2, 0], made[2, 1], made[2, 2] = (
+                    c * a * rest - b * sine,
+                    c * b * rest + a * sine,
+                    c * c * rest + cosine,
+                )
+            _about(made, center, n, f)
+            _put(out, x, has_x, reverse_order, made, n, f)
+    return out.shape[0]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _crops(out, x, has_x, reverse_order, from_start, from_end, to_start, to_end, absolute):
+    size = out.shape[2]
+    made = np.zeros((size, size + 1))
+    for n in range(out.shape[0]):
+        for f in range(out.shape[1]):
+            for i in range(size):
+                low, high = _entry(from_start, n, f, i), _entry(from_end, n, f, i)
+                target, end = _entry(to_start, n, f, i), _entry(to_end, n, f, i)
+                if absolute:
+                    low, high = min(low, high), max(low, high)
+                    target, end = min(target, end), max(target, end)
+                scale = (end - target) / (high - low)
+                made[i, i] = scale
+                made[i, size] = target - scale * low
+            _put(out, x, has_x, reverse_order, made, n, f)
+
+
+@njit(nogil=True, cache=True)
+def _joined(out, outer, inner):
+    for n in range(out.shape[0]):
+        for f in range(out.shape[1]):
+            _store(out[n, f], outer[n, f if outer.shape[1] > 1 else 0], inner[n, f if inner.shape[1] > 1 else 0])
+
+
+# -- whole groups ----------------------------------------------------------------------------------------------------
+
+
+def _by_frame(matrices: np.ndarray) -> np.ndarray:
+    """Return matrices as ``[N, F or 1, k, k + 1]``."""
+    return matrices.view() if matrices.ndim == 4 else matrices.reshape(len(matrices), 1, *matrices.shape[1:])
+
+
+def _read_only(matrices: np.ndarray) -> np.ndarray:
+    view = _by_frame(np.ascontiguousarray(matrices))
+    view.flags.writeable = False
+    return view
+
+
+def _targets(out: np.ndarray, x: np.ndarray | None, reverse_order: bool) -> tuple[Any, ...]:
+    return _by_frame(out), _read_only(out if x is None else x), x is not None, reverse_order
+
+
+def fill_translations(out: np.ndarray, x: np.ndarray | None, reverse_order: bool, offset: np.ndarray) -> None:
+    """Fill `out` with translations.
+
+    Args:
+        out: float32 [N, k, k + 1] or [N, F, k, k + 1].
+        x: transforms to join them with, of the shape of `out` or without F; None for none.
+        reverse_order: False: `x` is applied first; True: the translation.
+        offset: [N, k], or [N, F, k].
+    """
+    _translations(*_targets(out, x, reverse_order), entries(offset, out.shape[-2]))
+
+
+def fill_scales(out: np.ndarray, x: np.ndarray | None, reverse_order: bool, scale: np.ndarray, center: Any) -> None:
+    """Fill `out` with scalings about a center; as ``fill_translations``."""
+    size = out.shape[-2]
+    _scales(*_targets(out, x, reverse_order), entries(scale, size), entries(center, size))
+
+
+def fill_shears(
+    out: np.ndarray, x: np.ndarray | None, reverse_order: bool, factors: np.ndarray, is_angle: bool, center: Any
+) -> None:
+    """Fill `out` with shears about a center; as ``fill_translations``.
+
+    Args:
+        out: see there.
+        x: see there.
+        reverse_order: see there.
+        factors: [N, k * (k - 1)] or [N, F, k * (k - 1)], the off-diagonal elements row by row.
+        is_angle: they are angles in degrees, whose tangents are the factors.
+        center: [N, k] or [N, F, k]; None for 0.
+
+    Raises:
+        ShapeError: not 2 (for 2-D) or 6 (for 3-D) factors.
+    """
+    given, size = factors.shape[-1], out.shape[-2]
+    if given not in (2, 6):
+        raise ShapeError(f"a shear has 2 factors in 2-D and 6 in 3-D; got {given}.")
+    _shears(*_targets(out, x, reverse_order), entries(factors), is_angle, entries(center, size))
+
+
+def fill_rotations(
+    out: np.ndarray, x: np.ndarray | None, reverse_order: bool, angle: np.ndarray, axis: Any, center: Any
+) -> None:
+    """Fill `out` with rotations about a center; as ``fill_translations``.
+
+    Args:
+        out: see there.
+        x: see there.
+        reverse_order: see there.
+        angle: degrees, [N], [N, 1] or [N, F, 1].
+        axis: [N, 3] or [N, F, 3] in 3-D, else None.
+        center: [N, k] or [N, F, k]; None for 0.
+
+    Raises:
+        ArgumentValueError: an angle that is not finite, or an axis of length 0.
+        ShapeError: several angles, or an axis of another number of elements.
+    """
+    size = out.shape[-2]
+    angles = entries(angle)
+    if angles.shape[2] != 1:
+        raise ShapeError(f"angle takes one value; got {angles.shape[2]}.")
+    if axis is not None and axis.shape[-1] != 3:
+        raise ShapeError(f"axis needs 3 values, x, y and z; got {axis.shape[-1]}.")
+    bad = _rotations(*_targets(out, x, reverse_order), angles, entries(axis), entries(center, size))
+    if bad < 0:
+        raise ArgumentValueError("axis must have a length; got [0, 0, 0].")
+    if bad < len(out):
+        raise ArgumentValueError(f"an angle must be a finite number of degrees; got {angles[bad].ravel().tolist()}.")
+
+
+def fill_crops(
+    out: np.ndarray, x: np.ndarray | None, reverse_order: bool, corners: tuple[Any, ...], absolute: bool
+) -> None:
+    """Fill `out` with the maps that take one box to another; as ``fill_translations``.
+
+    A box without extent gives infinite or NaN elements.
+
+    Args:
+        out: see there.
+        x: see there.
+        reverse_order: see there.
+        corners: start and end of the one, start and end of the other: [N, k or 1] or [N, F, k or 1].
+        absolute: exchange start and end where start is larger.
+    """
+    size = out.shape[-2]
+    _crops(*_targets(out, x, reverse_order), *(entries(corner, size) for corner in corners), absolute)
+
+
+def fill_joined(out: np.ndarray, inputs: tuple[np.ndarray, ...]) -> None:
+    """Fill `out` with transforms applied one after the other; those without frames are repeated."""
+    inner = _read_only(inputs[0])
+    rows = _by_frame(out)
+    for index, x in enumerate(inputs[1:], 2):
+        # In between in float64: the result is rounded once.
+        target = rows if index == len(inputs) else np.empty(rows.shape)
+        _joined(target, _read_only(x), inner)
+        inner = _read_only(target)
+
+
+def fill_on_device(out: Any, x: Any, reverse_order: bool, fill: Callable[[np.ndarray], None]) -> None:
+    """Fill a tensor with transforms made on the host: they are computed from arguments, which are there.
+
+    Args:
+        out: float32 tensor [N, k, k + 1] or [N, F, k, k + 1].
+        x: transforms to join them with, as tensor; None for none.
+        reverse_order: False: `x` is applied first.
+        fill: fills an array of the shape of `out`.
+    """
+    host = np.empty(tuple(out.shape), np.float32)
+    fill(host)
+    made = torch.from_numpy(host).to(out.device)
+    if x is None:
+        out.copy_(made)
+        return
+    made, given = made.double(), x.double()
+    if given.ndim < made.ndim:
+        given = given[:, None]
+    out.copy_(compose(given, made) if reverse_order else compose(made, given))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
+from numba import njit
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.box_rows import box_rows
+from dalify.kernels.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator
+@operator(ragged=True)
 def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, vertical: PerSample[int] = 0) -> Spec:
     """Mirror bounding boxes in relative coordinates (0 to 1) with their image.
 
@@ -37,24 +40,34 @@ def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, v
     return x
 
 
-def _flip(out: Any, x: Any, horizontal: Any, vertical: Any, ltrb: bool) -> None:
-    """Mirror [N, ...] boxes; `horizontal` and `vertical` hold booleans [N]."""
-    source, target = x.reshape(len(x), -1, 4), out.reshape(len(x), -1, 4)
-    target[...] = source
-    for axis, chosen in ((0, horizontal), (1, vertical)):
-        start, end = source[chosen, :, axis], source[chosen, :, axis + 2]
-        if ltrb:
-            target[chosen, :, axis], target[chosen, :, axis + 2] = 1 - end, 1 - start
-        else:
-            target[chosen, :, axis] = 1 - start - end
+@njit(nogil=True, cache=True)
+def _flip(out, x, starts, horizontal, vertical, ltrb):
+    one = np.float32(1)
+    for n in range(starts.size - 1):
+        flips = (horizontal[n] != 0, vertical[n] != 0)
+        for row in range(starts[n], starts[n + 1]):
+            for axis in range(2):
+                start, end = x[row, axis], x[row, axis + 2]
+                if not flips[axis]:
+                    out[row, axis], out[row, axis + 2] = start, end
+                elif ltrb:
+                    out[row, axis], out[row, axis + 2] = one - end, one - start
+                else:
+                    out[row, axis], out[row, axis + 2] = one - start - end, end
 
 
 @bb_flip.cpu
 def _(out, x, *, horizontal, vertical, ltrb):
-    _flip(out, x, horizontal != 0, vertical != 0, ltrb)
+    boxes, starts = box_rows(x)
+    _flip(box_rows(out)[0], read_only(boxes), starts, read_only(horizontal), read_only(vertical), ltrb)
 
 
 @bb_flip.gpu
 def _(out, x, *, horizontal, vertical, ltrb):
-    left_right = torch.as_tensor(horizontal != 0, device=x.device)
-    _flip(out, x, left_right, torch.as_tensor(vertical != 0, device=x.device), ltrb)
+    boxes, starts = box_rows(x)
+    sample = np.repeat(np.arange(len(x)), np.diff(starts))
+    flips = torch.as_tensor((np.stack([horizontal, vertical], axis=1) != 0)[sample], device=boxes.device)
+    start, end = boxes[:, :2], boxes[:, 2:]
+    flipped = (1 - end, 1 - start) if ltrb else (1 - start - end, end)
+    both = [torch.where(flips, new, old) for new, old in zip(flipped, (start, end), strict=True)]
+    box_rows(out)[0].copy_(torch.cat(both, dim=1))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.box_rows import box_rows
+from dalify.kernels.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator
+@operator(ragged=True)
 def bbox_paste(
     x: Spec,
     /,
@@ -48,9 +52,30 @@ def bbox_paste(
     return x
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def _paste(out, x, starts, ltrb, paste_x, paste_y, ratio):
+    for n in range(starts.size - 1):
+        scale = 1.0 / ratio[n]
+        shift = (paste_x[n] * (1 - scale), paste_y[n] * (1 - scale))
+        for row in range(starts[n], starts[n + 1]):
+            for axis in range(2):
+                out[row, axis] = x[row, axis] * scale + shift[axis]
+                out[row, axis + 2] = x[row, axis + 2] * scale + (shift[axis] if ltrb else 0.0)
+
+
 @bbox_paste.cpu
 def _(out, x, *, ltrb, paste_x, paste_y, ratio):
-    scale = (1 / ratio.astype(np.float64))[:, None, None]
-    moved = np.stack([paste_x, paste_y], axis=1)[:, None, :] * (1 - scale)
-    shift = np.concatenate([moved, moved if ltrb else np.zeros_like(moved)], axis=2)
-    out.reshape(len(x), -1, 4)[...] = x.reshape(len(x), -1, 4) * scale + shift
+    boxes, starts = box_rows(x)
+    arguments = (read_only(paste_x), read_only(paste_y), read_only(ratio))
+    _paste(box_rows(out)[0], read_only(boxes), starts, ltrb, *arguments)
+
+
+@bbox_paste.gpu
+def _(out, x, *, ltrb, paste_x, paste_y, ratio):
+    boxes, starts = box_rows(x)
+    scale = 1 / ratio.astype(np.float64)[:, None]
+    moved = np.stack([paste_x, paste_y], axis=1) * (1 - scale)
+    shift = np.concatenate([moved, moved if ltrb else np.zeros_like(moved)], axis=1)
+    sample = np.repeat(np.arange(len(x)), np.diff(starts))
+    scales, shifts = (torch.as_tensor(item[sample], device=boxes.device) for item in (scale, shift))
+    box_rows(out)[0].copy_(boxes * scales + shifts)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
 
 import numpy as np
+from numba import njit
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator
+@operator(ragged=True)
 def coord_flip(
     x: Spec,
     /,
@@ -64,25 +66,33 @@ def coord_flip(
     return x
 
 
-def _line(flips: dict[str, np.ndarray], centers: dict[str, np.ndarray], letters: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return factor and summand [N, 1, k] of every coordinate."""
-    factor = np.stack([np.where(flips[letter] != 0, -1, 1) for letter in letters], axis=1)
-    summand = np.stack([np.where(flips[letter] != 0, 2 * centers[letter], 0) for letter in letters], axis=1)
-    return factor[:, None].astype(np.float32), summand[:, None].astype(np.float32)
+@cache
+def _columns(layout: str, count: int) -> np.ndarray:
+    """Return the axis, 0 to 2, of each coordinate."""
+    return np.array(["xyz".index(letter) for letter in (layout or "xyz"[:count])], np.int64)
 
 
-def _parameters(x: Any, layout: str, values: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
-    letters = layout or "xyz"[: x.shape[-1]]
-    return _line(dict(zip("xyz", values[:3], strict=True)), dict(zip("xyz", values[3:], strict=True)), letters)
+@njit(nogil=True, cache=True)
+def _mirror(out, x, starts, axes, flips_x, flips_y, flips_z, x_center, y_center, z_center):
+    for n in range(starts.size - 1):
+        flips, centers = (flips_x[n], flips_y[n], flips_z[n]), (x_center[n], y_center[n], z_center[n])
+        for row in range(starts[n], starts[n + 1]):
+            for k in range(axes.size):
+                value = x[row, k]
+                out[row, k] = np.float32(2) * centers[axes[k]] - value if flips[axes[k]] else value
 
 
 @coord_flip.cpu
 def _(out, x, *, flip_x, flip_y, flip_z, center_x, center_y, center_z, layout):
-    factor, summand = _parameters(x, layout, (flip_x, flip_y, flip_z, center_x, center_y, center_z))
-    np.add(summand, x * factor, out=out)
+    arguments = [read_only(item) for item in (flip_x, flip_y, flip_z, center_x, center_y, center_z)]
+    _mirror(out.values, read_only(x.values), x.starts, _columns(layout, x.values.shape[1]), *arguments)
 
 
 @coord_flip.gpu
 def _(out, x, *, flip_x, flip_y, flip_z, center_x, center_y, center_z, layout):
-    factor, summand = _parameters(x, layout, (flip_x, flip_y, flip_z, center_x, center_y, center_z))
-    out.copy_(torch.as_tensor(summand, device=x.device) + x * torch.as_tensor(factor, device=x.device))
+    values, axes = x.values, _columns(layout, x.values.shape[1])
+    flips = np.stack([flip_x, flip_y, flip_z], axis=1)[:, axes] != 0
+    doubled = 2 * np.stack([center_x, center_y, center_z], axis=1)[:, axes]
+    row = torch.as_tensor(x.sample_of_row(), device=values.device)
+    flipped = torch.as_tensor(doubled, device=values.device)[row] - values
+    out.values.copy_(torch.where(torch.as_tensor(flips, device=values.device)[row], flipped, values))

@@ -7,6 +7,14 @@ How a kernel is called
     of N arrays (a tuple of these for several outputs). An optional input that was not given is None. A batchwise
     kernel gets Batches and returns Batches, arrays or lists.
 
+    A *ragged* operator (boxes, points, labels: each sample has another number of them) gets all samples of a chunk in
+    one call: ``x`` is a ``Rows``, the samples one after the other along their first axis, ``x.values[total, ...]``, and
+    ``x.starts[N + 1]``. It fills ``out.values`` or returns, allocating, ``Rows`` in memory of their own, or arrays
+    ``[N, ...]``. Per-sample arguments are ``[N]`` as ever; ``x.sample_of_row()`` says which sample a row belongs to. A
+    uniform chunk looks the same, so there is one kernel for both. Only the first extents may differ within a call: the
+    executor makes one for each run of samples whose other extents agree. ``spec`` is that of the first sample. There
+    is no ``prepare``, and no argument is Shaping.
+
     ``names`` are keyword-only and each kernel gets those that it lists:
     static parameters as normalised (int, float, bool, str, enum, tuple, None);
     per-sample ones as arrays: ``[N]`` of int32, float32 or bool, ``[N, k]`` for lists (None when not given);

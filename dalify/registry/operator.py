@@ -91,6 +91,7 @@ class Operator:
         whole_batch: tells from the constant arguments that a groupwise operator must see its batch in one piece,
             because ``prepare`` looks at all samples.
         is_allocating: kernels return their results instead of filling arrays given to them.
+        is_ragged: kernels take samples of different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
         is_serial: runs once at a time and in the order of the batches, like users' Python functions.
@@ -107,6 +108,7 @@ class Operator:
         batchwise: bool = False,
         whole_batch: Callable[[Mapping[str, Any]], bool] | None = None,
         allocating: bool = False,
+        ragged: bool = False,
         random: bool = False,
         reader: bool = False,
         serial: bool = False,
@@ -121,6 +123,7 @@ class Operator:
         self.is_batchwise = batchwise
         self.whole_batch = whole_batch
         self.is_allocating = allocating
+        self.is_ragged = ragged
         self.is_random = random
         self.is_reader = reader
         self.is_serial = serial
@@ -170,7 +173,8 @@ class Operator:
 
         It gets the chunk's inputs as Batches and the named parameters (per-sample ones as arrays), and returns more
         per-sample arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list of one shape
-        per sample) replaces the shape from the rule.
+        per sample, or a tuple: one shape for all) replaces the shape from the rule, ``out_layout`` (a str) the
+        layout.
         """
         self.prepare_function = Kernel(function, "cpu")
         return function
@@ -271,6 +275,7 @@ def operator(
     batchwise: bool = ...,
     whole_batch: Callable[[Mapping[str, Any]], bool] | None = ...,
     allocating: bool = ...,
+    ragged: bool = ...,
     random: bool = ...,
     reader: bool = ...,
     serial: bool = ...,
@@ -285,8 +290,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, random, reader, serial, side_effect, mixed,
-            stands_for.
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, ragged, random, reader, serial, side_effect,
+            mixed, stands_for.
     """
     if rule is not None:
         return Operator(rule, **flags)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.base.errors import ShapeError
-from dalify.kernels.affine import compose, matrix_spec
+from dalify.kernels.affine import compose, fill_joined, matrix_spec
 from dalify.registry import Spec, operator
 
 
@@ -20,7 +18,7 @@ def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool 
         reverse_order: False: the first is applied first; True: the last one.
 
     Returns:
-        float32 [k, k + 1] on the CPU, layout "**"; with a sequence among them [F, k, k + 1], layout "F**".
+        float32 [k, k + 1], layout "**"; with a sequence among them [F, k, k + 1], layout "F**".
 
     Raises:
         ShapeError: transforms of different dimensions or numbers of frames.
@@ -40,10 +38,15 @@ def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool 
 
 @combine.cpu
 def _(out, *inputs, reverse_order):
+    fill_joined(out, inputs[::-1] if reverse_order else inputs)
+
+
+@combine.gpu
+def _(out, *inputs, reverse_order):
     result = None
-    for x in inputs if not reverse_order else inputs[::-1]:
-        maps = x.astype(np.float64)
+    for x in inputs[::-1] if reverse_order else inputs:
+        maps = x.double()
         if maps.ndim < out.ndim:
             maps = maps[:, None]
         result = maps if result is None else compose(maps, result)
-    out[...] = result
+    out.copy_(result)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from dalify.kernels.affine import all_shapes, crop_map, dimensions, matrix_spec, vectors, write_joined
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.affine import dimensions, fill_crops, fill_on_device, matrix_spec, result_shape
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 
 @operator
@@ -16,11 +14,11 @@ def crop(
     /,
     *,
     absolute: bool = False,
-    from_end: PerSample[float | list[float]] = 1.0,
-    from_start: PerSample[float | list[float]] = 0.0,
+    from_end: PerFrame[float | list[float]] = 1.0,
+    from_start: PerFrame[float | list[float]] = 0.0,
     reverse_order: bool = False,
-    to_end: PerSample[float | list[float]] = 1.0,
-    to_start: PerSample[float | list[float]] = 0.0,
+    to_end: PerFrame[float | list[float]] = 1.0,
+    to_start: PerFrame[float | list[float]] = 0.0,
 ) -> Spec:
     """Make the transform that takes one box to another.
 
@@ -36,7 +34,8 @@ def crop(
         to_start: lower corner.
 
     Returns:
-        float32 [k, k + 1] on the CPU, layout "**"; for sequences [F, k, k + 1], layout "F**".
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        value per frame (``fn.per_frame``).
 
     Raises:
         ShapeError: arguments or `x` of different dimensions.
@@ -44,7 +43,8 @@ def crop(
     Example:
         >>> to_crop = fn.transforms.crop(from_start=[0.1, 0.2], from_end=[0.8, 0.6])  # doctest: +SKIP
     """
-    return matrix_spec(x, _size(x, from_start, from_end, to_start, to_end))
+    corners = (from_start, from_end, to_start, to_end)
+    return matrix_spec(x, _size(x, *corners), VARIES_BY_FRAME in corners)
 
 
 def _size(x: Any, *corners: Any) -> int | None:
@@ -53,15 +53,18 @@ def _size(x: Any, *corners: Any) -> int | None:
 
 
 @crop.prepare
-def _(x, *, from_start, from_end, to_start, to_end, count):
+def _(x, *, from_start, from_end, to_start, to_end):
     corners = (from_start, from_end, to_start, to_end)
-    return {} if any(isinstance(item, list) for item in corners) else all_shapes(x, _size(x, *corners), count)
+    is_ragged = any(isinstance(item, list) for item in corners)
+    return result_shape(x, None if is_ragged else _size(x, *corners), *corners)
 
 
 @crop.cpu
 def _(out, x, *, absolute, from_start, from_end, to_start, to_end, reverse_order):
-    corners = [vectors(item, len(out), out.shape[-2]) for item in (from_start, from_end, to_start, to_end)]
-    if absolute:
-        source, target = np.sort(corners[:2], axis=0), np.sort(corners[2:], axis=0)
-        corners = [*source, *target]
-    write_joined(out, x, crop_map(*corners), reverse_order)
+    fill_crops(out, x, reverse_order, (from_start, from_end, to_start, to_end), absolute)
+
+
+@crop.gpu
+def _(out, x, *, absolute, from_start, from_end, to_start, to_end, reverse_order):
+    corners = (from_start, from_end, to_start, to_end)
+    fill_on_device(out, x, reverse_order, lambda host: fill_crops(host, None, False, corners, absolute))

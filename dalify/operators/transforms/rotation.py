@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dalify.kernels.affine import about, all_shapes, matrix_spec, rotation_maps, vectors, write_joined
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.affine import fill_on_device, fill_rotations, matrix_spec, result_shape
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 
 @operator
@@ -11,9 +11,9 @@ def rotation(
     x: Spec | None = None,
     /,
     *,
-    angle: PerSample[float],
-    axis: PerSample[list[float]] | None = None,
-    center: PerSample[list[float]] | None = None,
+    angle: PerFrame[float | list[float]],
+    axis: PerFrame[list[float]] | None = None,
+    center: PerFrame[list[float]] | None = None,
     reverse_order: bool = False,
 ) -> Spec:
     """Make the transform that rotates points about a center.
@@ -28,7 +28,8 @@ def rotation(
         reverse_order: False: `x` is applied first, then the new transform; True: the other way round.
 
     Returns:
-        float32 [k, k + 1] on the CPU, layout "**"; for sequences [F, k, k + 1], layout "F**".
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        value per frame (``fn.per_frame``).
 
     Raises:
         ShapeError: arguments or `x` of different dimensions.
@@ -37,15 +38,19 @@ def rotation(
     Example:
         >>> turn = fn.transforms.rotation(angle=30, center=[112, 112])  # doctest: +SKIP
     """
-    return matrix_spec(x, 2 if axis is None else 3)
+    return matrix_spec(x, 2 if axis is None else 3, VARIES_BY_FRAME in (angle, axis, center))
 
 
 @rotation.prepare
-def _(x, *, axis, count):
-    return all_shapes(x, 2 if axis is None else 3, count)
+def _(x, *, angle, axis, center):
+    return result_shape(x, 2 if axis is None else 3, angle, axis, center)
 
 
 @rotation.cpu
 def _(out, x, *, angle, axis, center, reverse_order):
-    middle = None if center is None else vectors(center, len(out), out.shape[-2])
-    write_joined(out, x, about(rotation_maps(angle, axis), middle), reverse_order)
+    fill_rotations(out, x, reverse_order, angle, axis, center)
+
+
+@rotation.gpu
+def _(out, x, *, angle, axis, center, reverse_order):
+    fill_on_device(out, x, reverse_order, lambda host: fill_rotations(host, None, False, angle, axis, center))

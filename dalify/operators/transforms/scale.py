@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dalify.base.errors import ShapeError
-from dalify.kernels.affine import about, all_shapes, dimensions, matrix_spec, vectors, write_joined
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.affine import dimensions, fill_on_device, fill_scales, matrix_spec, result_shape
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 
 @operator
@@ -16,10 +14,10 @@ def scale(
     x: Spec | None = None,
     /,
     *,
-    center: PerSample[list[float]] | None = None,
+    center: PerFrame[list[float]] | None = None,
     ndim: int | None = None,
     reverse_order: bool = False,
-    scale: PerSample[float | list[float]],
+    scale: PerFrame[float | list[float]],
 ) -> Spec:
     """Make the transform that scales points about a center.
 
@@ -33,7 +31,8 @@ def scale(
         scale: one factor, or one per dimension.
 
     Returns:
-        float32 [k, k + 1] on the CPU, layout "**"; for sequences [F, k, k + 1], layout "F**".
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        value per frame (``fn.per_frame``).
 
     Raises:
         ShapeError: arguments or `x` of different dimensions.
@@ -41,7 +40,7 @@ def scale(
     Example:
         >>> twice = fn.transforms.scale(scale=2, ndim=2)  # doctest: +SKIP
     """
-    return matrix_spec(x, _size(x, scale, center, ndim))
+    return matrix_spec(x, _size(x, scale, center, ndim), VARIES_BY_FRAME in (scale, center))
 
 
 def _size(x: Any, scale: Any, center: Any, ndim: int | None) -> int | None:
@@ -54,14 +53,16 @@ def _size(x: Any, scale: Any, center: Any, ndim: int | None) -> int | None:
 
 
 @scale.prepare
-def _(x, *, scale, center, ndim, count):
+def _(x, *, scale, center, ndim):
     ragged = isinstance(scale, list) or isinstance(center, list)
-    return {} if ragged else all_shapes(x, _size(x, scale, center, ndim), count)
+    return result_shape(x, ndim if ragged else _size(x, scale, center, ndim), scale, center)
 
 
 @scale.cpu
 def _(out, x, *, scale, center, reverse_order):
-    count, size = len(out), out.shape[-2]
-    linear = vectors(scale, count, size)[:, :, None] * np.eye(size)
-    middle = None if center is None else vectors(center, count, size)
-    write_joined(out, x, about(linear, middle), reverse_order)
+    fill_scales(out, x, reverse_order, scale, center)
+
+
+@scale.gpu
+def _(out, x, *, scale, center, reverse_order):
+    fill_on_device(out, x, reverse_order, lambda host: fill_scales(host, None, False, scale, center))

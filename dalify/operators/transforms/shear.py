@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.affine import about, all_shapes, matrix_spec, shear_maps, shear_size, vectors, write_joined
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.affine import fill_on_device, fill_shears, matrix_spec, result_shape, shear_size
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 
 @operator
@@ -14,10 +12,10 @@ def shear(
     x: Spec | None = None,
     /,
     *,
-    angles: PerSample[list[float]] | None = None,
-    center: PerSample[list[float]] | None = None,
+    angles: PerFrame[list[float]] | None = None,
+    center: PerFrame[list[float]] | None = None,
     reverse_order: bool = False,
-    shear: PerSample[list[float]] | None = None,
+    shear: PerFrame[list[float]] | None = None,
 ) -> Spec:
     """Make the transform that shears points about a center.
 
@@ -31,7 +29,8 @@ def shear(
         shear: 2 factors (x, y) or 6 (xy, xz, yx, yz, zx, zy).
 
     Returns:
-        float32 [k, k + 1] on the CPU, layout "**"; for sequences [F, k, k + 1], layout "F**".
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        value per frame (``fn.per_frame``).
 
     Raises:
         ArgumentValueError: both of `angles` and `shear`, or neither.
@@ -43,17 +42,23 @@ def shear(
     if (angles is None) == (shear is None):
         raise ArgumentValueError("give either `shear` or `angles`.")
     factors = angles if shear is None else shear
-    return matrix_spec(x, shear_size(len(factors)) if isinstance(factors, tuple) else None)
+    return matrix_spec(x, shear_size(len(factors)) if isinstance(factors, tuple) else None, VARIES_BY_FRAME in (factors, center))
 
 
 @shear.prepare
-def _(x, *, angles, shear, count):
+def _(x, *, angles, center, shear):
     factors = angles if shear is None else shear
-    return {} if isinstance(factors, list) else all_shapes(x, shear_size(factors.shape[-1]), count)
+    size = shear_size(factors[0].shape[-1] if isinstance(factors, list) else factors.shape[-1])
+    return result_shape(x, size, factors, center)
 
 
 @shear.cpu
 def _(out, x, *, angles, center, shear, reverse_order):
-    given = shear if angles is None else np.tan(np.deg2rad(angles))
-    middle = None if center is None else vectors(center, len(out), out.shape[-2])
-    write_joined(out, x, about(shear_maps(np.asarray(given, np.float64)), middle), reverse_order)
+    factors = angles if shear is None else shear
+    fill_shears(out, x, reverse_order, factors, shear is None, center)
+
+
+@shear.gpu
+def _(out, x, *, angles, center, shear, reverse_order):
+    factors = angles if shear is None else shear
+    fill_on_device(out, x, reverse_order, lambda host: fill_shears(host, None, False, factors, shear is None, center))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.kernels.affine import all_shapes, matrix_spec, vectors, write_joined
-from dalify.registry import PerSample, Spec, operator
+from dalify.kernels.affine import fill_on_device, fill_translations, matrix_spec, result_shape
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 
 @operator
@@ -13,7 +11,7 @@ def translation(
     x: Spec | None = None,
     /,
     *,
-    offset: PerSample[list[float]],
+    offset: PerFrame[list[float]],
     reverse_order: bool = False,
 ) -> Spec:
     """Make the transform that moves points.
@@ -26,7 +24,8 @@ def translation(
         reverse_order: False: `x` is applied first, then the new transform; True: the other way round.
 
     Returns:
-        float32 [k, k + 1] on the CPU, layout "**"; for sequences [F, k, k + 1], layout "F**".
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        value per frame (``fn.per_frame``).
 
     Raises:
         ShapeError: `x` transforms points of other dimensions.
@@ -34,17 +33,19 @@ def translation(
     Example:
         >>> move = fn.transforms.translation(offset=[10, -5])  # doctest: +SKIP
     """
-    return matrix_spec(x, len(offset) if isinstance(offset, tuple) else None)
+    return matrix_spec(x, len(offset) if isinstance(offset, tuple) else None, VARIES_BY_FRAME in (offset,))
 
 
 @translation.prepare
-def _(x, *, offset, count):
-    return {} if isinstance(offset, list) else all_shapes(x, offset.shape[-1], count)
+def _(x, *, offset):
+    return result_shape(x, None if isinstance(offset, list) else offset.shape[-1], offset)
 
 
 @translation.cpu
 def _(out, x, *, offset, reverse_order):
-    size = out.shape[-2]
-    moved = vectors(offset, len(out), size)
-    identity = np.repeat(np.eye(size)[None], len(out), axis=0)
-    write_joined(out, x, np.concatenate([identity, moved[:, :, None]], axis=2), reverse_order)
+    fill_translations(out, x, reverse_order, offset)
+
+
+@translation.gpu
+def _(out, x, *, offset, reverse_order):
+    fill_on_device(out, x, reverse_order, lambda host: fill_translations(host, None, False, offset))

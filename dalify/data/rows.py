@@ -1,0 +1,89 @@
+"""Samples that differ in their first extent only, one after the other in one array.
+
+Boxes, points, labels and sounds come so: each image has another number of them. In this form a kernel handles a whole
+chunk in one call, where it would need a call for each sample otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+
+__all__ = ["Rows", "starts_of"]
+
+
+class Rows:
+    """N samples ``[n, ...]`` of any n each, whose other extents agree.
+
+    Args:
+        values: the rows of all samples, ``[total, ...]``, C-contiguous: numpy array or torch tensor.
+        starts: int64 ``[N + 1]``, a numpy array on all devices: sample i is ``values[starts[i]:starts[i + 1]]``.
+    """
+
+    __slots__ = ("starts", "values")
+
+    def __init__(self, values: Any, starts: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        self.values = values
+        self.starts = starts
+
+    @staticmethod
+    def of_dense(dense: Any) -> Rows:
+        """Return the samples of an array ``[N, n, ...]`` as rows, without a copy where it is contiguous."""
+        count, length = dense.shape[:2]
+        return Rows(dense.reshape(count * length, *dense.shape[2:]), _equal_starts(count, length))
+
+    @staticmethod
+    def of_samples(samples: Sequence[Any]) -> Rows:
+        """Return samples, numpy arrays or torch tensors, as rows; copies, but for a single sample."""
+        starts = starts_of([sample.shape[0] for sample in samples])
+        if len(samples) == 1:
+            return Rows(samples[0], starts)
+        return Rows(np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(samples), starts)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Number of rows of each sample, int64 ``[N]``."""
+        return self.starts[1:] - self.starts[:-1]
+
+    def sample_of_row(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the number of the sample that each row belongs to, int64 ``[total]``."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def split(self) -> list[Any]:
+        """Return the samples one by one, as views."""
+        values = self.values
+        return [values[start:stop] for start, stop in pairwise(self.starts.tolist())]
+
+    def dense(self) -> Any:
+        """Return the samples as one array ``[N, n, ...]``, a view; None where they differ in length."""
+        count, starts = len(self), self.starts
+        length = int(starts[1]) if count else 0
+        if int(starts[-1]) != count * length or (count > 1 and (starts[1:] - starts[:-1] != length).any()):
+            return None
+        return self.values.reshape(count, length, *self.values.shape[1:])
+
+    def __repr__(self) -> str:
+        """Return counts, no data."""
+        return f"Rows({len(self)} samples, {tuple(self.values.shape)})"
+
+
+def starts_of(lengths: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return where samples of these lengths begin and end: int64 ``[N + 1]``."""
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+@lru_cache(1024)
+def _equal_starts(count: int, length: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.arange(count + 1, dtype=np.int64) * length

@@ -1,0 +1,106 @@
+"""Which samples of a chunk go to a kernel together, and how: the decisions around a call, without the call.
+
+Alone because steps for uniform groups and steps for ragged ones share them, and because they can be tested by
+themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dalify.data import Array, Batch, Spec, stack_samples
+
+__all__ = ["NOTHING_WANTED", "Wanted", "find_runs", "take_group"]
+
+# Larger samples are handed to kernels one by one: copying them together would cost more than the call.
+_STACKING_LIMIT_BYTES = 1 << 16
+
+
+class Wanted:
+    """What ``prepare`` says of the results instead of the rule.
+
+    Attributes:
+        shapes: a list of one shape for each sample, a tuple: the shape of all, or None: what the rule says.
+        layout: None for what the rule says.
+    """
+
+    __slots__ = ("layout", "shapes")
+
+    def __init__(self, shapes: Any = None, layout: str | None = None) -> None:
+        self.shapes = shapes
+        self.layout = layout
+
+    def shape_of(self, sample: int) -> tuple[int, ...] | None:
+        """Return the shape of one sample; None for what the rule says."""
+        if self.shapes is None:
+            return None
+        return tuple(map(int, self.shapes[sample] if isinstance(self.shapes, list) else self.shapes))
+
+    def applied(self, specs: tuple[Spec, ...], shape: tuple[int, ...] | None) -> tuple[Spec, ...]:
+        """Return the rule's specs, with what is wanted instead."""
+        if shape is not None:
+            specs = tuple(spec.replace(shape=shape) for spec in specs)
+        if self.layout is not None:
+            specs = tuple(spec.replace(layout=self.layout) for spec in specs)
+        return specs
+
+
+NOTHING_WANTED = Wanted()
+
+
+def find_runs(
+    inputs: list[Batch | None], arguments: Mapping[str, Any], varying: Mapping[str, Any], out_shapes: Any, count: int
+) -> list[tuple[int, int]]:
+    """Return the groups as ranges: consecutive samples of equal shapes and equal shaping arguments.
+
+    Args:
+        inputs: of the step.
+        arguments: per-sample ones; a list holds vectors of several lengths.
+        varying: those among them that decide on shapes and differ between samples.
+        out_shapes: a list where shapes of results may differ.
+        count: number of samples.
+    """
+    ragged = [array for array in arguments.values() if isinstance(array, list)]
+    listed = isinstance(out_shapes, list)
+    if count == 1 or not (
+        ragged or listed or varying or any(batch is not None and batch.dense is None for batch in inputs)
+    ):
+        return [(0, count)]
+    columns: list[Any] = []
+    large = False
+    for batch in inputs:
+        if batch is not None and batch.dense is None:
+            columns.append(batch.shapes())
+            large = large or any(sample.nbytes > _STACKING_LIMIT_BYTES for sample in batch.samples)
+    if large:
+        return [(index, index + 1) for index in range(count)]
+    if listed:
+        columns.append([tuple(shape) for shape in out_shapes])
+    for array in varying.values():
+        columns.append([tuple(row) if getattr(row, "ndim", 0) else row for row in array])
+    columns += [[vector.shape for vector in vectors] for vectors in ragged]
+    keys = list(zip(*columns, strict=True))
+    runs: list[tuple[int, int]] = []
+    start = 0
+    for index in range(1, count + 1):
+        if index == count or keys[index] != keys[start]:
+            runs.append((start, index))
+            start = index
+    return runs
+
+
+def take_group(batch: Batch, start: int, stop: int) -> Array:
+    """Return samples as one array ``[N, ...]``, contiguous on the CPU: compiled kernels exist for that only."""
+    if batch.dense is not None:
+        dense = batch.dense
+        group = dense if start == 0 and stop == len(dense) else dense[start:stop]
+    elif stop - start == 1:
+        group = batch.samples[start][None]
+    else:
+        return stack_samples(batch.samples[start:stop])
+    if batch.device == "gpu":
+        return group.contiguous()
+    return group if group.flags.c_contiguous else np.ascontiguousarray(group)

@@ -1,0 +1,149 @@
+"""The step of operators that take samples of different length in one call: boxes, points, labels.
+
+Alone because all that is special about them is how samples come together and go apart again; see
+``dalify.data.rows``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.base.optional import LazyModule, torch
+from dalify.data import Array, Batch, Spec, torch_dtype
+from dalify.data.rows import Rows, starts_of
+from dalify.executor.frame import Frame
+from dalify.executor.grouping import NOTHING_WANTED, find_runs
+from dalify.executor.kernel_step import KernelStep
+
+__all__ = ["RaggedStep"]
+
+if TYPE_CHECKING:
+    from dalify.kernels import philox
+    from dalify.kernels.philox import SampleDraws
+else:
+    philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
+
+_CACHE_LIMIT = 4096
+
+
+class RaggedStep(KernelStep):
+    """Calls the kernel of a ragged operator: once for all samples of a chunk whose other extents agree."""
+
+    def _groupwise(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
+        parts: list[list[Any]] = [[] for _ in self.outputs]
+        runs = find_runs([], arrays, {}, _row_shapes(inputs), count)
+        kept = all(frame.collectors.get(slot) is not None for slot in self.outputs) and self.device == "cpu"
+        specs: tuple[Spec, ...] = ()
+        for start, stop in runs:
+            in_specs, samples = self._sample_specs(inputs, start, stop)
+            specs = samples[0]
+            xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
+            named = self._group_arguments(arrays, in_specs, specs, start, stop, count)
+            if draws is not None and "draws" in self._wanted:
+                whole = stop - start == count
+                named["draws"] = draws if whole else philox.SampleDraws(draws.draws, draws.samples[start:stop])
+            if self._operator.is_allocating:
+                results = self._called([], xs, named, start, stop - start)
+                filled = list(results) if isinstance(results, tuple) else [results]
+            else:
+                filled = [
+                    self._empty_rows(frame, output, start, [spec[output] for spec in samples], kept)
+                    for output in range(len(self.outputs))
+                ]
+                if any(out.values.shape.count(0) == 0 for out in filled):
+                    self._called(filled, xs, named, start, stop - start)
+            for part, result in zip(parts, filled, strict=True):
+                part.append(result)
+        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        is_fresh = kept or (self._operator.is_allocating and self.device == "cpu")
+        return [self._batch_of(part, spec, origins, is_fresh) for part, spec in zip(parts, specs, strict=True)]
+
+    def _sample_specs(
+        self, inputs: list[Batch | None], start: int, stop: int
+    ) -> tuple[tuple[Spec | None, ...], list[tuple[Spec, ...]]]:
+        """Return the specs of the inputs of the first sample, and those of the outputs of each sample."""
+        in_specs, first = self._run_specs(inputs, {}, NOTHING_WANTED, start)
+        if stop - start == 1 or all(batch is None or batch.dense is not None for batch in inputs):
+            return in_specs, [first] * (stop - start)
+        known: dict[Any, tuple[Spec, ...]] = {}
+        samples: list[tuple[Spec, ...]] = []
+        shapes = [batch.shapes()[start:stop] for batch in inputs if batch is not None]
+        for sample, key in enumerate(zip(*shapes, strict=True), start):
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
+            samples.append(found)
+        return in_specs, samples
+
+    def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
+        """Return where the kernel puts one output of some samples."""
+        spec = specs[0]
+        shapes = [item.shape or () for item in specs]
+        if shapes.count(shapes[0]) == len(shapes):
+            return Rows.of_dense(self._allocate(frame, output, start, len(shapes), spec))
+        assert spec.dtype is not None, "dalify bug: rows of no type"
+        starts = starts_of([shape[0] for shape in shapes])
+        shape = (int(starts[-1]), *shapes[0][1:])
+        if self.device == "gpu":
+            return Rows(torch.empty(shape, dtype=torch_dtype(spec.dtype), device=frame.torch_device), starts)
+        if kept:
+            return Rows(frame.collectors[self.outputs[output]].block(shape, spec.dtype.numpy), starts)
+        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+        return Rows(frame.arena.empty(shape, spec.dtype.numpy), starts)
+
+    def _batch_of(self, parts: list[Any], spec: Spec, origins: Any, is_fresh: bool) -> Batch:
+        layout = spec.layout or ""
+        if len(parts) == 1:
+            dense = parts[0].dense() if isinstance(parts[0], Rows) else parts[0]
+            if dense is not None:
+                return Batch(dense, None, layout, self.device, origins, spec.dtype)
+        samples: list[Array] = []
+        for part in parts:
+            samples += part.split() if isinstance(part, Rows) else [part[n, ...] for n in range(len(part))]
+        batch = Batch(None, samples, layout, self.device, origins, spec.dtype)
+        batch.is_lasting = is_fresh
+        return batch
+
+
+def _row_shapes(inputs: list[Batch | None]) -> Any:
+    """Return, where samples are listed, what must agree among those that lie in one array."""
+    listed = [batch for batch in inputs if batch is not None and batch.dense is None]
+    if not listed:
+        return None
+    shapes: list[tuple[Any, ...]] = []
+    for index, sample in enumerate(zip(*(batch.shapes() for batch in listed), strict=True)):
+        if not all(sample):
+            error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
+            error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue]
+            raise error
+        shapes.append(tuple((len(shape), *shape[1:]) for shape in sample))
+    return None if shapes.count(shapes[0]) == len(shapes) else shapes
+
+
+def _rows_of(batch: Batch, start: int, stop: int) -> Rows:
+    if batch.dense is None:
+        samples = batch.samples[start:stop]
+        rows = Rows.of_samples(samples)
+    else:
+        dense = batch.dense if stop - start == len(batch.dense) else batch.dense[start:stop]
+        if dense.ndim < 2:
+            error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
+            error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
+            raise error
+        rows = Rows.of_dense(dense)
+    if batch.device == "gpu":
+        rows.values = rows.values.contiguous()
+    elif not rows.values.flags.c_contiguous:
+        rows.values = np.ascontiguousarray(rows.values)
+    return rows
