@@ -36,6 +36,7 @@ DEFAULTS: dict[str, str] = {
     "tensor_resize.interp_type": _FOLLOWS,
     "tensor_resize.mag_filter": _FOLLOWS,
     "tensor_resize.min_filter": _FOLLOWS,
+    "segmentation.random_object_bbox.background": "None is 0, or a label that is no class where 0 is one",
     "slice.axes": _AXES,
     "slice.axis_names": _AXES,
 }

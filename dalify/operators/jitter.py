@@ -1,0 +1,87 @@
+"""Move every pixel by a little, at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
+from dalify.data.dtypes import DALIInterpType
+from dalify.kernels.displace import displaced_spec
+from dalify.kernels.warp import sample_2d
+from dalify.kernels.warp_torch import sample_torch
+from dalify.registry import PerSample, Spec, operator
+
+_HALF_WORD = 0xFFFF
+_STEP = np.float32(2.0**-16)
+
+
+@operator(random=True)
+def jitter(
+    x: Spec,
+    /,
+    *,
+    fill_value: float = 0.0,
+    interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
+    mask: PerSample[int] = 1,
+    nDegree: int = 2,  # noqa: N803 -- DALI's name
+) -> Spec:
+    """Move every pixel by a little, at random: ``out(x, y) = in(x + u, y + v)``.
+
+    u and v are uniform between -nDegree / 2 and nDegree / 2, in steps of nDegree / 65536, each pixel's its own. All
+    channels of a pixel move together.
+
+    Args:
+        x: images HWC of any numeric type.
+        fill_value: value outside the image.
+        interp_type: INTERP_NN or INTERP_LINEAR.
+        mask: 0 leaves the image as it is.
+        nDegree: extent of the square, in pixels, out of which a pixel takes its value.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: another `interp_type`, or a negative `nDegree`.
+
+    Example:
+        >>> images = fn.jitter(images, nDegree=4)  # doctest: +SKIP
+    """
+    if nDegree < 0:
+        raise ArgumentValueError(f"nDegree must not be negative; got {nDegree}.")
+    return displaced_spec(x, interp_type)
+
+
+@jitter.cpu
+def _(out, x, *, fill_value, interp_type, mask, nDegree, draws):  # noqa: N803
+    height, width = x.shape[1:3]
+    nearest, reach = interp_type == DALIInterpType.INTERP_NN, np.float32(nDegree)
+    words = draws.bits(height * width)
+    rows = np.arange(height, dtype=np.float32)[:, None] + np.float32(0.5)
+    columns = np.arange(width, dtype=np.float32) + np.float32(0.5)
+    points = np.empty((1, 2, height, width), np.float32)
+    half = np.float32(0.5)
+    for n in range(len(x)):
+        if not mask[n]:
+            out[n] = x[n]
+            continue
+        word = words[n].reshape(height, width)
+        points[0, 0] = columns + ((word & _HALF_WORD).astype(np.float32) * _STEP - half) * reach
+        points[0, 1] = rows + ((word >> 16).astype(np.float32) * _STEP - half) * reach
+        sample_2d(out[n : n + 1], x[n : n + 1], points, nearest=nearest, fill=fill_value)
+
+
+@jitter.gpu
+def _(out, x, *, fill_value, interp_type, mask, nDegree, draws):  # noqa: N803
+    height, width = x.shape[1:3]
+    words = draws.bits_torch(height * width, x.device).reshape(len(x), height, width)
+    rows = torch.arange(height, device=x.device, dtype=torch.float32)[:, None] + 0.5
+    columns = torch.arange(width, device=x.device, dtype=torch.float32) + 0.5
+    moved_x = columns + ((words & _HALF_WORD).float() * float(_STEP) - 0.5) * nDegree
+    moved_y = rows + ((words >> 16).float() * float(_STEP) - 0.5) * nDegree
+    nearest = interp_type == DALIInterpType.INTERP_NN
+    sample_torch(out, x, [moved_y, moved_x], nearest=nearest, fill=fill_value)
+    if not mask.all():
+        kept = torch.as_tensor(mask == 0, device=x.device)
+        out[kept] = x[kept]

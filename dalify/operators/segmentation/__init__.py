@@ -1,0 +1,1 @@
+"""``fn.segmentation``: masks of objects."""

@@ -1,0 +1,233 @@
+"""Choose a random object of a labelled mask and return the box around it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.components import object_boxes, present_labels
+from dalify.registry import PerSample, Spec, operator
+
+_FORMATS = ("anchor_shape", "start_end", "box")
+_KEPT_MASKS = 10_000
+_DIGEST_BYTES = 32
+
+
+def _output_count(arguments: Mapping[str, Any]) -> int:
+    return (1 if arguments["format"] == "box" else 2) + bool(arguments["output_class"])
+
+
+@operator(random=True, outputs=_output_count)
+def random_object_bbox(
+    x: Spec,
+    /,
+    *,
+    background: PerSample[int] | None = None,
+    cache_objects: bool = False,
+    class_weights: PerSample[float | list[float]] | None = None,
+    classes: PerSample[int | list[int]] | None = None,
+    foreground_prob: PerSample[float] = 1.0,
+    format: str = "anchor_shape",
+    ignore_class: bool = False,
+    k_largest: int | None = None,
+    output_class: bool = False,
+    threshold: PerSample[int | list[int]] | None = None,
+) -> tuple[Spec, ...]:
+    """Choose a random object of a labelled mask and return the box around it.
+
+    With the probability `foreground_prob`, one of the classes that occur in the mask is chosen, and one of its objects:
+    connected pixels of this label (pixels are connected where they share a face). Otherwise, and where there is no
+    object that will do, the box is the whole mask.
+
+    Args:
+        x: labels: integers of at most 32 bits or booleans, any number of axes.
+        background: label of no object; by default 0, or where `classes` has 0 the least of them less 1.
+        cache_objects: remember the boxes of masks that come again, by a hash of their pixels.
+        class_weights: relative probabilities of `classes`, or of the labels 1, 2, … without them.
+        classes: labels to choose among; all but the background by default.
+        foreground_prob: probability of choosing an object.
+        format: "anchor_shape" and "start_end" (one past the end): two outputs; "box": start and end in one.
+        ignore_class: every object is equally likely, whatever its class.
+        k_largest: choose among the objects with the k largest boxes, of the chosen class or of all with `ignore_class`.
+        output_class: return the label of the object, too; `background` where the box is the whole mask.
+        threshold: least extents of a box, one for all axes or one each. A class without such a box is not chosen.
+
+    Returns:
+        int32, one number per axis (twice as many with "box"), and the label, int32.
+
+    Raises:
+        ArgumentValueError: an unknown format, arguments that exclude each other, weights that are no probabilities, or
+            a class that is the background.
+        ShapeError: a mask without axes or pixels, or arguments with other numbers of elements.
+        DTypeError: labels that are no integers of at most 32 bits.
+
+    Example:
+        >>> anchor, shape = fn.segmentation.random_object_bbox(masks, foreground_prob=0.7)  # doctest: +SKIP
+    """
+    if format not in _FORMATS:
+        raise ArgumentValueError(option_error_text("format", format, _FORMATS))
+    if ignore_class and (classes is not None or class_weights is not None or output_class):
+        raise ArgumentValueError("ignore_class excludes classes, class_weights and output_class.")
+    if k_largest is not None and k_largest < 1:
+        raise ArgumentValueError(f"k_largest must be at least 1; got {k_largest}.")
+    if (x.dtype is not None and not (x.dtype == DALIDataType.BOOL or x.dtype.is_integer)) or x.dtype in _TOO_WIDE:
+        raise DTypeError(f"labels are integers of at most 32 bits; got {x.dtype!s}.", hint="fn.cast them to INT32.")
+    if x.ndim == 0 or (x.shape is not None and 0 in x.shape):
+        raise ShapeError(f"a mask has pixels; got {'a number' if x.ndim == 0 else f'the shape {x.shape}'}.")
+    numbers = None if x.ndim is None else x.ndim * (2 if format == "box" else 1)
+    box = Spec(DALIDataType.INT32, 1, "", None if numbers is None else (numbers,))
+    result = [box] if format == "box" else [box, box]
+    return (*result, Spec(DALIDataType.INT32, 0, "", ())) if output_class else tuple(result)
+
+
+_TOO_WIDE = (DALIDataType.INT64, DALIDataType.UINT64)
+
+
+class _Cache:
+    """Boxes of the masks seen last. They follow from the mask alone, so this changes no result."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._boxes: OrderedDict[Any, np.ndarray] = OrderedDict()
+
+    def boxes(self, mask: np.ndarray, digest: bytes, label: int, is_excluded: bool) -> np.ndarray:
+        """Return `object_boxes` of a mask, found before or now."""
+        key = (digest, mask.shape, mask.dtype.str, label, is_excluded)
+        with self._lock:
+            found = self._boxes.get(key)
+            if found is not None:
+                self._boxes.move_to_end(key)
+                return found
+        found = object_boxes(mask, label, is_excluded=is_excluded)
+        with self._lock:
+            self._boxes[key] = found
+            if len(self._boxes) > _KEPT_MASKS:
+                self._boxes.popitem(last=False)
+        return found
+
+
+_CACHE = _Cache()
+
+
+def _classes_of(
+    sample: int, background: np.ndarray | None, classes: Any, class_weights: Any
+) -> tuple[int, list[int] | None, list[float] | None]:
+    """Return background, classes and weights of a sample, checked; None for classes: whatever there is."""
+    chosen = None if classes is None else [int(label) for label in classes[sample]]
+    weights = None if class_weights is None else [float(weight) for weight in class_weights[sample]]
+    if weights is not None:
+        if chosen is None:
+            chosen = list(range(1, len(weights) + 1))
+        if len(weights) != len(chosen):
+            raise _of(sample, ShapeError(f"there are {len(weights)} class_weights for {len(chosen)} classes."))
+        if not all(0 <= weight < float("inf") for weight in weights):
+            raise _of(sample, ArgumentValueError(f"class_weights must be finite and not negative; got {weights}."))
+    if background is None:
+        none = min(chosen) - 1 if chosen and 0 in chosen else 0
+        return (none if none >= -(2**31) else 2**31 - 1), chosen, weights
+    if chosen and int(background[sample]) in chosen:
+        raise _of(sample, ArgumentValueError(f"the label {int(background[sample])} is both background and a class."))
+    return int(background[sample]), chosen, weights
+
+
+def _of(sample: int, error: Any) -> Any:
+    error.sample = sample
+    return error
+
+
+def _pick(weights: list[float], uniform: float) -> int:
+    """Return an index by weights, with a number in [0, 1)."""
+    ends = np.cumsum(weights)
+    return min(int(np.searchsorted(ends, uniform * ends[-1], side="right")), len(weights) - 1)
+
+
+def _good_boxes(boxes: np.ndarray, threshold: np.ndarray | None, k_largest: int | None) -> np.ndarray:
+    if threshold is not None:
+        boxes = boxes[(boxes[:, 1] - boxes[:, 0] >= threshold).all(axis=1)]
+    if k_largest is not None and len(boxes) > k_largest:
+        volumes = (boxes[:, 1] - boxes[:, 0]).astype(np.float64).prod(axis=1)
+        boxes = boxes[np.argsort(-volumes, kind="stable")[:k_largest]]
+    return boxes
+
+
+@random_object_bbox.cpu
+def _(
+    *outputs_and_input,
+    background,
+    cache_objects,
+    class_weights,
+    classes,
+    foreground_prob,
+    format,
+    ignore_class,
+    k_largest,
+    output_class,
+    threshold,
+    draws,
+):
+    *outputs, x = outputs_and_input
+    masks = x.view(np.uint8) if x.dtype == np.bool_ else x
+    axes = x.ndim - 1
+    if threshold is not None and any(len(row) not in (1, axes) for row in threshold):
+        raise ShapeError(f"threshold takes one number or {axes}, one per axis; got {len(threshold[0])}.")
+    is_object = draws.uniform(1)[:, 0] < foreground_prob
+    attempts: list[np.ndarray] = []
+    for n, mask in enumerate(masks):
+        none, wanted, weights = _classes_of(n, background, classes, class_weights)
+        begin, end, label = np.zeros(axes, np.int32), np.array(mask.shape, np.int32), none
+        if is_object[n]:
+            digest = hashlib.blake2b(mask.data, digest_size=_DIGEST_BYTES).digest() if cache_objects else None
+
+            def boxes_of(
+                label: int, is_excluded: bool, n: int = n, mask: Any = mask, digest: Any = digest
+            ) -> np.ndarray:
+                if digest is None:
+                    found = object_boxes(mask, label, is_excluded=is_excluded)
+                else:
+                    found = _CACHE.boxes(mask, digest, label, is_excluded)
+                return _good_boxes(found, None if threshold is None else threshold[n], k_largest)
+
+            if ignore_class:
+                candidates = {none: 1.0}
+            else:
+                candidates = _candidates(present_labels(mask).tolist(), none, wanted, weights)
+            attempt = 0
+            while candidates:
+                if len(attempts) == attempt:  # for all samples at once, since most need the first only
+                    attempts.append(draws.uniform(2, first_block=1 + attempt))
+                uniforms = attempts[attempt][n]
+                chosen = list(candidates)[_pick(list(candidates.values()), uniforms[0])]
+                boxes = boxes_of(chosen, ignore_class)
+                if len(boxes):
+                    begin, end = boxes[min(int(uniforms[1] * len(boxes)), len(boxes) - 1)]
+                    label = chosen
+                    break
+                del candidates[chosen]
+                attempt += 1
+        if format == "box":
+            outputs[0][n, :axes], outputs[0][n, axes:] = begin, end
+        else:
+            outputs[0][n], outputs[1][n] = begin, end - begin if format == "anchor_shape" else end
+        if output_class:
+            outputs[-1][n] = label
+
+
+def _candidates(
+    present: list[int], background: int, classes: list[int] | None, weights: list[float] | None
+) -> dict[int, float]:
+    """Return the weights of the classes that occur."""
+    if classes is None:
+        return {label: 1.0 for label in present if label != background}
+    there = set(present)
+    found: dict[int, float] = {}
+    for place, label in enumerate(classes):
+        if label in there:
+            found[label] = found.get(label, 0.0) + (1.0 if weights is None else weights[place])
+    return {label: weight for label, weight in found.items() if weight > 0}

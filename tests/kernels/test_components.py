@@ -1,0 +1,63 @@
+"""Objects of masks beside SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import ndimage
+
+from dalify.kernels.components import object_boxes, present_labels
+
+
+def expected_boxes(mask: np.ndarray, label: int) -> list[list[list[int]]]:
+    """Boxes by scipy.ndimage, whose neighbours share a face, too; its objects come in the same order."""
+    numbers, _ = ndimage.label(mask == label)
+    found = ndimage.find_objects(numbers)
+    return [[[part.start for part in box], [part.stop for part in box]] for box in found]
+
+
+MASKS = hnp.arrays(np.int32, hnp.array_shapes(min_dims=1, max_dims=4, max_side=7), elements=st.integers(-1, 2))
+
+
+@given(MASKS)
+def test_objects_of_one_label(mask):
+    for label in (-1, 0, 2, 9):
+        assert object_boxes(mask, label).tolist() == expected_boxes(mask, label)
+
+
+@given(MASKS)
+def test_objects_of_all_labels_but_one(mask):
+    expected = [box for label in (-1, 1, 2) for box in expected_boxes(mask, label)]
+    assert sorted(object_boxes(mask, 0, is_excluded=True).tolist()) == sorted(expected)
+
+
+def test_spirals_are_one_object():
+    """The worst case of union-find: arms that meet at the end only."""
+    mask = np.zeros((21, 21), np.uint8)
+    mask[::4] = 1
+    mask[0:21, 0] = 1
+    mask[2, 2:] = 1
+    mask[2:5, 20] = 1
+    assert object_boxes(mask, 1).tolist() == expected_boxes(mask, 1)
+    assert len(object_boxes(mask, 1)) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16, np.int32, np.uint32])
+def test_types(dtype):
+    mask = np.array([[1, 1, 0], [0, 2, 2], [1, 0, 2]], dtype)
+    assert object_boxes(mask, 2).tolist() == [[[1, 1], [3, 3]]]
+    assert present_labels(mask).tolist() == [0, 1, 2]
+
+
+def test_labels_far_apart():
+    mask = np.array([[-(2**31), 2**31 - 1, 5]], np.int32)
+    assert present_labels(mask).tolist() == [-(2**31), 5, 2**31 - 1]
+    assert len(object_boxes(mask, 0, is_excluded=True)) == 3
+
+
+def test_large_random_mask():
+    mask = np.random.default_rng(0).integers(0, 3, (120, 131)).astype(np.uint8)
+    assert object_boxes(mask, 1).tolist() == expected_boxes(mask, 1)
