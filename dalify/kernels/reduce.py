@@ -35,6 +35,7 @@ __all__ = [
 
 # Values are added to as many running sums as fit a few vector registers, then folded.
 _LANES = 64
+_EXACT_BYTES = 1 << 45  # so many add up to less than 2**53: exact in float64
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
@@ -149,9 +150,13 @@ def total(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
         _store(out, _summed(flat, None)[0])
     else:
         wide = np.uint64 if out.dtype.kind == "u" else np.int64
-        if x.dtype.kind == "f":
-            flat = flat.astype(np.float64).astype(wide)
-        np.copyto(out, _folded(np.add, flat, dtype=wide).reshape(out.shape), casting="unsafe")
+        if x.dtype == np.uint8 and flat.shape[1] <= _EXACT_BYTES:
+            sums = _summed(flat, None)[0].astype(wide)
+        else:
+            if x.dtype.kind == "f":
+                flat = flat.astype(np.float64).astype(wide)
+            sums = _folded(np.add, flat, dtype=wide)
+        np.copyto(out, sums.reshape(out.shape), casting="unsafe")
 
 
 def mean(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
