@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.kernels.affine import dimensions, fill_crops, fill_on_device, matrix_spec, result_shape
+from dalify.kernels.affine import fill_crops, fill_on_device
+from dalify.kernels.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 

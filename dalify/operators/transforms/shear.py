@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.affine import fill_on_device, fill_shears, matrix_spec, result_shape, shear_size
+from dalify.kernels.affine import fill_on_device, fill_shears
+from dalify.kernels.affine_rules import matrix_spec, result_shape, shear_size
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 
@@ -42,7 +43,9 @@ def shear(
     if (angles is None) == (shear is None):
         raise ArgumentValueError("give either `shear` or `angles`.")
     factors = angles if shear is None else shear
-    return matrix_spec(x, shear_size(len(factors)) if isinstance(factors, tuple) else None, VARIES_BY_FRAME in (factors, center))
+    return matrix_spec(
+        x, shear_size(len(factors)) if isinstance(factors, tuple) else None, VARIES_BY_FRAME in (factors, center)
+    )
 
 
 @shear.prepare
