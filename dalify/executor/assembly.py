@@ -21,7 +21,10 @@ from dalify.executor.steps import located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.parallel import ParallelSource
-from dalify.sources.sampler import Sampler, SamplerOptions
+from dalify.sources.sampler import Sampler
+from dalify.sources.sampler_options import SamplerOptions
+from dalify.sources.selection import bound_selection
+from dalify.sources.sharding import resolved_shard
 from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Resources", "assemble", "node_seeds"]
@@ -78,7 +81,7 @@ def assemble(
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
     torch_device = find_device(resources.device_id, asked or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
-    samplers = {node: _sampler(node, len(index), seeds[node.number][0]) for node, index in indices.items()}
+    samplers = {node: _sampler(node, index, seeds[node.number][0]) for node, index in indices.items()}
     random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}
     plan = make_plan(graph, random_nodes, indices)
     pool = BufferPool()
@@ -162,11 +165,9 @@ def _index(node: Node) -> Any:
     return index
 
 
-def _sampler(node: Node, size: int, seed: int) -> Sampler:
+def _sampler(node: Node, index: Any, seed: int) -> Sampler:
     arguments = rule_arguments(node)
     names = (
-        "shard_id",
-        "num_shards",
         "random_shuffle",
         "initial_fill",
         "shuffle_after_epoch",
@@ -174,13 +175,18 @@ def _sampler(node: Node, size: int, seed: int) -> Sampler:
         "pad_last_batch",
     )
     try:
+        selection = None if arguments["sampler"] is None else bound_selection(arguments["sampler"], index)
+        shard_id, num_shards = resolved_shard(arguments)
         return Sampler(
             SamplerOptions(
-                size,
+                len(index) if selection is None else selection.size,
+                shard_id,
+                num_shards,
                 **{name: arguments[name] for name in names},
                 seed=seed,
                 shuffle_after_epoch_seed=arguments["shuffle_after_epoch_seed"] or 0,
-            )
+            ),
+            selection,
         )
     except DalifyError as error:
         error.locate(line=node.line, operator=node.operator.public_name)

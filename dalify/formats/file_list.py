@@ -96,6 +96,13 @@ class FileList(Sequence[FileEntry]):
         """Go through the files."""
         return (self[number] for number in range(len(self)))
 
+    @property
+    def labels(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The label of each file, int32 ``[N]``."""
+        if self._labels is not None:
+            return self._labels
+        return np.repeat(np.arange(len(self._folders), dtype=np.int32), np.diff(self._firsts))
+
     def __repr__(self) -> str:
         """Return counts."""
         return f"FileList({len(self)} files, {len(self._folders)} folders)"

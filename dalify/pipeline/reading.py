@@ -48,6 +48,17 @@ class Reading:
             )
         return found[name]
 
+    def left_of_epochs(self, name: str) -> dict[int, list[int]]:
+        """Return what each shard has to read of epochs that a run with another number of shards has begun.
+
+        Args:
+            name: of the reader.
+        """
+        for feed in self._engine().feeds.readers.values():
+            if feed.node.label == name:
+                return feed.sampler.left()
+        return {}
+
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.
 

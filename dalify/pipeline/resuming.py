@@ -7,15 +7,16 @@ ahead for him.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import CheckpointError, DalifyError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
-from dalify.graph import Graph
+from dalify.graph import Graph, rule_arguments
 from dalify.pipeline.options import PipelineOptions
+from dalify.sources.sharding import resolved_shard
 
 if TYPE_CHECKING:
     from dalify.executor.engine import Engine
@@ -25,6 +26,9 @@ else:
     saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
 
 __all__ = ["Resumable"]
+
+
+Saved = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class Resumable:
@@ -87,13 +91,18 @@ class Resumable:
             }
             return saving.sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Saved) -> None:
         """Continue where a pipeline of the same graph was when ``state_dict()`` was called.
 
         Batches under way are dropped. What is no state, or one of another graph, is refused before anything changes.
 
+        A run may go on with another ``num_shards``: the samples that no shard has read in this epoch are divided anew,
+        and each is read once.
+
         Args:
-            state: what ``state_dict()`` returned, here or in another process.
+            state: what ``state_dict()`` returned, here or in another process. To go on with another number of shards,
+                the list of the states of all shards, taken after the same batch, in any order; every new shard gets the
+                same list. One state is enough where the order is common to all (no ``random_shuffle``).
 
         Raises:
             CheckpointError: a state of another graph, batch size or seed, of other data, or one that was changed.
@@ -123,10 +132,27 @@ class Resumable:
         """What an iterator added to the state that the pipeline continues from; None where nothing was added."""
         return self._iterator_state
 
-    def _take(self, saved: Mapping[str, Any] | bytes | str) -> None:
+    def _shard(self) -> tuple[int, int] | None:
+        """Return number and count of the shards that the readers divide the data into; None without readers."""
+        readers = [node for node in self._graph().nodes() if node.operator.is_reader]
+        return resolved_shard(rule_arguments(readers[0])) if readers else None
+
+    def _opened(self, saved: Saved | bytes | str) -> dict[str, Any]:
+        if isinstance(saved, (Mapping, str, bytes)):
+            return saving.opened(saved)
+        states = [saving.opened(item) for item in saved]
+        if not states:
+            raise CheckpointError("an empty list holds no state.")
+        shard = self._shard()
+        state = saving.merged(states, shard)
+        if self._options.seed is not None and saving.divides(state, shard):
+            state["seed"] = self._options.seed  # it need not be that of the old shard whose place this one takes
+        return state
+
+    def _take(self, saved: Saved | bytes | str) -> None:
         """Continue from a state now, or keep it for when the engine is built."""
         try:
-            state = saving.opened(saved)
+            state = self._opened(saved)
             if self._options.seed not in (None, state["seed"]):
                 raise CheckpointError(
                     f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={self._options.seed}.",

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from dalify.base.errors import CheckpointError
 from dalify.graph import Edge, Graph, Node, rule_arguments
 
-__all__ = ["FORMAT", "check_graph", "describe", "dumps", "opened", "sealed", "write"]
+__all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "write"]
 
 FORMAT = "dalify state 1"
 _KEYS = {"format", "batch_size", "seed", "graph", "number", "at_end", "sources"}
@@ -146,6 +146,46 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
     if not is_whole:
         raise CheckpointError("this checkpoint was damaged or changed: its check sum does not fit.")
     return json.loads(_canonical(state))
+
+
+def merged(states: Sequence[dict[str, Any]], shard: tuple[int, int] | None) -> dict[str, Any]:
+    """Return the states of all shards as one, for one shard of the same or of another division.
+
+    Args:
+        states: what ``opened`` returned for each.
+        shard: ``shard_id`` and ``num_shards`` of who goes on; None where nothing is divided.
+
+    Raises:
+        CheckpointError: they are not of one moment.
+    """
+    numbers = sorted({state["number"] for state in states})
+    if len(numbers) > 1 or len({len(state["sources"]) for state in states}) > 1:
+        raise CheckpointError(
+            f"the checkpoints are not of one moment: they were made before the batches {numbers}.",
+            hint="Save the states of all shards after the same batch.",
+        )
+    if len(states) == 1 or shard is None:
+        return states[0]
+    # Random numbers of augmentations go by the seed: the new shards should not all have that of one old shard.
+    own = states[shard[0] % len(states)]
+    for state in states:
+        if any(_is_reader(item) and (item["shard_id"], item["num_shards"]) == shard for item in state["sources"]):
+            own = state
+    sources = [
+        {"shards": [state["sources"][place] for state in states]} if _is_reader(item) else item
+        for place, item in enumerate(own["sources"])
+    ]
+    return {**own, "sources": sources}
+
+
+def _is_reader(source: Any) -> bool:
+    return isinstance(source, dict) and "num_shards" in source
+
+
+def divides(state: Mapping[str, Any], shard: tuple[int, int] | None) -> bool:
+    """Tell whether a state is of another number of shards."""
+    found = [item for source in state["sources"] if source for item in source.get("shards", [source])]
+    return shard is not None and any(_is_reader(item) and item["num_shards"] != shard[1] for item in found)
 
 
 def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None:

@@ -75,6 +75,7 @@ class BaseIterator(ResumableIterator, Generic[T]):
             if pipeline.has_run:
                 pipeline.start_epoch(0)  # what was run by hand before is no part of the first epoch
         policy = _checked_policy(fill_last_batch, last_batch_policy)
+        self._reader_name = reader_name
         self._epochs = self._counted(int(size), reader_name, policy, last_batch_padded)
         self._is_sized = self._epochs.batches is not None
         self._epoch = 0

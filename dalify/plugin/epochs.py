@@ -69,6 +69,16 @@ class Epochs(Protocol):
         """Go where equal epochs were when ``state()`` was taken; CheckpointError where they count something else."""
         ...
 
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
+        """Go to the middle of an epoch whose rest was divided among another number of shards.
+
+        Args:
+            state: of the epochs before.
+            delivered: batches that the epoch had given.
+            left: by epoch, what each shard has to read of it.
+        """
+        ...
+
 
 class OpenEpochs:
     """Epochs that last until the sources of the pipelines end.
@@ -98,6 +108,10 @@ class OpenEpochs:
         return {"counts": []}
 
     def restore(self, state: dict[str, Any]) -> None:
+        """Check that nothing was counted."""
+        _check_counts(state, self)
+
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
         """Check that nothing was counted."""
         _check_counts(state, self)
 
@@ -158,6 +172,13 @@ class SizedEpochs:
         _check_counts(state, self)
         self._ahead = int(state["ahead"])
 
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
+        """Refuse: how the samples are divided is known to readers only."""
+        raise CheckpointError(
+            "an epoch of a given size cannot go on with another number of shards.",
+            hint="Name the reader instead: reader_name='Reader'.",
+        )
+
 
 class ReaderEpochs:
     """Epochs of a sharded reader: all pipelines, in this process and in others, get equally many batches.
@@ -186,9 +207,12 @@ class ReaderEpochs:
         self._policy = policy
         self._is_padded = bool(metas[0]["pad_last_batch"])
         self._reads_on = policy is LastBatchPolicy.FILL and not self._is_padded
+        # Of a run that went on with another number of shards: batches given before, and what was left, by epoch.
+        self._before = 0
+        self._left: dict[int, list[int]] = {}
         self.restart(0)
 
-    def _shard_sizes(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _whole_sizes(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         bounds = np.arange(self._shards + 1, dtype=np.int64) * self._size // self._shards
         return np.diff(bounds)
 
@@ -196,15 +220,19 @@ class ReaderEpochs:
     def batches(self) -> int:
         """Batches that the current epoch gives, on every shard."""
         if self._policy is LastBatchPolicy.DROP:
-            return self._size // self._shards // self._batch_size
-        if self._reads_on:
-            return math.ceil(int(np.max(self._sizes - self._ahead)) / self._batch_size)
-        return math.ceil(-(-self._size // self._shards) / self._batch_size)
+            return self._given + int(np.min(self._sizes)) // self._batch_size
+        ahead = self._ahead if self._reads_on else 0
+        return self._given + math.ceil(int(np.max(self._sizes - ahead)) / self._batch_size)
+
+    @property
+    def _given(self) -> int:
+        """Batches of the current epoch that were given before its rest was divided anew."""
+        return self._before if self._epoch == self._start and self._left else 0
 
     @property
     def surplus(self) -> int:
         """One batch is read and dropped where the smallest shard is no multiple."""
-        return int(self._policy is LastBatchPolicy.DROP and self._size // self._shards % self._batch_size > 0)
+        return int(self._policy is LastBatchPolicy.DROP and int(np.min(self._sizes)) % self._batch_size > 0)
 
     @property
     def samples(self) -> int:
@@ -218,13 +246,21 @@ class ReaderEpochs:
         if self._policy is not LastBatchPolicy.PARTIAL:
             return self._batch_size
         shard = self._shard_ids[pipeline] if self._sticks else (self._shard_ids[pipeline] + self._epoch) % self._shards
-        left = int(self._shard_sizes()[shard]) - batch * self._batch_size
+        left = self._left.get(self._epoch)
+        size = int(self._whole_sizes()[shard]) if left is None else left[self._shard_ids[pipeline]]
+        left = size - (batch - self._given) * self._batch_size
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
         """Go to the next epoch. Where batches are filled from it, it is shorter by what was read already."""
         if self._reads_on:
-            self._ahead = self._ahead + self.batches * self._batch_size - self._sizes
+            self._ahead = self._ahead + (self.batches - self._given) * self._batch_size - self._sizes
+        if self._epoch in self._left:
+            # What was read ahead goes by shard.
+            following = self._left.get(self._epoch + 1)
+            windows = (np.arange(self._shards) + (0 if self._sticks else self._epoch + 1)) % self._shards
+            self._sizes = self._whole_sizes()[windows] if following is None else np.array(following, np.int64)
+        elif self._reads_on:
             if not self._sticks:
                 self._sizes = np.roll(self._sizes, 1)
             if self.batches <= 0:
@@ -237,21 +273,43 @@ class ReaderEpochs:
         """Return the options, and the epoch with the one from which on the shards were read without a break."""
         flags = [int(self._sticks), int(self._is_padded)]
         counts = ["reader", self._size, self._shards, self._batch_size, self._policy.name, *flags]
-        return {"counts": counts, "start": self._start, "epoch": self._epoch}
+        state: dict[str, Any] = {"counts": counts, "start": self._start, "epoch": self._epoch}
+        if self._left:
+            state |= {"before": self._before, "left": sorted(self._left.items())}
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go where equal epochs were. The numbers per shard are computed anew: there may be thousands of shards."""
         _check_counts(state, self)
-        self.restart(int(state["start"]))
+        self._begin(int(state["start"]), state.get("before", 0), dict(state.get("left", ())))
         while self._epoch < int(state["epoch"]):
             self.advance()
 
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
+        """Go to the middle of an epoch whose rest was divided among another number of shards."""
+        counts, now = list(state["counts"]), self.state()["counts"]
+        if len(counts) == len(now):
+            counts[2] = now[2]  # the number of shards
+        _check_counts({"counts": counts}, self)
+        self._begin(int(state["epoch"]), delivered, {epoch: list(sizes) for epoch, sizes in left.items()})
+
     def restart(self, epoch: int) -> None:
         """Begin an epoch with the first sample of its shard."""
+        self._begin(epoch, 0, {})
+
+    def _begin(self, epoch: int, before: int, left: dict[int, list[int]]) -> None:
         self._epoch = self._start = epoch
-        sizes = self._shard_sizes()
-        self._sizes = sizes if self._sticks else np.roll(sizes, epoch)
-        self._ahead = np.zeros_like(sizes)
+        self._before = before
+        self._left = left
+        self._sizes = self._sizes_of(epoch)
+        self._ahead = np.zeros_like(self._sizes)
+
+    def _sizes_of(self, epoch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        left = self._left.get(epoch)
+        if left is not None:
+            return np.array(left, np.int64)
+        sizes = self._whole_sizes()
+        return sizes if self._sticks else np.roll(sizes, epoch)
 
 
 def _check_counts(state: Mapping[str, Any], epochs: Epochs) -> None:

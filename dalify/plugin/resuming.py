@@ -23,6 +23,7 @@ class ResumableIterator:
 
     _pipelines: Sequence[Pipeline]
     _epochs: Epochs
+    _reader_name: str | None
     _epoch: int
     _delivered: int
     _is_over: bool
@@ -43,26 +44,32 @@ class ResumableIterator:
         }
         return {"pipelines": [pipeline.state_dict(counters) for pipeline in self._pipelines]}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """Continue where an iterator was when ``state_dict()`` was called, also in the middle of an epoch.
 
-        The next ``for`` loop gives the rest of that epoch, the one after it the next.
+        The next ``for`` loop gives the rest of that epoch, the one after it the next. With another number of shards the
+        rest of the epoch is divided anew: ``len()`` then counts the batches before and those that are left.
 
         Args:
-            state: what ``state_dict()`` returned, here or in another process.
+            state: what ``state_dict()`` returned, here or in another process; to go on with another number of shards,
+                the list of the states of all processes, taken after the same batch. See ``Pipeline.load_state_dict``.
 
         Raises:
             CheckpointError: the state belongs to other pipelines or to an iterator with other options.
         """
-        saved = state.get("pipelines") if isinstance(state, Mapping) else None
-        if not isinstance(saved, Sequence) or isinstance(saved, (str, bytes)):
-            raise CheckpointError("this is no state of an iterator.", hint="Pass what its state_dict() returned.")
-        if len(saved) != len(self._pipelines):
-            raise CheckpointError(
-                f"the checkpoint was made with {len(saved)} pipelines, the iterator has {len(self._pipelines)}."
-            )
-        for pipeline, item in zip(self._pipelines, saved, strict=True):
-            pipeline.load_state_dict(item)
+        if isinstance(state, Sequence) and not isinstance(state, (str, bytes)):
+            of_all = [item for each in state for item in _pipelines_of(each)]
+            for pipeline in self._pipelines:
+                pipeline.load_state_dict(of_all)
+        else:
+            saved = _pipelines_of(state)
+            if len(saved) != len(self._pipelines):
+                raise CheckpointError(
+                    f"the checkpoint was made with {len(saved)} pipelines, the iterator has {len(self._pipelines)}.",
+                    hint="To go on with another number of shards, pass the list of the states of all processes.",
+                )
+            for pipeline, item in zip(self._pipelines, saved, strict=True):
+                pipeline.load_state_dict(item)
         self._take_counters()
         self._prepare()
 
@@ -91,9 +98,20 @@ class ResumableIterator:
                     stacklevel=4,
                 )
             return
-        self._epochs.restore(counters["epochs"])
+        left = self._pipelines[0].left_of_epochs(self._reader_name) if self._reader_name else {}
+        if left and counters["epochs"]["counts"] != self._epochs.state()["counts"]:
+            self._epochs.divide(counters["epochs"], counters["delivered"], left)
+        else:
+            self._epochs.restore(counters["epochs"])
         self._epoch = counters["epoch"]
         self._delivered = counters["delivered"]
         self._is_over = counters["is_over"]
         self._may_be_exhausted = counters["may_be_exhausted"]
         self._continues = not self._is_over
+
+
+def _pipelines_of(state: Any) -> Sequence[Mapping[str, Any]]:
+    saved = state.get("pipelines") if isinstance(state, Mapping) else None
+    if not isinstance(saved, Sequence) or isinstance(saved, (str, bytes)):
+        raise CheckpointError("this is no state of an iterator.", hint="Pass what its state_dict() returned.")
+    return saved

@@ -43,6 +43,8 @@ READER_PARAMETERS: dict[str, Parameter] = {
         parameter_of("skip_cached_images", bool, False),
         parameter_of("use_o_direct", bool, False),
         parameter_of("on_error", str, None),
+        parameter_of("shard", str, None),
+        parameter_of("sampler", object, None),
     )
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["mixed_key", "permute"]
+__all__ = ["mixed_key", "permute", "uniform"]
 
 _MASK_64 = (1 << 64) - 1
 # Constants of the splitmix64 finalizer (Steele, Lea, Flood, 2014).
@@ -88,3 +88,11 @@ def permute(positions: NDArray[Any], size: int, key: int) -> NDArray[np.int64]:
         values[outside[inside]] = walking[inside]
         outside, walking = outside[~inside], walking[~inside]
     return values.astype(np.int64)
+
+
+def uniform(positions: NDArray[Any], key: int) -> NDArray[np.float64]:
+    """Return a random number in [0, 1) for each position, ``[N]``; equal positions and keys give equal numbers."""
+    values = positions.astype(np.uint64) * np.uint64(_GOLDEN)
+    # 33 good bits come from one mixture.
+    high, low = (_round_values(values, mixed_key(key, number)) for number in range(2))
+    return ((high << np.uint64(20)) | (low >> np.uint64(13))).astype(np.float64) * 2.0**-53

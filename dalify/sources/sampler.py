@@ -7,15 +7,19 @@ samples, so that it needs no memory, no fill time, and resumes from two integers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, CheckpointError
 from dalify.sources.permutation import mixed_key, permute
+from dalify.sources.remainder import Remainder, Split
+from dalify.sources.sampler_options import SamplerOptions
 
-__all__ = ["Sampler", "SamplerOptions"]
+__all__ = ["Sampler", "Selection"]
 
 # Apart so that no two uses of one seed share an order.
 _DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REFILL_ORDER = 1, 2, 3, 4
@@ -23,108 +27,12 @@ _DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REFILL_ORDER = 1, 2, 3, 4
 _BLOCK = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class SamplerOptions:
-    """What decides the order in which a reader gives its entries.
+class Selection(Protocol):
+    """Which entries an epoch is made of, where that is not simply all of them: see ``dalify.samplers``."""
 
-    Attributes:
-        size: number of entries, at least ``num_shards``.
-        shard_id: this reader's shard in the first epoch, 0 to ``num_shards - 1``.
-        num_shards: number of readers that share the data. Shard ``i`` is the entries ``[size*i//n, size*(i+1)//n)``.
-        random_shuffle: give the entries of the shard in a random order, another one each epoch. The data are first
-            brought into one random order that depends on nothing but their number, so that shards of sorted data are
-            mixed and readers with different seeds still share the data without overlap.
-        initial_fill: size of DALI's shuffle buffer. Checked and otherwise unused: the shuffle is exact.
-        shuffle_after_epoch: shuffle all data before each epoch, in the same way on all shards, and give the shard's
-            window of them. Excludes ``random_shuffle`` and ``stick_to_shard``.
-        stick_to_shard: read the same shard in every epoch; otherwise the next shard follows in the next epoch.
-        pad_last_batch: fill the last batch of an epoch with its last sample, also a whole batch where other shards have
-            one more; otherwise the next epoch begins inside the batch.
-        seed: seed of ``random_shuffle``; may differ between shards.
-        shuffle_after_epoch_seed: seed of ``shuffle_after_epoch``; must be equal on all shards.
-
-    Raises:
-        ArgumentValueError: a value out of range, or two options that exclude each other.
-    """
-
-    size: int
-    shard_id: int = 0
-    num_shards: int = 1
-    random_shuffle: bool = False
-    initial_fill: int = 1024
-    shuffle_after_epoch: bool = False
-    stick_to_shard: bool = False
-    pad_last_batch: bool = False
-    seed: int = 0
-    shuffle_after_epoch_seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
-        if self.num_shards < 1:
-            raise ArgumentValueError(f"num_shards must be at least 1; got {self.num_shards}.")
-        if not 0 <= self.shard_id < self.num_shards:
-            raise ArgumentValueError(
-                f"shard_id must be from 0 to num_shards - 1 = {self.num_shards - 1}; got {self.shard_id}."
-            )
-        if self.size < 1:
-            raise ArgumentValueError("the reader found no samples.", hint="Check its paths and filters.")
-        if self.size < self.num_shards:
-            raise ArgumentValueError(
-                f"{self.size} samples cannot be divided into {self.num_shards} shards: one would be empty.",
-                hint=f"Use num_shards of at most {self.size}, or more data.",
-            )
-        if self.initial_fill < 1:
-            raise ArgumentValueError(f"initial_fill must be at least 1; got {self.initial_fill}.")
-        if self.shuffle_after_epoch and self.random_shuffle:
-            raise ArgumentValueError(
-                "shuffle_after_epoch and random_shuffle exclude each other.",
-                hint="shuffle_after_epoch mixes all shards each epoch, random_shuffle each shard for itself: keep one.",
-            )
-        if self.shuffle_after_epoch and self.stick_to_shard:
-            raise ArgumentValueError(
-                "shuffle_after_epoch and stick_to_shard exclude each other.",
-                hint="shuffle_after_epoch changes what is in each shard: leave stick_to_shard out.",
-            )
-
-    @property
-    def keeps_shard(self) -> bool:
-        """Whether every epoch reads the window of the same shard."""
-        return self.stick_to_shard or self.shuffle_after_epoch
-
-    @property
-    def epoch_size(self) -> int:
-        """Number of entries of all shards together."""
-        return self.size
-
-    @property
-    def largest_shard(self) -> int:
-        """Number of entries of the largest shard."""
-        return -(-self.size // self.num_shards)
-
-    @property
-    def epoch_size_padded(self) -> int:
-        """Number of samples of all shards together, with the padding that makes shards equal (not that of batches)."""
-        return self.largest_shard * self.num_shards if self.pad_last_batch else self.size
-
-    def window(self, epoch: int) -> tuple[int, int]:
-        """Return start and stop of what this reader gives in an epoch, as positions in the order of that epoch."""
-        shard = self.shard_id if self.keeps_shard else (self.shard_id + epoch) % self.num_shards
-        return self.size * shard // self.num_shards, self.size * (shard + 1) // self.num_shards
-
-    def batches_per_epoch(self, batch_size: int) -> int | None:
-        """Return how many batches an epoch has on every shard, or None without padding: epochs begin inside batches."""
-        return -(-self.largest_shard // batch_size) if self.pad_last_batch else None
-
-    def meta(self) -> dict[str, int]:
-        """Return what ``Pipeline.reader_meta`` tells, under DALI's names."""
-        return {
-            "epoch_size": self.epoch_size,
-            "epoch_size_padded": self.epoch_size_padded,
-            "number_of_shards": self.num_shards,
-            "shard_id": self.shard_id,
-            "pad_last_batch": int(self.pad_last_batch),
-            "stick_to_shard": int(self.keeps_shard),
-        }
+    def entries(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the entries at places of an epoch, each 0 to one less than its size."""
+        ...
 
 
 class Sampler:
@@ -134,6 +42,7 @@ class Sampler:
 
     Args:
         options: what decides the order.
+        selection: which entries an epoch is made of; all of them, each once, where None.
 
     Attributes:
         epoch: number of the epoch that the next sample belongs to, or just ended.
@@ -141,11 +50,14 @@ class Sampler:
         padded_samples: how many samples at the end of the last batch repeat the one before them.
     """
 
-    def __init__(self, options: SamplerOptions) -> None:
+    def __init__(self, options: SamplerOptions, selection: Selection | None = None) -> None:
         self.options = options
         self.epoch = 0
         self.position = 0
         self.padded_samples = 0
+        self._selection = selection
+        # Epochs of which other shardings have read a part.
+        self._remainders: dict[int, Remainder] = {}
         # The entries that stand at _block_start, _block_start + 1, … of the epoch _block_epoch.
         self._block = np.empty(0, np.int64)
         self._block_start = 0
@@ -157,47 +69,81 @@ class Sampler:
         Args:
             batch_size: number of samples, at least 1; may change from call to call.
         """
-        options = self.options
+        pads = self.options.pad_last_batch
         indices = np.empty(batch_size, np.int64)
         self.padded_samples = 0
         filled = 0
         while filled < batch_size:
-            start, stop = options.window(self.epoch)
+            start, stop, largest = self._window()
             if self.position < stop - start:
                 entries = self._entries(self.position)[: batch_size - filled]
                 count = len(entries)
                 indices[filled : filled + count] = entries
-            elif options.pad_last_batch and (filled or self.position < options.largest_shard):
+            elif pads and largest and (filled or self.position < largest):
                 count = self.padded_samples = batch_size - filled
-                indices[filled:] = self._entries(stop - start - 1)[0]
+                indices[filled:] = self._last_entry()
             else:
-                self.epoch += 1
-                self.position = 0
+                self._begin(self.epoch + 1)
                 continue
             self.position += count
             filled += count
         return indices
 
+    def _begin(self, epoch: int) -> None:
+        self._remainders.pop(self.epoch, None)
+        self.epoch = epoch
+        self.position = 0
+
+    def _window(self) -> tuple[int, int, int]:
+        """Return start and stop of this reader's part of the epoch, and the size of the largest such part."""
+        remainder = self._remainders.get(self.epoch)
+        if remainder is None:
+            return *self.options.window(self.epoch), self.options.largest_shard
+        count, shard = self.options.num_shards, self.options.shard(self.epoch)
+        return len(remainder) * shard // count, len(remainder) * (shard + 1) // count, -(-len(remainder) // count)
+
     def _entries(self, position: int) -> NDArray[np.int64]:
         """Return some entries of the current epoch, at least one, beginning with the given one."""
         first = position - position % _BLOCK
         if self._block_epoch != self.epoch or self._block_start != first:
-            start, stop = self.options.window(self.epoch)
-            positions = np.arange(start + first, min(start + first + _BLOCK, stop))
-            self._block = self._shuffled(positions, start, stop, self.epoch)
+            start, stop, _ = self._window()
+            self._block = self._at(np.arange(start + first, min(start + first + _BLOCK, stop)))
             self._block_epoch, self._block_start = self.epoch, first
         return self._block[position - first :]
 
-    def _shuffled(self, positions: NDArray[np.int64], start: int, stop: int, epoch: int) -> NDArray[np.int64]:
+    def _last_entry(self) -> int:
+        """Return what fills batches at the end of the epoch: this reader's last sample, or a neighbour's if none."""
+        start, stop, _ = self._window()
+        if stop > start:
+            return int(self._entries(stop - start - 1)[0])
+        return int(self._at(np.array([max(stop - 1, 0)]))[0])
+
+    def _at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the entries at places of the current epoch, or of what is left of it."""
+        remainder = self._remainders.get(self.epoch)
+        if remainder is None:
+            start, stop = self.options.window(self.epoch)
+            return self._ordered(positions, start, stop, self.epoch, self.options.seed)
+        places, windows = remainder.locate(positions)
+        entries = np.empty(len(positions), np.int64)
+        for window in np.unique(windows).tolist():
+            chosen = windows == window
+            seed = remainder.splits[0].seeds[window]
+            bounds = remainder.window_bounds(window)
+            entries[chosen] = self._ordered(places[chosen], *bounds, self.epoch, seed)
+        return entries
+
+    def _ordered(self, positions: NDArray[np.int64], start: int, stop: int, epoch: int, seed: int) -> NDArray[np.int64]:
+        """Return the entries at places of an epoch, all in the window from ``start`` to ``stop``."""
         options = self.options
         if options.shuffle_after_epoch:
             key = mixed_key(_EPOCH_ORDER, options.shuffle_after_epoch_seed, epoch)
-            return permute(positions, options.size, key)
-        if options.random_shuffle:
-            key = mixed_key(_WINDOW_ORDER, options.seed, epoch, start)
+            positions = permute(positions, options.size, key)
+        elif options.random_shuffle:
+            key = mixed_key(_WINDOW_ORDER, seed, epoch, start)
             in_window = permute(positions - start, stop - start, key) + start
-            return permute(in_window, options.size, mixed_key(_DATASET_ORDER, options.size))
-        return positions
+            positions = permute(in_window, options.size, mixed_key(_DATASET_ORDER, options.size))
+        return positions if self._selection is None else self._selection.entries(epoch, positions)
 
     def refill(self, epoch: int, *place: int) -> int:
         """Return the entry that takes the place of one that cannot be used: any of this epoch's shard.
@@ -208,8 +154,7 @@ class Sampler:
         """
         start, stop = self.options.window(epoch)
         chosen = start + mixed_key(_REFILL_ORDER, self.options.size, epoch, *place) % (stop - start)
-        entry = self._shuffled(np.array([chosen]), start, stop, epoch)
-        return int(entry[0])
+        return int(self._ordered(np.array([chosen]), start, stop, epoch, self.options.seed)[0])
 
     def start_epoch(self, epoch: int) -> None:
         """Go to the beginning of an epoch, wherever the stream stands.
@@ -222,50 +167,140 @@ class Sampler:
         """
         if epoch < 0:
             raise ArgumentValueError(f"epoch must not be negative; got {epoch}.")
-        self.epoch = epoch
-        self.position = 0
+        self._remainders.clear()
+        self._begin(epoch)
 
-    def state(self) -> dict[str, int]:
-        """Return the state as JSON-ready integers."""
-        return {
+    def left(self) -> dict[int, list[int]]:
+        """Return, for epochs that other shardings have begun, how much each shard has to read of them."""
+        count = self.options.num_shards
+        found: dict[int, list[int]] = {}
+        for epoch, remainder in self._remainders.items():
+            bounds = [len(remainder) * window // count for window in range(count + 1)]
+            windows = [self.options.shard(epoch, shard_id) for shard_id in range(count)]
+            found[epoch] = [bounds[window + 1] - bounds[window] for window in windows]
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain data for JSON."""
+        state: dict[str, Any] = {
             "epoch": self.epoch,
             "position": self.position,
             "size": self.options.size,
             "num_shards": self.options.num_shards,
             "shard_id": self.options.shard_id,
+            "seed": self.options.seed,
         }
+        if self._remainders:
+            state["left"] = {
+                str(epoch): [split.to_json() for split in remainder.splits]
+                for epoch, remainder in self._remainders.items()
+            }
+        return state
 
-    def restore(self, state: dict[str, int]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue where a sampler with equal options was when ``state()`` was taken.
 
+        With another number of shards, what is left of the epoch is divided anew.
+
+        Args:
+            state: of a sampler; or ``{"shards": [...]}`` with those of all shards, taken after the same batch.
+
         Raises:
-            CheckpointError: not a sampler's state, or one of other data, of another number of shards, or of another
-                shard where shards differ in size.
+            CheckpointError: not a sampler's state, one of other data, or of too few of the shards.
         """
-        if set(state) != set(self.state()):
-            raise CheckpointError(f"this is not the state of a reader: {sorted(state)}.")
-        for name, text in (("size", "samples"), ("num_shards", "shards")):
-            now = getattr(self.options, name)
-            if state[name] != now:
-                raise CheckpointError(
-                    f"the checkpoint was made with {state[name]} {text}, the reader now has {now}: "
-                    "its position has no meaning here.",
-                    hint=f"Restore with the same {text}, or start this epoch anew.",
-                )
+        states = list(state["shards"]) if "shards" in state else [state]
+        for item in states:
+            self._check_state(item)
         options = self.options
-        if state["shard_id"] != options.shard_id and options.size % options.num_shards and not options.pad_last_batch:
+        if states[0]["num_shards"] != options.num_shards:
+            self._divide(states)
+            return
+        own = [item for item in states if item["shard_id"] == options.shard_id] or states
+        found = own[0]
+        if found["shard_id"] != options.shard_id and options.size % options.num_shards and not options.pad_last_batch:
             raise CheckpointError(
-                f"the checkpoint was made by shard {state['shard_id']}, the reader is shard {options.shard_id}: "
+                f"the checkpoint was made by shard {found['shard_id']}, the reader is shard {options.shard_id}: "
                 "shards of different sizes do not stand at the same place of an epoch.",
                 hint="Save a checkpoint for every shard, or make them equal with pad_last_batch=True.",
             )
-        if state["epoch"] < 0 or state["position"] < 0:
-            raise CheckpointError(f"a reader cannot stand at {state}.")
-        self.epoch = int(state["epoch"])
-        self.position = int(state["position"])
+        self._go(found["epoch"], found["position"], _remainders_of(found, options.size))
+
+    def _go(self, epoch: int, position: int, remainders: dict[int, Remainder]) -> None:
+        self.epoch = int(epoch)
+        self.position = int(position)
+        self._remainders = remainders
+        self._block_epoch = -1
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        if set(state) - {"left"} != set(self.state()) - {"left"}:
+            raise CheckpointError(f"this is not the state of a reader: {sorted(state)}.")
+        if state["size"] != self.options.size:
+            raise CheckpointError(
+                f"the checkpoint was made with {state['size']} samples, the reader now has {self.options.size}: "
+                "its position has no meaning here.",
+                hint="Restore with the same data, or start this epoch anew.",
+            )
+        if state["epoch"] < 0 or state["position"] < 0 or state["num_shards"] < 1:
+            raise CheckpointError(f"a reader cannot stand at {dict(state)}.")
+
+    def _divide(self, states: list[Mapping[str, Any]]) -> None:
+        """Divide anew what the shards of another sharding have left of their epoch."""
+        count = states[0]["num_shards"]
+        if len(states) == 1 and count > 1:
+            states = self._all_alike(states[0])
+        by_shard = {item["shard_id"]: item for item in states if item["num_shards"] == count}
+        if len(states) != count or len(by_shard) != count:
+            missing = sorted(set(range(count)) - set(by_shard))
+            raise CheckpointError(
+                f"the checkpoints are of the shards {sorted(item['shard_id'] for item in states)} of {count}"
+                f"{f'; {missing} are missing' if missing else ''}.",
+                hint="To go on with another number of shards, pass the states of all shards, each once.",
+            )
+        epochs = {item["epoch"] for item in states}
+        first = min(epochs)
+        # A shard that has begun the next epoch has forgotten what was left of this one.
+        left = next(item for item in states if item["epoch"] == first).get("left", {})
+        if max(epochs) - first > 1 or any(not item.get("left", {}).items() <= left.items() for item in states):
+            raise CheckpointError(
+                f"the checkpoints of the shards are not of one moment: they stand in the epochs {sorted(epochs)}.",
+                hint="Save the states of all shards after the same batch.",
+            )
+        remainders = _remainders_of({"left": left}, self.options.size)
+        for epoch in sorted(epochs):  # some shards may have begun the next one already
+            old = replace(self.options, num_shards=count, shard_id=0)
+            by_window = {old.shard(epoch, shard): item for shard, item in by_shard.items()}
+            positions = tuple(_read_in(by_window[window], epoch) for window in range(count))
+            seeds = tuple(by_window[window]["seed"] for window in range(count))
+            before = remainders[epoch].splits if epoch in remainders else ()
+            remainders[epoch] = Remainder(self.options.size, [*before, Split(positions, seeds)])
+        self._go(first, 0, remainders)
+
+    def _all_alike(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the states of all shards where one of them tells the others."""
+        if self.options.random_shuffle:
+            raise CheckpointError(
+                f"the checkpoint was made with {state['num_shards']} shards, the reader now has "
+                f"{self.options.num_shards}; what the other shards have read depends on their seeds.",
+                hint="Pass the states of all shards: pipe.load_state_dict([state_of_shard_0, state_of_shard_1, ...]).",
+            )
+        return [{**state, "shard_id": shard} for shard in range(state["num_shards"])]
 
     def __repr__(self) -> str:
         """Return where the stream stands."""
         options = self.options
         shard = f"shard {options.shard_id} of {options.num_shards}"
         return f"Sampler({options.size} samples, {shard}, epoch {self.epoch}, position {self.position})"
+
+
+def _read_in(state: Mapping[str, Any], epoch: int) -> int:
+    """Return how many samples a shard has read in an epoch; all that it had where it is in a later one."""
+    if state["epoch"] == epoch:
+        return state["position"]
+    return state["size"] if state["epoch"] > epoch else 0
+
+
+def _remainders_of(state: Mapping[str, Any], size: int) -> dict[int, Remainder]:
+    return {
+        int(epoch): Remainder(size, [Split.from_json(item) for item in splits])
+        for epoch, splits in state.get("left", {}).items()
+    }

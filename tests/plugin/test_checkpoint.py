@@ -337,3 +337,79 @@ def test_the_calls_are_those_of_dali(oracle: ModuleType, files: list[str]) -> No
         lambda pipe: DALIGenericIterator(pipe, ["labels"], reader_name="Reader"),
     )
     assert ours == theirs == [[6, 7, 8], [9, 10, 10]]
+
+
+# -- another number of processes
+
+
+def _iterators(files: list[str], shards: int, policy: LastBatchPolicy, **options: Any) -> list[DALIGenericIterator]:
+    """One iterator per process, each with one pipeline."""
+    return [
+        DALIGenericIterator(pipeline, ["label", "number"], reader_name="Reader", last_batch_policy=policy)
+        for pipeline in pipelines(files, shards, **options)
+    ]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    old=st.integers(1, 5),
+    new=st.integers(1, 5),
+    batches=st.integers(0, 2),
+    policy=st.sampled_from([LastBatchPolicy.PARTIAL, LastBatchPolicy.FILL]),
+    pad=st.booleans(),
+    shuffle=st.booleans(),
+)
+def test_another_number_of_processes_reads_the_rest_once(
+    files: list[str], old: int, new: int, batches: int, policy: LastBatchPolicy, pad: bool, shuffle: bool
+) -> None:
+    options: dict[str, Any] = {"random_shuffle": shuffle, "pad_last_batch": pad, "batch_size": 2}
+    before = _iterators(files, old, policy, **options)
+    batches = min(batches, len(before[0]) - 1)
+    read: list[int] = []
+    for iterator in before:
+        for _ in range(batches):
+            read += next(iterator)[0]["label"].flatten().tolist()
+    states = json.loads(json.dumps([iterator.state_dict() for iterator in before]))
+    after = _iterators(files, new, policy, **options)
+    lengths = set()
+    for iterator in after:
+        if old == new:
+            iterator.load_state_dict(states[after.index(iterator)])
+        else:
+            iterator.load_state_dict(states)
+        lengths.add(len(iterator))
+        count = 0
+        for item in iterator:
+            count += 1
+            read += item[0]["label"].flatten().tolist()
+        assert count == next(iter(lengths)) - batches
+    assert len(lengths) == 1  # every process gets equally many batches
+    assert set(read) == set(range(SIZE))
+    if policy is LastBatchPolicy.PARTIAL and pad:
+        assert sorted(read) == list(range(SIZE))
+    if pad:  # and the next epoch is a whole one
+        whole = len(_iterators(files, new, policy, **options)[0])
+        following = [label for it in after for item in it for label in item[0]["label"].flatten().tolist()]
+        assert {len(iterator) for iterator in after} == {whole}
+        assert set(following) == set(range(SIZE))
+
+
+def test_states_of_all_processes_are_needed(files: list[str]) -> None:
+    before = _iterators(files, 3, LastBatchPolicy.PARTIAL, random_shuffle=True)
+    for iterator in before:
+        next(iterator)
+    states = [iterator.state_dict() for iterator in before]
+    (after,) = _iterators(files, 1, LastBatchPolicy.PARTIAL, random_shuffle=True)
+    with pytest.raises(CheckpointError, match="pass the list of the states") as caught:
+        after.load_state_dict({"pipelines": [item for state in states for item in state["pipelines"]]})
+    with pytest.raises(CheckpointError, match=r"\[2\] are missing"):
+        after.load_state_dict(states[:2])
+    with pytest.raises(CheckpointError, match="an empty list"):
+        after.load_state_dict([])
+    next(before[0])
+    with pytest.raises(CheckpointError, match="not of one moment") as caught:
+        after.load_state_dict([before[0].state_dict(), *states[1:]])
+    assert "after the same batch" in str(caught.value)
+    after.load_state_dict(states)
+    rest = [label for item in after for label in item[0]["label"].flatten().tolist()]
+    assert len(rest) == SIZE - 9

@@ -1,12 +1,16 @@
 """The sampler: DALI's shards and padding, exact shuffles, and resuming at every step."""
 
+import dataclasses
+import json
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dalify.base.errors import ArgumentValueError, CheckpointError
-from dalify.sources.sampler import Sampler, SamplerOptions
+from dalify.sources.sampler import Sampler
+from dalify.sources.sampler_options import SamplerOptions
 
 
 def batches(count, batch_size, **options):
@@ -203,12 +207,97 @@ def test_a_state_of_other_data_is_refused():
     state = Sampler(SamplerOptions(size=9, num_shards=2)).state()
     with pytest.raises(CheckpointError, match="made with 9 samples, the reader now has 8"):
         Sampler(SamplerOptions(size=8, num_shards=2)).restore(state)
-    with pytest.raises(CheckpointError, match="made with 2 shards"):
-        Sampler(SamplerOptions(size=9)).restore(state)
     with pytest.raises(CheckpointError, match="not the state of a reader"):
         Sampler(SamplerOptions(size=9)).restore({"epoch": 1})
     with pytest.raises(CheckpointError, match="cannot stand"):
         Sampler(SamplerOptions(size=9, num_shards=2)).restore({**state, "position": -1})
+
+
+def _read(samplers, count, seen):
+    """Read ``count`` samples on every shard, one by one; note by epoch what is no padding."""
+    for sampler in samplers:
+        for _ in range(count):
+            (entry,) = sampler.next_batch(1).tolist()
+            if not sampler.padded_samples:
+                seen.setdefault(sampler.epoch, []).append(entry)
+
+
+@settings(max_examples=150)
+@given(
+    size=st.integers(6, 60),
+    stages=st.lists(st.tuples(st.integers(1, 6), st.integers(0, 25)), min_size=2, max_size=4),
+    mode=st.sampled_from(MODES),
+    pad=st.booleans(),
+    start_epoch=st.integers(0, 3),
+)
+def test_other_numbers_of_shards_read_what_is_left_once(size, stages, mode, pad, start_epoch):
+    """Whenever the number of shards changes: what they read of every epoch together is each sample once."""
+    seen = {}
+    samplers = []
+    for number, (num_shards, count) in enumerate(stages):
+        states = [sampler.state() for sampler in samplers]
+        epochs = [sampler.epoch for sampler in samplers] or [0]
+        assume(max(epochs) - min(epochs) <= 1)  # shards of different size drift apart over many epochs
+        samplers = [
+            Sampler(SamplerOptions(size, shard, num_shards, pad_last_batch=pad, seed=100 * number + shard, **mode))
+            for shard in range(num_shards)
+        ]
+        for sampler in samplers:
+            if states and len(states) != num_shards:
+                sampler.restore(json.loads(json.dumps({"shards": states})))
+            elif states:
+                sampler.restore(json.loads(json.dumps(states[sampler.options.shard_id])))
+            else:
+                sampler.start_epoch(start_epoch)
+        # The seeds of a shard may change with the number of shards only.
+        for sampler, state in zip(samplers, states, strict=False):
+            if len(states) == num_shards:
+                sampler.options = dataclasses.replace(sampler.options, seed=state["seed"])
+        _read(samplers, count, seen)
+    last = max(sampler.epoch for sampler in samplers)
+    for sampler in samplers:
+        while sampler.epoch <= last:
+            _read([sampler], 1, seen)
+    complete = [epoch for epoch in seen if epoch <= last]
+    for epoch in complete:
+        assert sorted(seen[epoch]) == list(range(size)), epoch
+
+
+def test_state_of_one_shard_tells_the_others_where_order_is_common():
+    old = Sampler(SamplerOptions(12, num_shards=3, shuffle_after_epoch=True))
+    old.next_batch(2)
+    new = [Sampler(SamplerOptions(12, shard, 2, shuffle_after_epoch=True)) for shard in range(2)]
+    whole = Sampler(SamplerOptions(12, shuffle_after_epoch=True)).next_batch(12)
+    read = []
+    for sampler in new:
+        sampler.restore(old.state())
+        assert sampler.left() == {0: [3, 3]}
+        read += sampler.next_batch(3).tolist()
+    assert read == whole[[2, 3, 6, 7, 10, 11]].tolist()
+
+
+def test_restored_state_is_short():
+    """One number where all shards stand at the same place, however many there are."""
+    states = [Sampler(SamplerOptions(10**9, shard, 512, seed=1)).state() | {"position": 5} for shard in range(512)]
+    sampler = Sampler(SamplerOptions(10**9, 0, 100, seed=1))
+    sampler.restore({"shards": states})
+    sampler.next_batch(64)
+    assert len(json.dumps(sampler.state())) < 300
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda states: states[:2], r"shards \[0, 1\] of 3; \[2\] are missing"),
+        (lambda states: [*states[:2], states[1]], r"\[0, 1, 1\] of 3; \[2\] are missing"),
+        (lambda states: [*states[:2], {**states[2], "epoch": 2}], "not of one moment"),
+        (lambda states: states[:1], "depends on their seeds"),
+    ],
+)
+def test_incomplete_states_are_refused(change, message):
+    states = [Sampler(SamplerOptions(12, shard, 3, random_shuffle=True)).state() for shard in range(3)]
+    with pytest.raises(CheckpointError, match=message):
+        Sampler(SamplerOptions(12, 0, 2, random_shuffle=True)).restore({"shards": change(states)})
 
 
 def test_repr_tells_where_it_stands():

@@ -1,0 +1,5 @@
+"""Which samples of a reader come, and how often: ``fn.readers.file(..., sampler=samplers.ClassBalanced())``."""
+
+from dalify.sources.selection import ClassBalanced, Mixture, Subset, Weighted
+
+__all__ = ["ClassBalanced", "Mixture", "Subset", "Weighted"]

@@ -1,0 +1,204 @@
+"""Samplers: shares, balance, subsets and torch's own, in any number of shards and resumed anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from torch.utils.data import DistributedSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+
+from dalify import samplers
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.sources.sampler import Sampler
+from dalify.sources.sampler_options import SamplerOptions
+from dalify.sources.selection import bound_selection
+
+
+class Index(list):
+    """Entries 0 to n - 1 with labels."""
+
+    def __init__(self, labels: Any, sources: Any = None) -> None:
+        super().__init__(range(len(labels)))
+        self.labels = labels
+        if sources is not None:
+            self.sources = sources
+
+
+def epoch_of(sampler: Any, index: Index, epoch: int = 0) -> np.ndarray:
+    bound = bound_selection(sampler, index)
+    return bound.entries(epoch, np.arange(bound.size))
+
+
+def test_weights_are_the_frequencies() -> None:
+    weights = np.array([1, 0, 3, 6])
+    drawn = epoch_of(samplers.Weighted(weights=weights, num_samples=20_000), Index([0] * 4))
+    counts = np.bincount(drawn, minlength=4)
+    assert counts[1] == 0
+    assert stats.chisquare(counts[[0, 2, 3]], 20_000 * np.array([0.1, 0.3, 0.6])).pvalue > 1e-4
+    again = epoch_of(samplers.Weighted(weights=weights, num_samples=20_000), Index([0] * 4), epoch=1)
+    assert (drawn != again).any()
+
+
+def test_weights_without_replacement() -> None:
+    """First places have the shares of the weights (that is what defines this way of drawing)."""
+    index, weights = Index([0] * 4), [1.0, 0.0, 3.0, 6.0]
+    bound = bound_selection(samplers.Weighted(weights=weights, num_samples=3, replacement=False), index)
+    drawn = np.array([bound.entries(epoch, np.arange(3)) for epoch in range(4000)])
+    assert all(sorted(row) == [0, 2, 3] for row in drawn.tolist())
+    counts = np.bincount(drawn[:, 0], minlength=4)
+    assert stats.chisquare(counts[[0, 2, 3]], 4000 * np.array([0.1, 0.3, 0.6])).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("temperature", "expected"), [(1, [100, 10, 1]), (math.inf, [37, 37, 37]), (2, [71, 23, 17 - 10])]
+)
+def test_shares_by_temperature(temperature: float, expected: list[int]) -> None:
+    labels = np.repeat([5, 7, 9], [100, 10, 1])
+    drawn = labels[epoch_of(samplers.Mixture(by="label", temperature=temperature), Index(labels))]
+    shares = np.array([100, 10, 1]) ** (1 / temperature)
+    counts = np.array([(drawn == label).sum() for label in (5, 7, 9)])
+    assert counts.sum() == 111
+    assert np.abs(counts - 111 * shares / shares.sum()).max() < 1
+    if temperature != 2:
+        assert counts.tolist() == expected
+
+
+def test_sources_by_share() -> None:
+    index = Index([0] * 100, sources=np.repeat(["web", "books"], [90, 10]))
+    sampler = samplers.Mixture(by="source", weights={"web": 1, "books": 3}, num_samples=40)
+    drawn = epoch_of(sampler, index)
+    assert Counter(index.sources[drawn].tolist()) == {"web": 10, "books": 30}
+    # All ten books before any comes a second time: thirty of them are each three times.
+    assert set(Counter(entry for entry in drawn.tolist() if entry >= 90).values()) == {3}
+
+
+def test_groups_go_on_over_epochs() -> None:
+    labels = np.repeat([0, 1], [30, 10])
+    sampler = samplers.ClassBalanced(num_samples=20)
+    seen = np.concatenate([epoch_of(sampler, Index(labels), epoch) for epoch in range(3)])
+    assert sorted(entry for entry in seen.tolist() if entry < 30) == list(range(30))
+    assert set(Counter(entry for entry in seen.tolist() if entry >= 30).values()) == {3}
+
+
+def test_an_order_that_is_not_sorted_by_class() -> None:
+    labels = np.repeat([0, 1], [500, 500])
+    drawn = labels[epoch_of(samplers.ClassBalanced(), Index(labels))]
+    changes = int((np.diff(drawn) != 0).sum())
+    assert 400 < changes < 600
+
+
+def test_subset_keeps_its_order() -> None:
+    assert epoch_of(samplers.Subset([4, 1, 1, 0]), Index([0] * 5)).tolist() == [4, 1, 1, 0]
+
+
+@given(
+    st.integers(1, 5),
+    st.integers(1, 9),
+    st.booleans(),
+    st.sampled_from(["weighted", "mixture", "subset", "torch"]),
+    st.integers(0, 3),
+)
+def test_shards_share_the_epoch(num_shards: int, size: int, shuffle: bool, kind: str, epoch: int) -> None:
+    """What the shards read together is the epoch, each of its samples once; and resuming changes nothing."""
+    size += num_shards
+    index = Index(np.arange(size) % 3)
+    sampler = {
+        "weighted": samplers.Weighted(weights=np.arange(1, size + 1)),
+        "mixture": samplers.Mixture(by="label", temperature=2),
+        "subset": samplers.Subset(np.arange(size)[::-1]),
+        "torch": RandomSampler(range(size)),
+    }[kind]
+    read = []
+    for shard in range(num_shards):
+        bound = bound_selection(sampler, index)
+        options = SamplerOptions(bound.size, shard, num_shards, random_shuffle=shuffle, stick_to_shard=True, seed=shard)
+        whole = Sampler(options, bound)
+        whole.start_epoch(epoch)
+        start, stop = options.window(epoch)
+        mine = whole.next_batch(stop - start)
+        half = (stop - start) // 2
+        before = Sampler(options, bound)
+        before.start_epoch(epoch)
+        if half:
+            before.next_batch(half)
+        after = Sampler(options, bound_selection(sampler, index))
+        after.restore(before.state())
+        assert after.next_batch(stop - start - half).tolist() == mine[half:].tolist()
+        read += mine.tolist()
+    assert Counter(read) == Counter(epoch_of(sampler, index, epoch).tolist())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RandomSampler(range(50)),
+        lambda: RandomSampler(range(50), generator=torch.Generator().manual_seed(3)),
+        lambda: RandomSampler(range(50), replacement=True, num_samples=80),
+        lambda: SubsetRandomSampler(range(10, 30)),
+        lambda: WeightedRandomSampler([0.1, 0.9, 0.5], 40),
+        lambda: DistributedSampler(range(50), num_replicas=3, rank=1, seed=4),
+        lambda: [3, 1, 2],
+    ],
+)
+def test_any_sampler_of_torch(make: Any) -> None:
+    """The same order for the same epoch, whatever was asked before; torch's random numbers stay as they are."""
+    index = Index([0] * 50)
+    before = torch.get_rng_state()
+    first, second = bound_selection(make(), index), bound_selection(make(), index)
+    places = np.arange(first.size)
+    epochs = [first.entries(epoch, places).tolist() for epoch in range(4)]
+    assert second.entries(2, places).tolist() == epochs[2]
+    assert second.entries(0, places).tolist() == epochs[0]
+    assert torch.equal(torch.get_rng_state(), before)
+    if not isinstance(make(), list):
+        assert len({tuple(epoch) for epoch in epochs}) == 4
+
+
+def test_distributed_sampler_keeps_its_part() -> None:
+    sampler = DistributedSampler(range(50), num_replicas=5, rank=2, shuffle=False)
+    assert epoch_of(sampler, Index([0] * 50)).tolist() == list(range(2, 50, 5))
+
+
+@pytest.mark.parametrize(
+    ("sampler", "kind", "message"),
+    [
+        (samplers.Weighted(weights=[1, 2]), ArgumentValueError, "one weight for each of 6 entries"),
+        (samplers.Weighted(weights=[1, 2, -1, 1, 1, 1]), ArgumentValueError, "not negative"),
+        (samplers.Weighted(weights=[0] * 6), ArgumentValueError, "not all 0"),
+        (samplers.Weighted(weights=[1, 0, 0, 0, 0, 0], replacement=False), ArgumentValueError, "without replacement"),
+        (samplers.Weighted(weights=[1] * 6, num_samples=0), ArgumentValueError, "num_samples must be at least 1"),
+        (samplers.Mixture(by="colour"), ArgumentValueError, "'label', 'source' or an array"),
+        (samplers.Mixture(by="source"), ArgumentValueError, "does not know the source"),
+        (samplers.Mixture(by=[1, 2]), ArgumentValueError, "a group for each of 6 entries"),
+        (samplers.Mixture(temperature=0), ArgumentValueError, "temperature must be above 0"),
+        (samplers.Mixture(weights={7: 1.0}), ArgumentValueError, "groups that have no entry: 7"),
+        (samplers.Subset([0, 6]), ArgumentValueError, "the number 6; the reader has the entries 0 to 5"),
+        (samplers.Subset([]), ArgumentValueError, "at least one number"),
+        (samplers.Subset([0.5]), ArgumentTypeError, "numbers of entries"),
+        (["a", "b"], ArgumentTypeError, "numbers of entries"),
+        (samplers.Weighted, ArgumentTypeError, "must be one of dalify.samplers"),
+        (3, ArgumentTypeError, "must be one of dalify.samplers"),
+    ],
+)
+def test_mistakes(sampler: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        epoch_of(sampler, Index([0, 0, 1, 1, 2, 2]))
+
+
+def test_sampler_of_another_length_than_it_says() -> None:
+    class Short:
+        def __iter__(self):
+            return iter([1, 2])
+
+        def __len__(self):
+            return 5
+
+    with pytest.raises(ArgumentValueError, match="has 5 items and has yielded 2 in epoch 0"):
+        epoch_of(Short(), Index([0] * 6))
