@@ -140,6 +140,7 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
     filters, anchors = _filters(filter, anchor, len(data), frames, mode)
     fills = _fills(fill_value, len(data), frames)
     bytes_only = data.dtype == np.uint8 and out.dtype == np.uint8
+    is_direct = bytes_only or out.dtype == np.float32
     if data.dtype not in (np.uint8, np.float32):
         source = source.astype(np.float32)
     height, width = target.shape[2:4]
@@ -151,7 +152,8 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
             depth = cv2.CV_8U if bytes_only else cv2.CV_32F
             if mode == "same" and border != "wrap" and fill == 0:
                 # OpenCV mirrors and repeats by itself; it neither wraps nor pads with a value other than 0.
-                sums = cv2.filter2D(image, depth, weights, anchor=(column, row), borderType=_BORDERS[border])
+                place, at = result if is_direct else None, (column, row)
+                sums = cv2.filter2D(image, depth, weights, dst=place, anchor=at, borderType=_BORDERS[border])
             else:
                 if mode == "same":
                     image = cv2.copyMakeBorder(
@@ -159,7 +161,9 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
                     )
                 # The anchor in the corner: the sums that use nothing but the image then come first.
                 sums = cv2.filter2D(image, depth, weights, anchor=(0, 0))[:height, :width]
-            if bytes_only or out.dtype == np.float32:
+            if sums is result:
+                continue
+            if is_direct:
                 result[...] = sums.reshape(result.shape)
             else:
                 saturate_cast(result, np.ascontiguousarray(sums).reshape(result.shape))
