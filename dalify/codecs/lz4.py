@@ -7,6 +7,8 @@ bytes that were put out before.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -19,7 +21,7 @@ _SHORTEST_MATCH = 4
 
 
 @njit(nogil=True, cache=True)
-def _inflate(out: np.ndarray, block: np.ndarray) -> int:
+def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
     """Return how many bytes came out, or one of the negative numbers above."""
     size, room = block.size, out.size
     read = written = 0

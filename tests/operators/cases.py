@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import wave
 import zlib
 from collections.abc import Callable, Mapping
@@ -148,6 +149,35 @@ def _sound() -> Data:
     return Data([encode(_tones((800 + 100 * number,))) for number in range(SAMPLES + 1)])
 
 
+def _film(path: Path, frames: np.ndarray) -> None:
+    """Write a Motion JPEG film, which every decoder knows: BGR frames ``[F, H, W, 3]``."""
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 25.0, frames.shape[2:0:-1])
+    for frame in frames:
+        writer.write(frame)
+    writer.release()
+
+
+def _films() -> Data:
+    """Encode films of one size and one of another."""
+    encoded = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film.avi"
+        for number in range(SAMPLES + 1):
+            frames = [drawn_photo(32, 48 + 16 * (number == SAMPLES), 7 * number + frame) for frame in range(6)]
+            _film(path, np.stack(frames))
+            encoded.append(np.frombuffer(path.read_bytes(), np.uint8))
+    return Data(encoded)
+
+
+def _film_files(folder: Path) -> Mapping[str, Any]:
+    """Write films of different lengths; return their names and labels."""
+    paths = [folder / f"film{number}.avi" for number in range(3)]
+    for number, path in enumerate(paths):
+        if not path.exists():
+            _film(path, np.stack([drawn_photo(32, 48, 9 * number + frame) for frame in range(6 + number)]))
+    return {"filenames": [str(path) for path in paths], "labels": [3, 1, 2], "sequence_length": 3}
+
+
 def _numpy_files() -> Data:
     def encode(array: np.ndarray) -> np.ndarray:
         file = io.BytesIO()
@@ -208,6 +238,7 @@ BOX_LABELS = Data([np.arange(1, 1 + len(boxes), dtype=np.int32) for boxes in BOX
 DEFLATED = Data([_lz4(sample) for sample in FLOATS.samples])
 SHAPES = Each([np.array(sample.shape, np.int32) for sample in FLOATS.samples])
 PATHS = Data([np.frombuffer(str(Path(__file__).with_name(name)).encode(), np.uint8) for name in _NEIGHBOURS])
+FILMS = _films()
 NUMPY_FILES = _numpy_files()
 SPEECH = Data([_voiced(sample) for sample in SOUND.samples])
 MOSAICS = _data(_bytes, (20, 24), (18, 22), "HW")
@@ -258,6 +289,7 @@ CASES: dict[str, Case] = {
     "decoders.inflate": _case(DEFLATED, shape=SHAPES, dtype=types.FLOAT, algorithm="LZ4", not_beside_dali=_NO_CPU),
     "decoders.numpy": _case(NUMPY_FILES, dtype=types.FLOAT),
     "io.file.read": _case(PATHS),
+    "decoders.video": _case(FILMS, frames=[4, 0, 7, 4]),
     "dump_image": _case(PHOTOS, suffix="case"),
     "peek_image_shape": _case(PNGS),
     # audio

@@ -1,0 +1,267 @@
+"""Decode chosen frames of a video, each exactly as if all frames before it had been decoded.
+
+Alone because decoders of videos in memory and readers of video files enter videos in the same way. FFmpeg (by PyAV)
+reads the containers and decodes; what is here decides where to begin and what to leave out.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dalify.base.errors import DecodeError
+from dalify.base.optional import LazyModule
+from dalify.codecs.video_table import FrameTable, table_of
+
+__all__ = ["Video", "av"]
+
+av: Any = LazyModule("av", "decoding videos", "dalify[video]")
+
+# Pictures that no other refers to can be left out for these. In HEVC and AV1 "refers to" depends on layers.
+_SKIPPABLE = frozenset({"h264", "mpeg4", "mpeg2video", "mpeg1video"})
+# To go so many packets ahead, reading is quicker than a search in the file.
+_NEAR_PACKETS = 64
+_DISCARDED = 2  # a flag of FFmpeg's list of packets: decoded, not shown
+
+
+class Video:
+    """A video that is open: gives any of its frames. For one thread at a time.
+
+    Args:
+        source: a path, or the bytes of a file.
+        table: what an earlier reading of the same file found; None to find it when it is needed.
+
+    Attributes:
+        height: of the frames, pixels.
+        width: of the frames, pixels.
+
+    Raises:
+        DecodeError: no video, or one in a form that cannot be decoded.
+    """
+
+    def __init__(self, source: str | bytes, table: FrameTable | None = None) -> None:
+        self._source = source
+        self._table = table
+        self._kept: list[Any] | None = None  # packets of a video in memory: they are read once
+        self._is_at_end = True  # the decoder has to begin anew
+        self._skips = False
+        self._last_frame = -1  # number of the frame that was decoded last
+        self._ready: deque[Any] = deque()  # frames that the decoder gave and nobody has taken yet
+        self._open()
+        self.height: int = self._codec.height
+        self.width: int = self._codec.width
+        if not self.height or not self.width:
+            raise DecodeError("the video stream does not tell the size of its pictures; the file may be truncated.")
+
+    def _open(self) -> None:
+        source = io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source
+        try:
+            self._container: Any = av.open(source, metadata_errors="replace")
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise DecodeError(f"this is no video that can be opened: {_reason(error)}.") from None
+        stream = next(iter(self._container.streams.video), None)
+        if stream is None:
+            raise DecodeError("the file has no video stream.")
+        if stream.codec_context is None:
+            raise DecodeError("the video is in a form for which there is no decoder.")
+        stream.codec_context.thread_count = 1  # samples are decoded on several threads; each of them needs no more
+        self._stream: Any = stream
+        self._codec: Any = stream.codec_context
+        self._packets: Iterator[Any] = self._container.demux(stream)
+        self._next_packet = 0  # number of the packet that comes next
+
+    @property
+    def table(self) -> FrameTable:
+        """The frames of the video; found by reading all packets."""
+        if self._table is None:
+            self._table = self._read_table()
+        return self._table
+
+    @property
+    def quick_count(self) -> int:
+        """The number of frames, without reading them where the container has a list of them."""
+        if self._table is None and "mp4" in self._container.format.name:
+            listed = sum(1 for entry in self._stream.index_entries if not entry.flags & _DISCARDED)
+            if listed and listed == self._stream.frames:
+                return listed
+        return self.table.count
+
+    def _read_table(self) -> FrameTable:
+        try:
+            packets = [packet for packet in self._packets if packet.size]
+        except av.FFmpegError as error:
+            raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
+        table = table_of(packets, self._codec.name, self._stream.time_base)
+        if isinstance(self._source, bytes):
+            self._kept = packets
+        self._next_packet = len(packets)
+        if table.frame_pts is not None or not packets:
+            return table
+        # Without usable timestamps, what comes out of the decoder is counted.
+        self._restart(0, table)
+        try:
+            count = sum(1 for _ in self._decoded(frozenset()))
+        except av.FFmpegError as error:
+            raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
+        return FrameTable(None, table.packet_pts, table.packet_dts, table.entries[:1], count, table.time_base)
+
+    def frames(self, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        """Decode frames.
+
+        Args:
+            numbers: of the frames, ascending, each once, from 0 to ``table.count - 1``.
+
+        Yields:
+            The number of a frame and the frame (``av.VideoFrame``), in the order asked for.
+
+        Raises:
+            DecodeError: damaged data, or a frame that the decoder does not give.
+        """
+        table = self.table
+        try:
+            if table.frame_pts is None:
+                yield from self._by_counting(numbers)
+            else:
+                yield from self._by_timestamps(numbers, table)
+        except av.FFmpegError as error:
+            self._is_at_end = True
+            raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
+        except DecodeError:
+            self._is_at_end = True
+            raise
+
+    def _by_counting(self, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        for number in numbers:
+            if self._is_at_end or number <= self._last_frame:
+                self._restart(0, self.table)
+            for frame in self._decoded(frozenset()):
+                self._last_frame += 1
+                if self._last_frame == number:
+                    yield number, frame
+                    break
+            else:
+                raise DecodeError(f"the video ends before its frame {number}.")
+
+    def _by_timestamps(self, numbers: Sequence[int], table: FrameTable) -> Iterator[tuple[int, Any]]:
+        assert table.frame_pts is not None, "dalify bug: timestamps that are not known"
+        wanted = frozenset(table.frame_pts[list(numbers)].tolist()) if len(numbers) else frozenset()
+        for number in numbers:
+            entry = table.entry_for(number)
+            step = 1
+            # What is under way is gone on with, unless the frame is behind it or decoding can begin further ahead.
+            begins = self._is_at_end or number <= self._last_frame or int(table.entries[entry]) > self._next_packet
+            while True:
+                if begins:
+                    self._restart(int(table.entries[entry]), table)
+                frame = self._next_until(number, wanted, table)
+                if frame is not None:
+                    yield number, frame
+                    break
+                # Not what the container promised, e.g. pictures that are refreshed piece by piece: from further back.
+                if begins:
+                    if entry == 0:
+                        raise DecodeError(f"the decoder gives no frame {number}; the video may be damaged.")
+                    entry = max(0, entry - step)
+                    step *= 2
+                begins = True
+
+    def _next_until(self, number: int, wanted: frozenset[int], table: FrameTable) -> Any:
+        """Decode until a frame comes; None when one behind it, or the end, comes instead."""
+        for frame in self._decoded(wanted):
+            found = table.number_of(frame.pts)
+            if found is None:
+                continue
+            self._last_frame = max(self._last_frame, found)
+            if found == number:
+                return frame
+            if found > number:
+                return None
+        return None
+
+    def _decoded(self, wanted: frozenset[int]) -> Iterator[Any]:
+        """Yield frames from here to the end of the video.
+
+        Args:
+            wanted: timestamps; other frames may be left out where nothing refers to them. Empty: all are wanted.
+        """
+        ready = self._ready
+        while ready:
+            yield ready.popleft()
+        if self._is_at_end:
+            return
+        codec = self._codec
+        can_skip = bool(wanted) and codec.name in _SKIPPABLE
+        for packet in self._packets:
+            if not packet.size:
+                continue
+            self._next_packet += 1
+            if can_skip:
+                self._skip(packet.pts not in wanted)
+            ready.extend(codec.decode(packet))
+            while ready:
+                yield ready.popleft()
+        self._is_at_end = True
+        ready.extend(codec.decode(None))
+        while ready:
+            yield ready.popleft()
+
+    def _skip(self, skips: bool) -> None:
+        if skips != self._skips:
+            self._skips = skips
+            self._codec.skip_frame = "NONREF" if skips else "DEFAULT"
+
+    def _restart(self, first: int, table: FrameTable) -> None:
+        """Go to a packet, and let the decoder forget what it had."""
+        if self._kept is not None:
+            self._packets = iter(self._kept[first:])
+        elif not 0 <= first - self._next_packet <= _NEAR_PACKETS or not self._passed(first - self._next_packet):
+            self._search(first, table)
+        if self._codec.is_open:
+            self._codec.flush_buffers()
+        self._skip(False)
+        self._ready.clear()
+        self._next_packet = first
+        self._is_at_end = False
+        self._last_frame = -1
+
+    def _search(self, first: int, table: FrameTable) -> None:
+        """Let ``_packets`` begin with a packet of the file."""
+        if table.frame_pts is not None:
+            self._container.seek(int(min(table.packet_dts[first], table.packet_pts[first])), stream=self._stream)
+            packets = self._container.demux(self._stream)
+            for packet in packets:
+                found = table.packet_of(packet.pts) if packet.size else None
+                if found is None or found > first:
+                    break
+                if found == first:
+                    self._packets = _with_first(packet, packets)
+                    return
+        # The container has no list of its packets, or a wrong one.
+        self.close()
+        self._open()
+        self._passed(first)
+
+    def _passed(self, count: int) -> bool:
+        """Leave so many packets out; tell whether there were enough."""
+        while count:
+            packet = next(self._packets, None)
+            if packet is None:
+                return False
+            count -= bool(packet.size)
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._packets = iter(())
+        self._container.close()
+
+
+def _with_first(packet: Any, packets: Iterator[Any]) -> Iterator[Any]:
+    yield packet
+    yield from packets
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error).rstrip(".")

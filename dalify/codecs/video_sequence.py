@@ -1,0 +1,100 @@
+"""Sequences of frames: which frames belong to one, what stands in for those that a video does not have.
+
+Alone because decoders and readers of videos choose and pad in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.codecs.video import Video
+from dalify.codecs.video_frames import FrameConverter
+
+__all__ = ["FILLED", "check_fill_value", "check_pad_mode", "fill_sequence", "padded"]
+
+PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", "reflect_101", "reflect")
+FILLED = -1
+"""Stands for a frame that is no frame of the video but filled with a constant."""
+
+
+def check_pad_mode(pad_mode: str) -> None:
+    """Refuse what is no way to pad.
+
+    Raises:
+        ArgumentValueError: lists the ways there are.
+    """
+    if pad_mode not in PAD_MODES:
+        raise ArgumentValueError(option_error_text("pad_mode", pad_mode, PAD_MODES))
+
+
+def check_fill_value(fill_value: Sequence[int]) -> None:
+    """Refuse what is no colour.
+
+    Raises:
+        ArgumentValueError: values outside of 0 to 255, or neither one nor three of them.
+    """
+    if len(fill_value) not in (1, 3):
+        raise ArgumentValueError(f"fill_value must be one value or one per channel, 3; got {len(fill_value)}.")
+    if not all(0 <= value <= 255 for value in fill_value):
+        raise ArgumentValueError(f"fill_value must be from 0 to 255; got {list(fill_value)}.")
+
+
+def padded(numbers: NDArray[np.int64], count: int, pad_mode: str) -> NDArray[np.int64]:
+    """Replace the numbers of frames behind the last one.
+
+    Args:
+        numbers: of frames, not negative.
+        count: frames there are, at least 1.
+        pad_mode: ``none`` leaves them out; ``constant`` gives FILLED; ``edge`` or ``repeat`` the last frame;
+            ``reflect_1001`` or ``symmetric`` goes back from the last frame, beginning with it; ``reflect_101`` or
+            ``reflect`` with the one before it.
+    """
+    if pad_mode == "none":
+        return numbers[numbers < count]
+    if pad_mode == "constant":
+        return np.where(numbers < count, numbers, FILLED)
+    if pad_mode in ("edge", "repeat"):
+        return np.minimum(numbers, count - 1)
+    if pad_mode in ("reflect_1001", "symmetric"):
+        folded = numbers % (2 * count)
+        return np.minimum(folded, 2 * count - 1 - folded)
+    folded = numbers % max(1, 2 * (count - 1))
+    return np.minimum(folded, max(1, 2 * (count - 1)) - folded) if count > 1 else folded
+
+
+def fill_sequence(
+    out: np.ndarray[Any, Any],
+    video: Video,
+    numbers: NDArray[np.int64],
+    fill_value: Sequence[int],
+    converter: FrameConverter,
+) -> None:
+    """Decode a sequence.
+
+    Args:
+        out: uint8 ``[frames, height, width, 3]``, to be filled.
+        video: to decode.
+        numbers: of the frames, in any order; FILLED for those that get ``fill_value``.
+        fill_value: one value, or one per channel.
+        converter: for the frames of this video.
+
+    Raises:
+        DecodeError: a frame cannot be decoded.
+    """
+    out[numbers == FILLED] = np.asarray(fill_value, np.uint8)
+    wanted, places = np.unique(numbers, return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    ends = np.cumsum(np.bincount(places, minlength=len(wanted))).tolist()
+    where = {
+        number: order[start:end].tolist() for number, start, end in zip(wanted.tolist(), [0, *ends], ends, strict=False)
+    }
+    for number, frame in video.frames([number for number in where if number != FILLED]):
+        first, *others = where[number]
+        converter.fill(out[first], frame)
+        for place in others:
+            out[place] = out[first]

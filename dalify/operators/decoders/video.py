@@ -1,0 +1,148 @@
+"""Decode videos."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, DTypeError, IndexingError
+from dalify.codecs.video import Video
+from dalify.codecs.video_frames import FrameConverter
+from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, padded
+from dalify.data import DALIDataType
+from dalify.registry import PerSample, Spec, operator
+
+
+@operator(mixed=True)
+def video(
+    encoded: Spec,
+    /,
+    *,
+    affine: bool = True,
+    build_index: bool = True,
+    end_frame: PerSample[int] | None = None,
+    fill_value: list[int] = [0],  # noqa: B006 - the signature is the schema; nobody changes it
+    frames: PerSample[list[int]] | None = None,
+    pad_mode: str = "constant",
+    sequence_length: PerSample[int] | None = None,
+    start_frame: PerSample[int] | None = None,
+    stride: PerSample[int] | None = None,
+) -> Spec:
+    """Decode videos, or chosen frames of them, of any container and codec that FFmpeg knows.
+
+    A chosen frame is exactly the one that decoding everything from the beginning would give. Without ``frames``,
+    ``end_frame`` and ``sequence_length`` a video is decoded to its end. Needs the extra ``dalify[video]``.
+
+    Colours are converted bit for bit as by DALI's CPU decoder: with the matrix of BT.601, also where the file names
+    another one. DALI's CPU decoder knows VP8, VP9 and MJPEG only.
+
+    Args:
+        encoded: files as they are, uint8 ``[bytes]``.
+        affine: accepted, without effect.
+        build_index: accepted: the list of frames is always made, as without it frames could not be exact.
+        end_frame: number of the frame behind the last one. Not with ``frames`` or ``sequence_length``.
+        fill_value: colour of padding in ``pad_mode="constant"``: one value or three, 0 to 255.
+        frames: numbers of the frames, in any order, also repeated. Not with the other arguments that choose.
+        pad_mode: what stands in for frames behind the end of the video. ``none``: nothing, the sequence is shorter
+            (with ``frames``: an error); ``constant``: ``fill_value``; ``edge`` or ``repeat``: the last frame;
+            ``reflect_1001`` or ``symmetric``: ABC CBA; ``reflect_101`` or ``reflect``: ABC BA.
+        sequence_length: number of frames, ``stride`` apart. Not with ``frames`` or ``end_frame``.
+        start_frame: number of the first frame, from 0; it must be in the video.
+        stride: distance of the frames, at least 1.
+
+    Returns:
+        uint8 ``[frames, height, width, 3]``, RGB, layout FHWC.
+
+    Raises:
+        DecodeError: no video, no video stream, or damaged data.
+        ArgumentValueError: arguments that exclude each other, or are out of their range.
+        IndexingError: a frame that the video does not have.
+
+    Example:
+        >>> encoded = fn.external_source(source=films)  # doctest: +SKIP
+        >>> clips = fn.decoders.video(encoded, start_frame=30, sequence_length=16, stride=2)  # doctest: +SKIP
+    """
+    if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
+        raise DTypeError(
+            f"a decoder needs encoded files as they are: one-dimensional samples of type UINT8; got {encoded!r}."
+        )
+    ranges = {"start_frame": start_frame, "sequence_length": sequence_length, "stride": stride, "end_frame": end_frame}
+    given = [name for name, value in ranges.items() if value is not None]
+    if frames is not None and given:
+        raise ArgumentValueError(f"frames and {given[0]} exclude each other: frames names every frame.")
+    if sequence_length is not None and end_frame is not None:
+        raise ArgumentValueError("sequence_length and end_frame exclude each other: both tell where a sequence ends.")
+    check_pad_mode(pad_mode)
+    check_fill_value(fill_value)
+    return Spec(DALIDataType.UINT8, 4, "FHWC", None, encoded.device)
+
+
+def _selected(
+    count: int, start: int | None, end: int | None, length: int | None, stride: int | None, pad_mode: str
+) -> np.ndarray[Any, Any]:
+    """Return the numbers of the frames of a sequence in a video of ``count`` frames."""
+    first, step = start or 0, 1 if stride is None else stride
+    if step < 1:
+        raise ArgumentValueError(f"stride must be at least 1; got {step}.")
+    if length is not None and length < 0:
+        raise ArgumentValueError(f"sequence_length must not be negative; got {length}.")
+    if not 0 <= first < count:
+        raise IndexingError(f"start_frame is {first}, but the video has {count} frames: 0 to {count - 1}.")
+    if end is not None and end <= first:
+        raise ArgumentValueError(f"end_frame must be behind start_frame; got {end} and {first}.")
+    if length is not None:
+        numbers = first + step * np.arange(length, dtype=np.int64)
+    else:
+        numbers = np.arange(first, count if end is None else end, step, dtype=np.int64)
+    return padded(numbers, count, pad_mode)
+
+
+def _listed(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> np.ndarray[Any, Any]:
+    numbers = np.asarray(frames, np.int64)
+    wrong = numbers[(numbers < 0) | ((numbers >= count) & (pad_mode == "none"))]
+    if len(wrong):
+        raise IndexingError(
+            f"frames names frame {wrong[0]}, but the video has {count} frames: 0 to {count - 1}.",
+            hint="With a pad_mode other than 'none', numbers behind the last frame are padded." if wrong[0] > 0 else "",
+        )
+    return padded(numbers, count, pad_mode)
+
+
+@video.prepare
+def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, stride):
+    shapes: list[tuple[int, ...]] = []
+    opened: list[tuple[Video, np.ndarray[Any, Any]] | DalifyError] = []
+    limits = (start_frame, end_frame, sequence_length, stride)
+    for index, data in enumerate(encoded.samples):
+        try:
+            film = Video(data.tobytes())
+            count = film.table.count
+            if not count:
+                raise DecodeError("the video has no frames.")
+            if frames is not None:
+                numbers = _listed(count, frames[index], pad_mode)
+            else:
+                first, last, length, step = (None if item is None else int(item[index]) for item in limits)
+                numbers = _selected(count, first, last, length, step, pad_mode)
+        except DalifyError as error:
+            shapes.append((1, 1, 1, 3))  # something to fill, so that the kernel is called and can tell
+            opened.append(error)
+            continue
+        shapes.append((len(numbers), film.height, film.width, 3))
+        opened.append((film, numbers))
+    return {"out_shapes": shapes, "opened": tuple(opened)}
+
+
+@video.cpu
+def _(out, encoded, *, fill_value, opened):
+    for index, entry in enumerate(opened):
+        try:
+            if isinstance(entry, DalifyError):
+                raise entry
+            film, numbers = entry
+            fill_sequence(out[index], film, numbers, fill_value, FrameConverter())
+            film.close()
+        except DalifyError as error:
+            error.sample = index
+            raise

@@ -1,0 +1,143 @@
+"""fn.decoders.video against plain decoding and the real DALI, whose CPU decoder knows VP8, VP9 and MJPEG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalify
+from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, IndexingError
+from tests.helpers.one_operator import run_dalify
+from tests.helpers.real_dali import Each, run_dali
+from tests.helpers.videos import FORMS, plain_frames, write_video
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("films")
+    names = ("vp9.webm", "vp8.webm", "motion.mp4", "uneven.webm", "open.mp4", "closed.mp4")
+    return {name: write_video(folder / name, FORMS[name][0], **FORMS[name][1]) for name in names}
+
+
+def contents(path: Path) -> np.ndarray:
+    return np.frombuffer(path.read_bytes(), np.uint8)
+
+
+def test_whole_films(films, device):
+    got = run_dalify("decoders.video", [contents(path) for path in films.values()], device=device)
+    for sample, path in zip(got, films.values(), strict=True):
+        np.testing.assert_array_equal(sample, plain_frames(path))
+
+
+@pytest.mark.parametrize("name", ["vp9.webm", "vp8.webm", "motion.mp4", "uneven.webm"])
+def test_bit_for_bit_like_dali(films, name):
+    data = [contents(films[name])]
+    np.testing.assert_array_equal(run_dalify("decoders.video", data)[0], run_dali("decoders.video", data)[0])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"pixels": "yuv422p"},
+        {"pixels": "yuv444p"},
+        {"size": (47, 63)},
+        {"colour": (1, 1)},  # BT.709, which DALI does not look at
+        {"colour": (1, 2)},  # the same, in the full range, which it does
+    ],
+    ids=str,
+)
+def test_colours_are_dalis(given, tmp_path):
+    codec, options = FORMS["vp9.webm"]
+    data = [contents(write_video(tmp_path / "film.webm", codec, count=4, **{**options, **given}))]
+    np.testing.assert_array_equal(run_dalify("decoders.video", data)[0], run_dali("decoders.video", data)[0])
+
+
+SELECTIONS = [
+    {"frames": [0, 5, 29, 5]},
+    {"frames": [3, 31]},
+    {"frames": [50, 3], "pad_mode": "edge"},
+    {"frames": [50, 3], "pad_mode": "reflect"},
+    {"frames": [50, 3], "pad_mode": "symmetric"},
+    {"start_frame": 5},
+    {"start_frame": 5, "end_frame": 12, "stride": 3},
+    {"end_frame": 35},
+    {"end_frame": 35, "pad_mode": "none"},
+    {"sequence_length": 4},
+    {"sequence_length": 133, "pad_mode": "symmetric"},
+    {"start_frame": 28, "sequence_length": 4, "fill_value": [1, 2, 3]},
+    {"start_frame": 28, "sequence_length": 4, "fill_value": 7},
+    {"start_frame": 28, "sequence_length": 4, "pad_mode": "none"},
+    {"start_frame": 27, "sequence_length": 10, "stride": 2, "pad_mode": "reflect_101"},
+    {"start_frame": 25, "sequence_length": 5, "stride": 3, "pad_mode": "reflect_1001"},
+    {"start_frame": 3, "stride": 4, "end_frame": 40, "pad_mode": "repeat"},
+    {"stride": 4},
+]
+
+
+@pytest.mark.parametrize("arguments", SELECTIONS, ids=str)
+def test_selections_beside_dali(films, arguments):
+    data = [contents(films["vp9.webm"])]
+    np.testing.assert_array_equal(
+        run_dalify("decoders.video", data, **arguments)[0], run_dali("decoders.video", data, **arguments)[0]
+    )
+
+
+def test_each_sample_its_own_frames(films):
+    data = [contents(films[name]) for name in ("open.mp4", "vp9.webm", "closed.mp4")]
+    starts, lengths = [np.array(3), np.array(0), np.array(20)], [np.array(4), np.array(1), np.array(9)]
+    got = run_dalify("decoders.video", data, start_frame=Each(starts), sequence_length=Each(lengths))
+    for sample, name, start, length in zip(got, ("open.mp4", "vp9.webm", "closed.mp4"), starts, lengths, strict=True):
+        np.testing.assert_array_equal(sample, plain_frames(films[name])[start : start + length])
+    lists = [np.array([1, 2], np.int32), np.array([9], np.int32), np.array([5, 0, 5], np.int32)]
+    got = run_dalify("decoders.video", data, frames=Each(lists))
+    for sample, name, numbers in zip(got, ("open.mp4", "vp9.webm", "closed.mp4"), lists, strict=True):
+        np.testing.assert_array_equal(sample, plain_frames(films[name])[numbers])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"frames": [31, 3], "pad_mode": "none"}, IndexingError, "frame 31, but the video has 30 frames"),
+        ({"frames": [-1]}, IndexingError, "frame -1"),
+        ({"start_frame": 30}, IndexingError, "start_frame is 30"),
+        ({"start_frame": -1}, IndexingError, "start_frame is -1"),
+        ({"start_frame": 9, "end_frame": 9}, ArgumentValueError, "end_frame must be behind start_frame; got 9 and 9"),
+        ({"stride": 0}, ArgumentValueError, "stride"),
+        ({"stride": -1}, ArgumentValueError, "stride"),
+        ({"sequence_length": -2}, ArgumentValueError, "sequence_length"),
+        ({"frames": [1], "stride": 2}, ArgumentValueError, "frames and stride exclude"),
+        ({"sequence_length": 3, "end_frame": 5}, ArgumentValueError, "exclude"),
+        ({"pad_mode": "mirror"}, ArgumentValueError, "reflect_101"),
+        ({"fill_value": [1, 2]}, ArgumentValueError, "one per channel"),
+        ({"fill_value": 256}, ArgumentValueError, "0 to 255"),
+    ],
+    ids=str,
+)
+def test_mistakes(films, arguments, kind, message):
+    with pytest.raises(kind, match=message):
+        run_dalify("decoders.video", [contents(films["vp9.webm"])], **arguments)
+
+
+def test_bad_data_are_named_and_the_pipeline_goes_on(films):
+    good = contents(films["open.mp4"])
+    batches = iter([[good, good[:2000]], [good, np.zeros(0, np.uint8)], [good, good]])
+
+    @dalify.pipeline_def(batch_size=2, num_threads=2, device_id=None, prefetch_queue_depth=1)
+    def graph():
+        return dalify.fn.decoders.video(dalify.fn.external_source(source=batches), frames=[7])
+
+    pipe = graph()
+    for _ in range(2):
+        with pytest.raises(DecodeError, match="no video") as caught:
+            pipe.run()
+        assert caught.value.sample == 1
+    (clips,) = pipe.run()
+    np.testing.assert_array_equal(clips.at(1), plain_frames(films["open.mp4"])[[7]])
+    pipe.close()
+
+
+def test_only_bytes():
+    with pytest.raises(DTypeError, match="UINT8"):
+        run_dalify("decoders.video", [np.zeros((2, 3), np.float32)])
