@@ -1,4 +1,4 @@
-"""What the values of two branches have to share to be one variable afterwards.
+"""What the values of branches have to share to be one variable afterwards, and what can number branches.
 
 Checked when the graph is built and when it runs.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.base.errors import DivergentBranchesError
+from dalify.base.errors import DivergentBranchesError, DTypeError, ShapeError
 from dalify.data.spec import Spec
 
-__all__ = ["check_agreement"]
+__all__ = ["check_agreement", "check_index"]
 
 
 def check_agreement(
@@ -58,6 +58,19 @@ def check_agreement(
         raise DivergentBranchesError(
             f"{name} has another {what} in each branch of the condition.{places}", hint=way_out
         )
+
+
+def check_index(index: Spec) -> None:
+    """Refuse what cannot be the number of a branch.
+
+    Raises:
+        ShapeError: more than a single number per sample.
+        DTypeError: elements are not integers.
+    """
+    if index.ndim:
+        raise ShapeError(f"the number of a branch must be a single integer; the value has {index.ndim} dimensions.")
+    if index.dtype is not None and not index.dtype.is_integer:
+        raise DTypeError(f"the number of a branch must be an integer; the value has elements of type {index.dtype!s}.")
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DalifyError
 from dalify.base.optional import torch
 from dalify.data import Batch, stack_samples
-from dalify.data.agreement import check_agreement
+from dalify.data.agreement import check_agreement, check_index
 from dalify.executor.frame import Frame
 from dalify.executor.steps import located
 from dalify.graph import Branch, Node
@@ -41,7 +41,9 @@ class ChosenStep:
         outer = frame.positions(branch.parent)
         if not frame.knows(branch):
             index = frame.values[self.inputs[1] or 0]
-            frame.set_positions(branch, outer[_numbers(index) == branch.taken] if index is not None else outer[:0])
+            frame.set_positions(
+                branch, outer[_numbers(index, self.node) == branch.taken] if index is not None else outer[:0]
+            )
         inner = frame.positions(branch)
         value = frame.values[self.inputs[0] or 0]
         slot = self.outputs[0]
@@ -68,7 +70,7 @@ class JoinStep:
         if index is None:
             frame.values[slot] = None
             return
-        numbers = _numbers(index)
+        numbers = _numbers(index, self.node)
         wrong = np.flatnonzero((numbers < 0) | (numbers >= len(sides)))
         if len(wrong):
             error = ArgumentValueError(
@@ -138,7 +140,11 @@ def _any_shape(batch: Batch) -> Any:
     return batch.spec_of(0).replace(shape=None)
 
 
-def _numbers(index: Batch) -> np.ndarray[Any, Any]:
-    """Return the index as integers ``[N]``."""
+def _numbers(index: Batch, node: Node) -> np.ndarray[Any, Any]:
+    """Return the index as integers ``[N]``; data from outside show only here whether they can be one."""
+    try:
+        check_index(index.spec_of(0))
+    except DalifyError as error:
+        raise located(error, node, None, None) from None
     dense = index.dense if index.dense is not None else stack_samples(index.samples)
     return np.asarray(dense).reshape(len(index))

@@ -14,7 +14,7 @@ from dalify.base.source_line import SourceLine
 from dalify.graph.branch import Branch
 from dalify.registry import Operator
 
-__all__ = ["DEVICES", "Edge", "Node"]
+__all__ = ["DEVICES", "Edge", "Node", "fresh_numbers"]
 
 DEVICES = ("cpu", "gpu", "mixed")
 """Where a node may run; ``mixed``: CPU inputs, GPU outputs."""
@@ -31,6 +31,11 @@ class Edge(NamedTuple):
     def device(self) -> str:
         """Device on which the data lie: ``cpu`` or ``gpu``."""
         return self.node.output_device
+
+
+def fresh_numbers(count: int) -> list[int]:
+    """Return numbers for nodes that are to be made in another order than that of their numbers."""
+    return [next(_numbers) for _ in range(count)]
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)

@@ -16,7 +16,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
-from dalify.graph.node import DEVICES, Edge, Node
+from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers
 from dalify.registry import catalogue
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
@@ -33,6 +33,8 @@ def to_json(graph: Graph) -> dict[str, Any]:
     """
     nodes = graph.nodes()
     numbers = {node: index for index, node in enumerate(nodes)}
+    # Random streams go by the order in which nodes were made, which is not the one in which they are written.
+    made = {node: rank for rank, node in enumerate(sorted(nodes, key=lambda node: node.number))}
     branches: list[Branch] = []
 
     def edge_data(edge: Edge | None) -> Any:
@@ -71,6 +73,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
             "name": node.name,
             "seed": node.seed,
             "preserve": node.preserve,
+            "made": made[node],
         }
 
     data = [node_data(node) for node in nodes]
@@ -168,7 +171,11 @@ def _graph(data: dict[str, Any]) -> Graph:
             )
         return branches[number]
 
-    for item in data["nodes"]:
+    made = [item.get("made", position) for position, item in enumerate(data["nodes"])]
+    if sorted(made) != list(range(len(made))):
+        raise ValueError("the order in which the nodes were made is not told")
+    numbers = fresh_numbers(len(made))
+    for rank, item in zip(made, data["nodes"], strict=True):
         operator = catalogue.find(str(item["operator"]))
         if item["device"] not in DEVICES:
             raise ValueError(f"there is no device {item['device']!r}")
@@ -190,6 +197,7 @@ def _graph(data: dict[str, Any]) -> Graph:
                 item["name"],
                 item["seed"],
                 bool(item["preserve"]),
+                numbers[rank],
             )
         )
     outputs = tuple(some_edge(item) for item in data["outputs"])

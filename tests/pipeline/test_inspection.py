@@ -36,6 +36,17 @@ def test_a_graph_with_branches_survives_as_text() -> None:
     json.loads(text)
 
 
+def test_random_numbers_go_by_the_order_of_definition_which_is_not_that_of_the_graph() -> None:
+    @pipeline_def(batch_size=4, num_threads=1, seed=11)
+    def drawing() -> Any:
+        first, second, third = (fn.random.uniform(range=[0, 1]) for _ in range(3))
+        return third, first - second
+
+    again = Pipeline.deserialize(drawing().serialize())
+    for found, wanted in zip(again.run(), drawing().run(), strict=True):
+        np.testing.assert_array_equal(found.as_array(), wanted.as_array())
+
+
 def test_deserialize_and_build_fills_an_empty_pipeline() -> None:
     pipe = Pipeline(batch_size=5, num_threads=1, seed=11)
     pipe.deserialize_and_build(branching().serialize())
@@ -63,6 +74,9 @@ def test_functions_cannot_be_written_down() -> None:
         lambda data: data["nodes"][0].update(operator="os.system"),
         lambda data: data["nodes"][0]["arguments"].update(nonsense=1),
         lambda data: data.pop("outputs"),
+        lambda data: data["nodes"][0].update(made=7),
+        lambda data: data["nodes"][0].update(made="a"),
+        lambda data: data["branches"][0].update(taken=-1),
     ],
 )
 def test_damaged_texts_are_refused(damage: Any) -> None:

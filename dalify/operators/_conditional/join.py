@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dalify.base.errors import DTypeError, ShapeError
-from dalify.data.agreement import check_agreement
+from dalify.data.agreement import check_agreement, check_index
 from dalify.registry import Spec, operator
 
 
@@ -22,10 +21,7 @@ def join(index: Spec, /, *sides: Spec) -> Spec:
         DTypeError: the index is no integer.
         DivergentBranchesError: the values differ in element type, number of dimensions or layout.
     """
-    if index.ndim:
-        raise ShapeError(f"the number of a branch must be a single integer; the value has {index.ndim} dimensions.")
-    if index.dtype is not None and not index.dtype.is_integer:
-        raise DTypeError(f"the number of a branch must be an integer; the value has elements of type {index.dtype!s}.")
+    check_index(index)
     for one, other in pairwise(sides):
         check_agreement(one, other, "", None, ("one", "another"))
     return sides[0].replace(shape=None)
