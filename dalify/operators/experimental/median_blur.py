@@ -1,0 +1,145 @@
+"""Replace each pixel by the median around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import torch
+from dalify.kernels.convolve import bordered_indices
+from dalify.kernels.frames import per_frame
+from dalify.kernels.frozen import read_only
+from dalify.kernels.planes import filter_layout, planes
+from dalify.registry import PerSample, Spec, operator
+
+_WIDEST = 255
+_CV_CHANNELS = (1, 3, 4)
+_CV_TYPES = (np.uint8, np.uint16, np.int16, np.float32)
+_CV_WIDEST = 5  # of types other than uint8
+_MOST_ELEMENTS = 1 << 24  # of the windows that are looked at together
+
+
+@operator
+def median_blur(
+    x: Spec,
+    /,
+    *,
+    window_size: PerSample[int | list[int]] = [3, 3],  # noqa: B006 -- signatures are schemas, nobody changes this list
+) -> Spec:
+    """Replace each pixel by the median of a window around it, for each channel by itself; the border repeats.
+
+    Args:
+        x: images HW, HWC or CHW, or sequences FHWC or FCHW, of any numeric type.
+        window_size: width and height of the window, odd, 1 to 255; one for both; per frame, too.
+
+    Returns:
+        Same shape, type and layout.
+
+    Raises:
+        LayoutError: another layout.
+        ArgumentValueError: an even window, or one out of the range.
+
+    Example:
+        >>> images = fn.experimental.median_blur(images, window_size=[5, 5])  # doctest: +SKIP
+    """
+    filter_layout(x)
+    return x
+
+
+def _windows(window_size: Any, frames: int) -> list[tuple[int, int]]:
+    """Return width and height for each frame."""
+    given = np.stack(window_size) if isinstance(window_size, list) else window_size
+    given = np.repeat(given, 2, axis=-1) if given.shape[-1] == 1 else given
+    rows = per_frame(given, frames, "window_size", 2)
+    wrong = (rows % 2 == 0) | (rows < 1) | (rows > _WIDEST)
+    if wrong.any():
+        raise ArgumentValueError(
+            f"window_size must be odd and between 1 and {_WIDEST}; got {rows[wrong.any(axis=1)][0].tolist()}.",
+            hint="For example window_size=[3, 3].",
+        )
+    return [(int(width), int(height)) for width, height in rows]
+
+
+@njit(nogil=True, cache=True)
+def _median_bytes(out, padded, width, height):
+    """Fill a plane of bytes: a histogram moves along each row (Huang, Yang, Tang, 1979)."""
+    counts = np.empty(256, np.int32)
+    middle = (width * height) // 2
+    for y in range(out.shape[0]):
+        counts[:] = 0
+        for i in range(height):
+            for j in range(width):
+                counts[padded[y + i, j]] += 1
+        median, below = 0, 0
+        for x in range(out.shape[1]):
+            if x:
+                for i in range(height):
+                    gone, come = padded[y + i, x - 1], padded[y + i, x + width - 1]
+                    counts[gone] -= 1
+                    counts[come] += 1
+                    below += np.int64(come < median) - np.int64(gone < median)
+            while below > middle:
+                median -= 1
+                below -= counts[median]
+            while below + counts[median] <= middle:
+                below += counts[median]
+                median += 1
+            out[y, x] = median
+
+
+def _median_any(out: np.ndarray, padded: np.ndarray, width: int, height: int) -> None:
+    """Fill a plane of any type, some rows at a time."""
+    views = np.lib.stride_tricks.sliding_window_view(padded, (height, width))
+    count = width * height
+    rows = max(1, _MOST_ELEMENTS // max(1, count * out.shape[1]))
+    for first in range(0, len(out), rows):
+        part = views[first : first + rows].reshape(-1, out.shape[1], count)
+        out[first : first + rows] = np.partition(part, count // 2, axis=-1)[..., count // 2]
+
+
+def _blur(out: np.ndarray, image: np.ndarray, width: int, height: int) -> None:
+    is_plain = width == height and image.shape[2] in _CV_CHANNELS and image.dtype in _CV_TYPES
+    if is_plain and (image.dtype == np.uint8 or width <= _CV_WIDEST):
+        out[...] = cv2.medianBlur(image, width).reshape(out.shape)
+        return
+    rows, _ = bordered_indices(image.shape[0], height // 2, height // 2, "clamp")
+    columns, _ = bordered_indices(image.shape[1], width // 2, width // 2, "clamp")
+    for channel in range(image.shape[2]):
+        padded = image[:, :, channel][rows[:, None], columns]
+        if image.dtype == np.uint8:
+            result = np.empty(image.shape[:2], np.uint8)
+            _median_bytes(result, read_only(padded), width, height)
+            out[:, :, channel] = result
+        else:
+            _median_any(out[:, :, channel], padded, width, height)
+
+
+@median_blur.cpu
+def _(out, x, *, window_size, spec):
+    layout = filter_layout(spec)
+    source, frames = planes(x, layout)
+    target, _ = planes(out, layout)
+    for images, results, (width, height) in zip(source, target, _windows(window_size, frames), strict=True):
+        for image, result in zip(images, results, strict=True):
+            _blur(result, image, width, height)
+
+
+@median_blur.gpu
+def _(out, x, *, window_size, spec):
+    layout = filter_layout(spec)
+    source, frames = planes(x, layout)
+    target, _ = planes(out, layout)
+    for images, results, (width, height) in zip(source, target, _windows(window_size, frames), strict=True):
+        data = images if images.dtype.is_floating_point else images.long()  # torch orders few other integers
+        for axis, radius in ((1, height // 2), (2, width // 2)):
+            index, _ = bordered_indices(images.shape[axis], radius, radius, "clamp")
+            data = data.index_select(axis, torch.as_tensor(index, device=x.device))
+        rows = max(1, _MOST_ELEMENTS // max(1, width * height * images[:, 0].numel()))
+        for first in range(0, images.shape[1], rows):
+            part = data[:, first : first + rows + height - 1].unfold(1, height, 1).unfold(2, width, 1)
+            found = part.reshape(*part.shape[:-2], -1).median(dim=-1).values
+            results[:, first : first + rows].copy_(found)
