@@ -1,4 +1,4 @@
-"""Warnings about old spellings, shown at the user's line."""
+"""Warnings, shown at the user's line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 
 from dalify.base.source_line import SourceLine
 
-__all__ = ["warn_deprecated"]
+__all__ = ["warn_at_line", "warn_deprecated"]
 
 
 def warn_deprecated(text: str, line: SourceLine | None = None) -> None:
@@ -16,8 +16,19 @@ def warn_deprecated(text: str, line: SourceLine | None = None) -> None:
         text: what to write instead.
         line: the user's line; found on the stack where not given.
     """
+    warn_at_line(text, DeprecationWarning, line)
+
+
+def warn_at_line(text: str, kind: type[Warning], line: SourceLine | None = None) -> None:
+    """Warn of something that the user's line brought about.
+
+    Args:
+        text: what to know.
+        kind: of warning.
+        line: the user's line; found on the stack where not given.
+    """
     line = line or SourceLine.capture()
     if line is None:
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        warnings.warn(text, kind, stacklevel=3)
     else:
-        warnings.warn_explicit(text, DeprecationWarning, line.filename, line.line)
+        warnings.warn_explicit(text, kind, line.filename, line.line)

@@ -15,6 +15,7 @@ from dalify.base.source_line import SourceLine
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
+    "BadSampleWarning",
     "BatchSizeError",
     "CheckpointError",
     "ConditionError",
@@ -197,6 +198,10 @@ class SerializationError(DalifyError, RuntimeError, TypeError):
 
 class CheckpointError(DalifyError, RuntimeError, ValueError):
     """A saved state that does not belong to this pipeline."""
+
+
+class BadSampleWarning(UserWarning):
+    """Samples of an epoch that could not be read or decoded."""
 
 
 class MissingPackageError(DalifyError, ImportError):

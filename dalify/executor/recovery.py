@@ -142,8 +142,12 @@ class Recovery:
             attempt = iteration.attempts.get(position, 0)
             if attempt >= _MOST_ATTEMPTS or position in iteration.stand_ins.get(node, ()):
                 return False
-            # A blank from the reader is no picture for the decoder behind it: one bad sample, not two.
-            if not any(position in stand_ins for stand_ins in iteration.stand_ins.values()):
+            # A blank from the reader is no picture for the decoder behind it, and another sample may be the same one
+            # again: one bad sample, not two.
+            is_told = any(position in stand_ins for stand_ins in iteration.stand_ins.values()) or any(
+                item[0] == position and item[4] == failure.origin for item in iteration.bad
+            )
+            if not is_told:
                 iteration.bad.append((position, attempt, node, policy, failure.origin, _described(error)))
             if policy == "replace":
                 iteration.stand_ins.setdefault(node, set()).add(position)

@@ -13,8 +13,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Generic, NoReturn, TypeVar
 
-from dalify.base.deprecation import warn_deprecated
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, option_error_text
+import numpy as np
+
+from dalify.base.deprecation import warn_at_line, warn_deprecated
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BadSampleWarning,
+    BatchSizeError,
+    option_error_text,
+)
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
@@ -23,6 +31,7 @@ from dalify.plugin.resuming import ResumableIterator
 __all__ = ["BaseIterator", "LastBatchPolicy", "checked_names"]
 
 T = TypeVar("T")
+_SHOWN_BAD_SAMPLES = 5
 Outputs = tuple[TensorListCPU | TensorListGPU, ...]
 
 
@@ -81,6 +90,7 @@ class BaseIterator(ResumableIterator, Generic[T]):
         self._epoch = 0
         self._delivered = 0  # batches of this epoch
         self._is_over = False  # the epoch is at its end, and the next one was not begun
+        self._reported = 0  # bad samples that the user was told of
         # The last epoch ended by its number of batches: the end of the sources may be the first thing that this one
         # meets.
         self._may_be_exhausted = False
@@ -110,13 +120,15 @@ class BaseIterator(ResumableIterator, Generic[T]):
 
     # -- iteration -----------------------------------------------------------------------------------------------------
 
-    def _convert(self, outputs: Outputs) -> T:
-        """Turn the outputs of one pipeline into what users of the framework get."""
-        raise AssertionError("dalify bug: an iterator that converts nothing")
+    def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> T:
+        """Turn the outputs of one pipeline into what users of the framework get.
 
-    def _cut(self, batch: T, count: int) -> T:
-        """Keep the first samples of a converted batch."""
-        raise AssertionError("dalify bug: an iterator that cannot cut a batch")
+        Args:
+            outputs: of one batch.
+            count: how many of its samples count.
+            valid: which of them are there in their own right; see ``Pipeline.valid``.
+        """
+        raise AssertionError("dalify bug: an iterator that converts nothing")
 
     def __iter__(self) -> BaseIterator[T]:
         """Begin an epoch, unless this one has not begun yet or was just restored, and return the iterator itself."""
@@ -142,11 +154,10 @@ class BaseIterator(ResumableIterator, Generic[T]):
         self._delivered += 1
         batches: list[T] = []
         for index, item in enumerate(outputs):
-            batch = self._convert(item)
-            count = self._epochs.kept(index, number)
+            count = min(self._epochs.kept(index, number), len(item[0]) if item else 0)
             if count == 0 and isinstance(self._epochs, SizedEpochs):
                 break  # the epoch ends with a pipeline before this one
-            batches.append(batch if count >= self.batch_size else self._cut(batch, count))
+            batches.append(self._convert(item, count, self._pipelines[index].valid[:count]))
         return batches
 
     def next(self) -> list[T]:
@@ -198,9 +209,22 @@ class BaseIterator(ResumableIterator, Generic[T]):
     def _end(self) -> NoReturn:
         """End the epoch."""
         self._is_over = True
+        self._report_bad_samples()
         if self._resets_itself:
             self._begin_next()
         raise StopIteration
+
+    def _report_bad_samples(self) -> None:
+        bad = [sample for pipeline in self._pipelines for sample in pipeline.bad_samples()]
+        new, self._reported = bad[self._reported :], len(bad)
+        if not new:
+            return
+        first = "".join(f"\n  {sample}" for sample in new[:_SHOWN_BAD_SAMPLES])
+        more = f"\n  ... and {len(new) - _SHOWN_BAD_SAMPLES} more" if len(new) > _SHOWN_BAD_SAMPLES else ""
+        text = (
+            f"{len(new)} samples of epoch {self._epoch} could not be used; pipe.bad_samples() lists them:{first}{more}"
+        )
+        warn_at_line(text, BadSampleWarning)
 
     def reset(self) -> None:
         """Begin the next epoch, after the end of this one or in the middle; before its first batch nothing happens."""

@@ -2,6 +2,7 @@
 
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.pytorch import fn
+from dalify.plugin.pytorch.collate import Packed, Pad
 from dalify.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
 from dalify.plugin.pytorch.tensors import feed_ndarray, to_torch_type
 
@@ -10,6 +11,8 @@ __all__ = [
     "DALIGenericIterator",
     "DALIRaggedIterator",
     "LastBatchPolicy",
+    "Packed",
+    "Pad",
     "feed_ndarray",
     "fn",
     "to_torch_type",

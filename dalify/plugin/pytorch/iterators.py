@@ -5,18 +5,21 @@ They differ in what an output becomes: one tensor, a list of tensors, or a spars
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
-from dalify.data import TensorListCPU, TensorListGPU
+from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.pipeline import Pipeline
 from dalify.plugin.base_iterator import BaseIterator, LastBatchPolicy, Outputs, checked_names
-from dalify.plugin.pytorch.tensors import tensor_of
+from dalify.plugin.pytorch.collate import COLLATIONS, Pad, collations, sparse
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator"]
+
+
+_OF_TAGS = {"dense": COLLATIONS["dense"], "sparse_list": COLLATIONS["list"], "sparse_coo": sparse}
 
 
 class DALIGenericIterator(BaseIterator[dict[str, Any]]):
@@ -37,6 +40,11 @@ class DALIGenericIterator(BaseIterator[dict[str, Any]]):
         last_batch_policy: FILL, DROP or PARTIAL.
         prepare_first_batch: begin to compute the first batches at once.
         fresh_epochs: begin every epoch at the first sample of the shard; see ``BaseIterator``.
+        collate: what an output becomes: ``dense`` (one tensor ``[N, ...]``), ``pad`` (filled with zeros to the largest
+            sample) or ``Pad(value, multiple)``, ``list``, ``nested`` (a nested tensor of torch) or ``packed`` (values
+            and offsets); one for all, or a dictionary by the names of the outputs, dense where it has none.
+        valid_name: name of a further value, bool ``[N]``: which samples are there in their own right, and no padding or
+            in the place of one that could not be read; none where None.
 
     Raises:
         ArgumentValueError: names that do not fit the outputs, or arguments that exclude each other.
@@ -62,8 +70,14 @@ class DALIGenericIterator(BaseIterator[dict[str, Any]]):
         prepare_first_batch: bool = True,
         *,
         fresh_epochs: bool = False,
+        collate: Mapping[str, str | Pad] | str | Pad | None = None,
+        valid_name: str | None = None,
     ) -> None:
         self.output_map = checked_names(output_map, pipelines)
+        self._collations = collations(collate, self.output_map)
+        if valid_name in self.output_map:
+            raise ArgumentValueError(f"valid_name={valid_name!r} is the name of an output already.")
+        self._valid_name = valid_name
         super().__init__(
             pipelines,
             size,
@@ -76,17 +90,14 @@ class DALIGenericIterator(BaseIterator[dict[str, Any]]):
             fresh_epochs=fresh_epochs,
         )
 
-    def _convert(self, outputs: Outputs) -> dict[str, Any]:
-        return {
-            name: self._tensor(index, name, output)
-            for index, (name, output) in enumerate(zip(self.output_map, outputs, strict=True))
+    def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Any]:
+        batch = {
+            name: collate(name, output, count)
+            for name, collate, output in zip(self.output_map, self._collations, outputs, strict=True)
         }
-
-    def _tensor(self, index: int, name: str, output: TensorListCPU | TensorListGPU) -> Any:
-        return _dense(name, output)
-
-    def _cut(self, batch: dict[str, Any], count: int) -> dict[str, Any]:
-        return {name: value[:count] for name, value in batch.items()}
+        if self._valid_name is not None:
+            batch[self._valid_name] = torch.from_numpy(valid)
+        return batch
 
 
 class DALIClassificationIterator(DALIGenericIterator):
@@ -103,6 +114,8 @@ class DALIClassificationIterator(DALIGenericIterator):
         last_batch_policy: FILL, DROP or PARTIAL.
         prepare_first_batch: begin to compute the first batches at once.
         fresh_epochs: begin every epoch at the first sample of the shard.
+        collate: what an output becomes, see ``DALIGenericIterator``.
+        valid_name: name of a further value, see ``DALIGenericIterator``.
     """
 
     def __init__(
@@ -118,6 +131,8 @@ class DALIClassificationIterator(DALIGenericIterator):
         prepare_first_batch: bool = True,
         *,
         fresh_epochs: bool = False,
+        collate: Mapping[str, str | Pad] | str | Pad | None = None,
+        valid_name: str | None = None,
     ) -> None:
         super().__init__(
             pipelines,
@@ -131,6 +146,8 @@ class DALIClassificationIterator(DALIGenericIterator):
             last_batch_policy,
             prepare_first_batch,
             fresh_epochs=fresh_epochs,
+            collate=collate,
+            valid_name=valid_name,
         )
 
 
@@ -152,6 +169,7 @@ class DALIRaggedIterator(DALIGenericIterator):
         last_batch_policy: FILL, DROP or PARTIAL.
         prepare_first_batch: begin to compute the first batches at once.
         fresh_epochs: begin every epoch at the first sample of the shard.
+        valid_name: name of a further value, see ``DALIGenericIterator``.
     """
 
     DENSE_TAG = "dense"
@@ -173,14 +191,14 @@ class DALIRaggedIterator(DALIGenericIterator):
         prepare_first_batch: bool = True,
         *,
         fresh_epochs: bool = False,
+        valid_name: str | None = None,
     ) -> None:
-        tags = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
-        self._tags = tuple(output_types) if output_types is not None else (self.DENSE_TAG,) * len(output_map)
-        for tag in self._tags:
-            if tag not in tags:
-                raise ArgumentValueError(option_error_text("output_types", tag, tags))
-        if len(self._tags) != len(output_map):
-            raise ArgumentValueError(f"output_types has {len(self._tags)} entries for {len(output_map)} outputs.")
+        tags = tuple(output_types) if output_types is not None else (self.DENSE_TAG,) * len(output_map)
+        for tag in tags:
+            if tag not in _OF_TAGS:
+                raise ArgumentValueError(option_error_text("output_types", tag, _OF_TAGS))
+        if len(tags) != len(output_map):
+            raise ArgumentValueError(f"output_types has {len(tags)} entries for {len(output_map)} outputs.")
         super().__init__(
             pipelines,
             output_map,
@@ -193,36 +211,6 @@ class DALIRaggedIterator(DALIGenericIterator):
             last_batch_policy,
             prepare_first_batch,
             fresh_epochs=fresh_epochs,
+            valid_name=valid_name,
         )
-
-    def _tensor(self, index: int, name: str, output: TensorListCPU | TensorListGPU) -> Any:
-        tag = self._tags[index]
-        if tag == self.DENSE_TAG:
-            return _dense(name, output)
-        tensors = [tensor_of(sample) for sample in output]
-        return tensors if tag == self.SPARSE_LIST_TAG else _sparse(name, tensors)
-
-
-def _dense(name: str, output: TensorListCPU | TensorListGPU) -> torch.Tensor:
-    if not output.is_dense_tensor():
-        shapes = output.shape()
-        odd = next(index for index, shape in enumerate(shapes) if tuple(shape) != tuple(shapes[0]))
-        raise ShapeError(
-            f"the samples of the output {name!r} have different shapes and cannot be one tensor: "
-            f"sample 0 is {tuple(shapes[0])}, sample {odd} is {tuple(shapes[odd])}.",
-            hint="Bring them to one size in the pipeline with fn.resize, fn.crop or fn.pad, or use DALIRaggedIterator "
-            "with output_types: SPARSE_LIST_TAG gives a list of tensors.",
-        )
-    return tensor_of(output.as_tensor())
-
-
-def _sparse(name: str, tensors: list[torch.Tensor]) -> torch.Tensor:
-    """Return a sparse tensor of shape ``[N, longest, ...]``, sparse in its first two dimensions."""
-    if any(tensor.ndim == 0 for tensor in tensors):
-        raise ShapeError(f"the samples of the output {name!r} are single values, which SPARSE_COO_TAG cannot join.")
-    lengths = torch.tensor([len(tensor) for tensor in tensors])
-    rows = torch.repeat_interleave(torch.arange(len(tensors)), lengths)
-    columns = torch.cat([torch.arange(length) for length in lengths.tolist()])
-    values = torch.cat(tensors)
-    size = (len(tensors), int(lengths.max()), *values.shape[1:])
-    return torch.sparse_coo_tensor(torch.stack([rows, columns]).to(values.device), values, size, check_invariants=False)
+        self._collations = [_OF_TAGS[tag] for tag in tags]
