@@ -221,9 +221,8 @@ class BaseIterator(ResumableIterator, Generic[T]):
             return
         first = "".join(f"\n  {sample}" for sample in new[:_SHOWN_BAD_SAMPLES])
         more = f"\n  ... and {len(new) - _SHOWN_BAD_SAMPLES} more" if len(new) > _SHOWN_BAD_SAMPLES else ""
-        text = (
-            f"{len(new)} samples of epoch {self._epoch} could not be used; pipe.bad_samples() lists them:{first}{more}"
-        )
+        count = "1 sample" if len(new) == 1 else f"{len(new)} samples"
+        text = f"{count} of epoch {self._epoch} could not be used; pipe.bad_samples() lists them:{first}{more}"
         warn_at_line(text, BadSampleWarning)
 
     def reset(self) -> None:
