@@ -59,7 +59,7 @@ def sqrt(x: Any) -> DataNode:
 
 
 def rsqrt(x: Any) -> DataNode:
-    """Return the reciprocal of the square root, element by element."""
+    """Return the reciprocal of the square root, element by element: infinite at 0, where DALI's FLOAT gives NaN."""
     return arithmetic("rsqrt", (x,))
 
 

@@ -72,6 +72,11 @@ class Feeds:
         return not any(feed.is_walked_elsewhere for feed in self.externals)
 
     @property
+    def shared_bytes(self) -> list[int]:
+        """Memory of each slot that worker processes fill, of all sources."""
+        return [size for feed in self.externals for size in feed.shared_bytes]
+
+    @property
     def are_spent(self) -> bool:
         """Whether a source has given items that it can give no second time, for instance a generator."""
         return any(feed.is_spent for feed in self.externals)

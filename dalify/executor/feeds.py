@@ -196,6 +196,11 @@ class ExternalFeed:
         return isinstance(self.source, ParallelSource) and not self.source.resumes_exactly
 
     @property
+    def shared_bytes(self) -> list[int]:
+        """Memory of each slot that worker processes fill; empty without them."""
+        return self.source.shared_bytes if isinstance(self.source, ParallelSource) else []
+
+    @property
     def is_spent(self) -> bool:
         """Whether the source has given items that it can give no second time."""
         return isinstance(self.source, ExternalSource) and self.source.spent > 0

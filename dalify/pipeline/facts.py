@@ -113,6 +113,16 @@ class Facts(GraphDefinition):
         return self._options.concurrency
 
     @property
+    def max_streams(self) -> int:
+        """-1, DALI's word for no limit: the option is accepted and without effect, there and here."""
+        return -1
+
+    @property
+    def default_cuda_stream_priority(self) -> int:
+        """0: all work goes to torch's streams, and the option is accepted and without effect, as in DALI."""
+        return 0
+
+    @property
     def set_affinity(self) -> bool:
         """As given."""
         return self._options.set_affinity

@@ -43,6 +43,27 @@ class Inspection(Facts):
         head, _, rest = text.partition("\n")
         return "\n".join([f"{len(needed) + len(pruned)} nodes were traced", head, *lines, *([rest] if rest else [])])
 
+    def executor_statistics(self) -> dict[str, Any]:
+        """Return an empty dict, as DALI does for its dynamic executor: there are no buffers that belong to operators.
+
+        What DALI tells of them without it (reserved and used memory of each output) has no meaning here: values inside
+        a chunk share the scratch memory of their thread, outputs come from one pool.
+        """
+        return {}
+
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Tell how much shared memory the slots take that worker processes fill for ``external_source(parallel=True)``.
+
+        Slots grow with what is written to them, so the numbers are those of now.
+
+        Returns:
+            ``capacities``: bytes of each slot, one batch of one source; ``per_sample_capacities``: the same, divided by
+            the batch size. Empty without parallel sources, and before the pipeline is built.
+        """
+        sizes = [] if self._built is None else self._built.engine.feeds.shared_bytes
+        batch_size = self._options.batch_size
+        return {"capacities": sizes, "per_sample_capacities": [-(-size // batch_size) for size in sizes]}
+
     def save_graph_to_dot_file(self, filename: str | PathLike[str], **_: Any) -> None:
         """Write the graph, as the user defined it, in graphviz' language.
 

@@ -93,3 +93,34 @@ def test_facts() -> None:
     assert pipe.stream_policy is StreamPolicy.SINGLE
     assert (pipe.max_batch_size, pipe.num_threads, pipe.seed, pipe.num_outputs) == (3, 2, 11, 2)
     assert not branching().exec_separated
+
+
+def test_facts_without_a_meaning_here() -> None:
+    pipe = branching()
+    assert (pipe.max_streams, pipe.default_cuda_stream_priority) == (-1, 0)
+    run(pipe)
+    assert pipe.executor_statistics() == {}
+    assert pipe.external_source_shm_statistics() == {"capacities": [], "per_sample_capacities": []}
+
+
+def _one(_: Any) -> np.ndarray[Any, Any]:
+    return np.ones(5000, np.uint8)
+
+
+def test_shared_memory_is_told() -> None:
+    @pipeline_def(batch_size=4, num_threads=1, py_num_workers=1, py_start_method="fork")
+    def parallel() -> Any:
+        return fn.external_source(source=_one, parallel=True, batch=False)
+
+    pipe = parallel()
+    assert pipe.external_source_shm_statistics()["capacities"] == []
+    pipe.run()
+    told = pipe.external_source_shm_statistics()
+    assert max(told["capacities"]) >= 4 * 5000
+    assert told["per_sample_capacities"] == [-(-size // 4) for size in told["capacities"]]
+    pipe.close()
+
+
+def test_a_pipeline_has_what_dali_has(oracle: Any) -> None:
+    theirs = {name for name in dir(oracle.Pipeline) if not name.startswith("_")}
+    assert theirs <= set(dir(Pipeline))
