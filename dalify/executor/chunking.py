@@ -8,8 +8,8 @@ __all__ = ["chunk_bounds", "is_brief"]
 
 # How long a chunk should take: long against its share of Python and of handing it over, short against a batch.
 _CHUNK_SECONDS = 12e-3
-# Handing work to another thread and waking it takes some 30 microseconds of both.
-_BRIEF_SECONDS = 200e-6
+# Handing work to another thread and waking it takes some 30 microseconds of both, and then they want Python in turns.
+_BRIEF_SECONDS = 300e-6
 
 
 def chunk_bounds(size: int, seconds_per_sample: float | None, num_threads: int) -> list[tuple[int, int]]:

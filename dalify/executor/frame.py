@@ -84,7 +84,10 @@ class Collector:
         """Take a chunk's result; what lies in scratch memory is copied, since that is used again."""
         dense, samples = batch.dense, None
         if dense is not None:
-            dense = self._kept(start, dense)
+            if batch.is_lasting and len(dense) == self._size:
+                self._uniform = False
+            else:
+                dense = self._kept(start, dense)
         elif batch.is_lasting:
             samples, self._uniform = batch.samples, False
         else:

@@ -76,15 +76,12 @@ class RaggedStep(KernelStep):
         in_specs, first = self._run_specs(inputs, {}, NOTHING_WANTED, start)
         if stop - start == 1 or all(batch is None or batch.dense is not None for batch in inputs):
             return in_specs, [first] * (stop - start)
-        known: dict[Any, tuple[Spec, ...]] = {}
-        samples: list[tuple[Spec, ...]] = []
-        shapes = [batch.shapes()[start:stop] for batch in inputs if batch is not None]
-        for sample, key in enumerate(zip(*shapes, strict=True), start):
-            found = known.get(key)
-            if found is None:
-                found = known[key] = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
-            samples.append(found)
-        return in_specs, samples
+        keys = list(zip(*(batch.shapes()[start:stop] for batch in inputs if batch is not None), strict=True))
+        known: dict[Any, tuple[Spec, ...]] = {keys[0]: first}
+        for sample, key in enumerate(keys, start):
+            if key not in known:
+                known[key] = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
+        return in_specs, [known[key] for key in keys]
 
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
         """Return where the kernel puts one output of some samples."""
@@ -107,7 +104,9 @@ class RaggedStep(KernelStep):
         if len(parts) == 1:
             dense = parts[0].dense() if isinstance(parts[0], Rows) else parts[0]
             if dense is not None:
-                return Batch(dense, None, layout, self.device, origins, spec.dtype)
+                batch = Batch(dense, None, layout, self.device, origins, spec.dtype)
+                batch.is_lasting = self._operator.is_allocating and self.device == "cpu"
+                return batch
         samples: list[Array] = []
         for part in parts:
             samples += part.split() if isinstance(part, Rows) else [part[n, ...] for n in range(len(part))]
@@ -121,14 +120,21 @@ def _row_shapes(inputs: list[Batch | None]) -> Any:
     listed = [batch for batch in inputs if batch is not None and batch.dense is None]
     if not listed:
         return None
-    shapes: list[tuple[Any, ...]] = []
-    for index, sample in enumerate(zip(*(batch.shapes() for batch in listed), strict=True)):
+    columns = [batch.shapes() for batch in listed]
+    if all(() not in shapes and len({shape[1:] for shape in shapes}) == 1 for shapes in columns):
+        return None
+    result: list[tuple[Any, ...]] = []
+    for index, sample in enumerate(zip(*columns, strict=True)):
         if not all(sample):
-            error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
-            error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue]
-            raise error
-        shapes.append(tuple((len(shape), *shape[1:]) for shape in sample))
-    return None if shapes.count(shapes[0]) == len(shapes) else shapes
+            raise _without_rows(index)
+        result.append(tuple((len(shape), *shape[1:]) for shape in sample))
+    return result
+
+
+def _without_rows(sample: int) -> ShapeError:
+    error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
+    error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+    return error
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:
@@ -138,9 +144,7 @@ def _rows_of(batch: Batch, start: int, stop: int) -> Rows:
     else:
         dense = batch.dense if stop - start == len(batch.dense) else batch.dense[start:stop]
         if dense.ndim < 2:
-            error = ShapeError("single numbers cannot be told apart into rows; the samples need one axis at least.")
-            error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
-            raise error
+            raise _without_rows(start)
         rows = Rows.of_dense(dense)
     if batch.device == "gpu":
         rows.values = rows.values.contiguous()

@@ -1,23 +1,28 @@
 """Search for a random window that keeps enough of the bounding boxes, as SSD's training data are cropped.
 
 Alone because it is the arithmetic of one operator, testable without a pipeline. Which window is found is a function of
-the random numbers alone; they are drawn for many candidates at a time.
+the random numbers alone, which each candidate draws by its own number. All samples of a chunk are one call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-__all__ = ["ATTEMPTS_AT_ONCE", "DRAWS_PER_ATTEMPT", "CropRules", "Found", "clipped_boxes", "search"]
+from dalify.data.rows import Rows
+from dalify.kernels.philox import philox4x32
 
-DRAWS_PER_ATTEMPT = 8  # extents and corners of up to three axes, the threshold, and one to spare
-ATTEMPTS_AT_ONCE = 16
+__all__ = ["CropRules", "Found", "search"]
 
-_FOUND, _WHOLE, _EXHAUSTED, _CONTINUE = 0, 1, 2, 3
+_NUMBERS = 8  # of a candidate: extents and corners of up to three axes, the threshold, and one to spare
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_SHIFT_32 = np.uint64(32)
+_SHIFT_8 = np.uint64(8)
+
+_FOUND, _WHOLE, _EXHAUSTED = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -49,12 +54,21 @@ class CropRules:
 
 @dataclass(frozen=True)
 class Found:
-    """A window in relative coordinates, the boxes that it keeps [n], and whether it satisfies the rules."""
+    """The windows of N samples.
 
-    anchor: np.ndarray
-    shape: np.ndarray
+    Attributes:
+        anchors: float64 [N, axes], relative to the image.
+        shapes: likewise.
+        boxes: those that the windows keep, clipped to them and relative to them; float64 [n, 2 * axes].
+        kept: bool [total], for each of the boxes given.
+        is_valid: bool [N]; False where no candidate satisfied the rules.
+    """
+
+    anchors: np.ndarray
+    shapes: np.ndarray
+    boxes: Rows
     kept: np.ndarray
-    is_valid: bool
+    is_valid: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -116,108 +130,145 @@ def _keep(kept, boxes, start, shape, prune_threshold):
 
 
 @njit(nogil=True, cache=True)
-def _score(boxes, start, shape, is_overlap, all_boxes):
-    """Return what is compared with the threshold: the worst box's overlap, or the best one's."""
+def _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score):
+    """Return what is compared with the threshold: the worst box's overlap, or the best one's.
+
+    Where that can be neither enough nor the best so far, some number is returned that is neither.
+    """
+    axes = shape.size
     result = 1.0 if all_boxes or not boxes.shape[0] else 0.0
     window = 1.0
-    for axis in range(shape.size):
+    for axis in range(axes):
         window *= shape[axis]
     for n in range(boxes.shape[0]):
-        inside, area = _area_inside(boxes[n], start, shape), _area(boxes[n])
-        overlap = inside / max(area if is_overlap else area + window - inside, 1e-12)
-        result = min(result, overlap) if all_boxes else max(result, overlap)
+        inside = 1.0
+        for axis in range(axes):
+            low, high = max(boxes[n, axis], start[axis]), min(boxes[n, axis + axes], start[axis] + shape[axis])
+            inside *= max(0.0, high - low)
+        overlap = inside / max(areas[n] if is_overlap else areas[n] + window - inside, 1e-12)
+        if not all_boxes:
+            result = max(result, overlap)
+        elif overlap < result:
+            result = overlap
+            if result < threshold and result <= best_score:
+                return result
     return result
 
 
 @njit(nogil=True, cache=True)
-def _try_candidates(
-    boxes, uniforms, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts, total_attempts,
-    prune_threshold, extents, fixed_shape, progress, start, shape, kept, best,
-):  # fmt: skip
-    """Try the candidates that `uniforms` describe; return one of the outcomes.
+def _draw(numbers, candidate, sample, step, k0, k1):
+    """Fill the uniform numbers of a candidate; multiples of 2**-24."""
+    for half in range(2):
+        block = np.uint64(2 * candidate + half) & _LOW_32
+        words = philox4x32(block, np.uint64(sample) & _LOW_32, step & _LOW_32, step >> _SHIFT_32, k0, k1)
+        for i in range(4):
+            numbers[4 * half + i] = np.float64(words[i] >> _SHIFT_8) * 2.0**-24
 
-    `progress` holds what is kept between calls: candidates in this round, candidates in all, threshold, best score.
-    """
+
+@njit(nogil=True, cache=True)
+def _search_one(
+    boxes, sample, step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts, total_attempts,
+    prune_threshold, extents, fixed_shape, numbers, start, shape, best, kept,
+):  # fmt: skip
+    """Try candidates for one sample until one of the outcomes; fill the window and which boxes it keeps."""
     axes = extents.size
-    for k in range(uniforms.shape[0]):
-        if progress[1] == total_attempts:
-            return _EXHAUSTED
-        if progress[0] == 0:
-            choice = min(int(uniforms[k, 2 * axes] * choices), choices - 1)
+    in_round, threshold, best_score = 0, 0.0, -1.0
+    areas = np.empty(boxes.shape[0])
+    for n in range(areas.size):
+        areas[n] = _area(boxes[n])
+    for candidate in range(total_attempts):
+        _draw(numbers, candidate, sample, step, k0, k1)
+        if in_round == 0:
+            choice = min(int(numbers[2 * axes] * choices), choices - 1)
             if choice == thresholds.size:
+                start[:], shape[:], kept[:] = 0.0, 1.0, True
                 return _WHOLE
-            progress[2] = thresholds[choice]
-        progress[0] = (progress[0] + 1) % attempts
-        progress[1] += 1
+            threshold = thresholds[choice]
+        in_round = (in_round + 1) % attempts
         if fixed_shape.size:
             for axis in range(axes):
                 room = extents[axis] - fixed_shape[axis]
-                steps = int(uniforms[k, axes + axis] * (abs(room) + 1))
+                steps = int(numbers[axes + axis] * (abs(room) + 1))
                 shape[axis] = fixed_shape[axis] / extents[axis]
                 start[axis] = (steps if room >= 0 else -steps) / extents[axis]
         else:
-            if not _draw_shape(shape, uniforms[k], scaling, ratios, extents):
+            if not _draw_shape(shape, numbers, scaling, ratios, extents):
                 continue
             for axis in range(axes):
-                start[axis] = uniforms[k, axes + axis] * (1 - shape[axis])
-        score = _score(boxes, start, shape, is_overlap, all_boxes)
-        if score > progress[3]:
-            progress[3] = score
+                start[axis] = numbers[axes + axis] * (1 - shape[axis])
+        score = _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score)
+        if score > best_score:
+            best_score = score
             best[0], best[1] = start, shape
-        if score < progress[2]:
+        if score < threshold:
             continue
         if _keep(kept, boxes, start, shape, prune_threshold) or not boxes.shape[0]:
             return _FOUND
-        progress[0] = 0
-    return _CONTINUE
+        in_round = 0
+    if best_score < 0:
+        start[:], shape[:], kept[:] = 0.0, 1.0, True
+    else:
+        start[:], shape[:] = best[0], best[1]
+        _keep(kept, boxes, start, shape, prune_threshold)
+    return _EXHAUSTED
+
+
+@njit(nogil=True, cache=True)
+def _search(
+    boxes, starts, samples, step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts,
+    total_attempts, prune_threshold, extents, fixed_shapes, anchors, shapes, kept, is_valid, out, out_starts,
+):  # fmt: skip
+    axes = anchors.shape[1]
+    numbers, best = np.empty(_NUMBERS), np.empty((2, axes))
+    filled = 0
+    out_starts[0] = 0
+    for n in range(starts.size - 1):
+        first, last = starts[n], starts[n + 1]
+        anchor, shape = anchors[n], shapes[n]
+        outcome = _search_one(
+            boxes[first:last], samples[n], step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios,
+            attempts, total_attempts, prune_threshold, extents[n], fixed_shapes[n], numbers, anchor, shape, best,
+            kept[first:last],
+        )  # fmt: skip
+        is_valid[n] = outcome != _EXHAUSTED
+        for row in range(first, last):
+            if not kept[row]:
+                continue
+            for k in range(2 * axes):
+                axis = k % axes
+                inside = (boxes[row, k] - anchor[axis]) / (shape[axis] if shape[axis] != 0 else 1.0)
+                out[filled, k] = min(max(inside, 0.0), 1.0)
+            filled += 1
+        out_starts[n + 1] = filled
 
 
 def search(
-    boxes: np.ndarray,
-    draw: Callable[[int], np.ndarray],
-    rules: CropRules,
-    extents: np.ndarray,
-    fixed_shape: np.ndarray | None,
+    boxes: Rows, draw_arguments: tuple[Any, ...], rules: CropRules, extents: np.ndarray, fixed_shapes: np.ndarray | None
 ) -> Found:
-    """Find a window for one sample.
+    """Find a window for each sample.
 
     Args:
         boxes: float64 [n, 2 * axes], start and end corners, relative to the image.
-        draw: ``draw(i)``: float64 numbers in [0, 1) of the i-th portion of candidates,
-            [ATTEMPTS_AT_ONCE, DRAWS_PER_ATTEMPT].
+        draw_arguments: of the random numbers: ``Draws.numba_arguments`` of the samples.
         rules: of the window.
-        extents: of the image in pixels, [axes]; ones where they are not known.
-        fixed_shape: extents of the window in pixels; None to draw them.
+        extents: of the images in pixels, float64 [N, axes]; ones where they are not known.
+        fixed_shapes: extents of the windows in pixels, float64 [N, axes]; None to draw them.
 
     Returns:
         The first candidate that satisfies the rules; after `total_attempts` the one with the best overlap.
     """
-    axes, count = len(extents), len(boxes)
+    count, axes, total = len(boxes), extents.shape[1], len(boxes.values)
+    samples, _, k0, k1, step = draw_arguments
     thresholds = np.array(rules.thresholds, np.float64)
-    scaling, ratios = np.array(rules.scaling, np.float64), np.array(rules.aspect_ratio, np.float64)
-    fixed = np.empty(0) if fixed_shape is None else fixed_shape
-    prune = -1.0 if rules.prune_threshold is None else rules.prune_threshold
-    progress = np.array([0.0, 0.0, 0.0, -1.0])
-    start, shape, kept, best = np.empty(axes), np.empty(axes), np.empty(count, np.bool_), np.empty((2, axes))
-    outcome, portion = _CONTINUE, 0
-    while outcome == _CONTINUE:
-        outcome = _try_candidates(
-            boxes, draw(portion), thresholds, thresholds.size + rules.allow_no_crop, rules.is_overlap, rules.all_boxes,
-            scaling, ratios, rules.attempts, rules.total_attempts, prune, extents, fixed, progress, start, shape, kept,
-            best,
-        )  # fmt: skip
-        portion += 1
-    if outcome == _FOUND:
-        return Found(start, shape, kept, True)
-    if outcome == _WHOLE or progress[3] < 0:
-        return Found(np.zeros(axes), np.ones(axes), np.ones(count, bool), outcome == _WHOLE)
-    _keep(kept, boxes, best[0], best[1], prune)
-    return Found(best[0], best[1], kept, False)
-
-
-def clipped_boxes(boxes: np.ndarray, found: Found) -> np.ndarray:
-    """Return the boxes that a window keeps, clipped to it and relative to it."""
-    axes = len(found.anchor)
-    corners = boxes[found.kept].reshape(-1, 2, axes)
-    inside = (corners - found.anchor) / np.where(found.shape == 0, 1, found.shape)
-    return np.clip(inside, 0, 1).reshape(-1, 2 * axes)
+    anchors, shapes = np.empty((count, axes)), np.empty((count, axes))
+    kept, is_valid = np.empty(total, np.bool_), np.empty(count, np.bool_)
+    out, out_starts = np.empty((total, 2 * axes)), np.empty(count + 1, np.int64)
+    _search(
+        boxes.values, boxes.starts, samples, step, k0, k1, thresholds, thresholds.size + rules.allow_no_crop,
+        rules.is_overlap, rules.all_boxes, np.array(rules.scaling, np.float64),
+        np.array(rules.aspect_ratio, np.float64), rules.attempts, rules.total_attempts,
+        -1.0 if rules.prune_threshold is None else rules.prune_threshold, extents,
+        np.empty((count, 0)) if fixed_shapes is None else fixed_shapes, anchors, shapes, kept, is_valid, out,
+        out_starts,
+    )  # fmt: skip
+    return Found(anchors, shapes, Rows(out[: out_starts[-1]], out_starts), kept, is_valid)

@@ -6,6 +6,8 @@ D the extents along x, y, z.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
@@ -15,8 +17,12 @@ __all__ = ["from_corners", "to_corners"]
 _EXTENTS = {"x": "W", "y": "H", "z": "D"}
 
 
-def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool]]:
-    """Return, for x, y (and z): the column of the start, of the end or extent, and which of the two it is."""
+@lru_cache(64)
+def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool], bool]:
+    """Return, for x, y (and z): the column of the start, of the end or extent, and which of the two it is.
+
+    And whether the layout is that of corners already.
+    """
     letters = "xyz"[:axes]
     starts, ends, are_extents = [], [], []
     for letter in letters:
@@ -29,17 +35,20 @@ def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool]]:
         starts.append(layout.index(letter))
         are_extents.append(extent in layout)
         ends.append(layout.index(extent if extent in layout else letter.upper()))
-    return starts, ends, are_extents
+    is_plain = not any(are_extents) and starts + ends == list(range(2 * axes))
+    return starts, ends, are_extents, is_plain
 
 
 def to_corners(boxes: np.ndarray, layout: str) -> np.ndarray:
-    """Return boxes [n, 2 * axes] as start corner, then end corner, x first.
+    """Return boxes [n, 2 * axes] as start corner, then end corner, x first; the same array where they are that.
 
     Raises:
         ArgumentValueError: a layout that does not name every number.
     """
     axes = boxes.shape[1] // 2
-    starts, ends, are_extents = _columns(layout, axes)
+    starts, ends, are_extents, is_plain = _columns(layout, axes)
+    if is_plain:
+        return boxes
     result = np.concatenate([boxes[:, starts], boxes[:, ends]], axis=1)
     result[:, axes:] += np.where(are_extents, result[:, :axes], 0)
     return result
@@ -48,7 +57,9 @@ def to_corners(boxes: np.ndarray, layout: str) -> np.ndarray:
 def from_corners(corners: np.ndarray, layout: str) -> np.ndarray:
     """Return boxes given as corners in another layout: the reverse of `to_corners`."""
     axes = corners.shape[1] // 2
-    starts, ends, are_extents = _columns(layout, axes)
+    starts, ends, are_extents, is_plain = _columns(layout, axes)
+    if is_plain:
+        return corners
     result = np.empty_like(corners)
     result[:, starts] = corners[:, :axes]
     result[:, ends] = corners[:, axes:] - np.where(are_extents, corners[:, :axes], 0)

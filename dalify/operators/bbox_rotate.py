@@ -9,11 +9,11 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.box_layout import from_corners, to_corners
-from dalify.kernels.rotation import canvas_size, rotation_matrix
+from dalify.data.rows import Rows
+from dalify.kernels.box_rotation import EXPAND, FIXED, HALFWAY, canvases, rotate_boxes, rotate_boxes_on_device
 from dalify.registry import PerSample, Spec, operator
 
-_MODES = ("expand", "fixed", "halfway")
+_MODES = {"expand": EXPAND, "fixed": FIXED, "halfway": HALFWAY}
 _LAYOUTS = ("xyXY", "xyWH")
 
 
@@ -21,7 +21,7 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
     return arguments["input_count"]
 
 
-@operator(allocating=True, outputs=_output_count)
+@operator(allocating=True, ragged=True, outputs=_output_count)
 def bbox_rotate(
     bboxes: Spec,
     labels: Spec | None = None,
@@ -64,13 +64,15 @@ def bbox_rotate(
         ShapeError: boxes that are not [n, 4], or not one label each.
 
     Example:
-        >>> boxes, labels = fn.bbox_rotate(boxes, labels, angle=30, input_shape=images.shape())  # doctest: +SKIP
+        >>> boxes, labels = fn.bbox_rotate(
+        ...     boxes, labels, angle=30, input_shape=images.shape(), shape_layout="HWC"
+        ... )  # doctest: +SKIP
     """
     if bboxes.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"boxes must be float32; got {bboxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
     if bboxes.shape is not None and (len(bboxes.shape) != 2 or bboxes.shape[1] != 4):
         raise ShapeError(f"boxes must be [n, 4]; got {bboxes.shape}.")
-    for name, value, options in (("mode", mode, _MODES), ("bbox_layout", bbox_layout, _LAYOUTS)):
+    for name, value, options in (("mode", mode, tuple(_MODES)), ("bbox_layout", bbox_layout, _LAYOUTS)):
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
     if keep_size and size is not None:
@@ -86,17 +88,30 @@ def bbox_rotate(
     return bboxes.replace(shape=None), labels.replace(shape=None)
 
 
-def _turned(corners: np.ndarray, image: np.ndarray, canvas: np.ndarray, matrix: np.ndarray, mode: str) -> np.ndarray:
-    """Turn boxes [n, 4] in pixels about the centre of the image onto the canvas; both as (width, height)."""
-    center, half = (corners[:, :2] + corners[:, 2:]) / 2, (corners[:, 2:] - corners[:, :2]) / 2
-    # The matrix maps the canvas to the image: the points go the other way.
-    moved = (center - image / 2) @ matrix + canvas / 2
-    grown = half @ np.abs(matrix)
-    if mode != "expand":
-        if abs(matrix[0, 1]) > abs(matrix[0, 0]):  # nearer to a quarter turn: width and height change places
-            half = half[:, ::-1]
-        grown = half if mode == "fixed" else (grown + half) / 2
-    return np.concatenate([moved - grown, moved + grown], axis=1)
+def _rotated(rotate: Any, bboxes: Rows, labels: Rows | None, **given: Any) -> Any:
+    """Turn the boxes of a chunk with the kernel of one device."""
+    input_shape, size, layout = given["input_shape"], given["size"], given["shape_layout"]
+    if input_shape.shape[1] != len(layout):
+        raise ShapeError(f"input_shape must have the axes {layout!r}; got {input_shape.shape[1]} numbers.")
+    if size is not None and size.shape[1] != 2:
+        raise ShapeError(f"size must be a height and a width; got {size.shape[1]} numbers.")
+    image = input_shape[:, [layout.index("W"), layout.index("H")]].astype(np.float64)
+    canvas, bad = canvases(image, given["angle"], size, given["keep_size"])
+    if bad < len(bboxes):
+        error = ArgumentValueError(f"an angle must be a finite number of degrees; got {given['angle'][bad]:g}.")
+        error.sample = bad
+        raise error
+    result, kept = rotate(
+        bboxes,
+        given["angle"],
+        image,
+        canvas,
+        is_extent=given["bbox_layout"] == "xyWH",
+        is_relative=given["bbox_normalized"],
+        mode=_MODES[given["mode"]],
+        threshold=given["remove_threshold"],
+    )
+    return result if labels is None else (result, Rows(labels.values[kept], result.starts))
 
 
 @bbox_rotate.cpu
@@ -104,27 +119,20 @@ def _(
     bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,
     shape_layout, size,
 ):  # fmt: skip
-    outputs: list[list[np.ndarray]] = [[] for _ in range(1 + (labels is not None))]
-    for n in range(len(bboxes)):
-        if len(input_shape[n]) != len(shape_layout):
-            raise ShapeError(f"input_shape must have the axes {shape_layout!r}; got {len(input_shape[n])} numbers.")
-        if size is not None and np.size(size[n]) != 2:
-            raise ShapeError(f"size must be a height and a width; got {np.size(size[n])} numbers.")
-        extents = [int(input_shape[n][shape_layout.index(letter)]) for letter in "HW"]
-        image = np.array(extents[::-1], np.float64)
-        matrix = rotation_matrix(float(angle[n]))
-        if size is not None:
-            canvas = np.floor(np.asarray(size[n], np.float64)[::-1] + 0.5)
-        else:
-            canvas = image if keep_size else np.array(canvas_size(extents, [matrix])[::-1], np.float64)
-        corners = to_corners(bboxes[n].astype(np.float64), bbox_layout)
-        before = corners * np.tile(image, 2) if bbox_normalized else corners
-        turned = _turned(before, image, canvas, matrix, mode)
-        clipped = np.clip(turned, 0, np.tile(canvas, 2))
-        areas = [np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) for boxes in (clipped, turned)]
-        kept = areas[0] >= remove_threshold * areas[1]
-        result = clipped[kept] / np.tile(canvas, 2) if bbox_normalized else clipped[kept]
-        outputs[0].append(from_corners(result, bbox_layout).astype(np.float32))
-        if labels is not None:
-            outputs[1].append(labels[n][kept])
-    return tuple(outputs) if labels is not None else outputs[0]
+    return _rotated(
+        rotate_boxes, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
+        input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,
+        shape_layout=shape_layout, size=size,
+    )  # fmt: skip
+
+
+@bbox_rotate.gpu
+def _(
+    bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,
+    shape_layout, size,
+):  # fmt: skip
+    return _rotated(
+        rotate_boxes_on_device, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
+        input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,
+        shape_layout=shape_layout, size=size,
+    )  # fmt: skip

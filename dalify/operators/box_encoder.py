@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from typing import Any
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.box_matching import anchor_table, match, match_on_device
 from dalify.registry import Spec, operator
 
 
-@operator(outputs=2)
+@operator(outputs=2, ragged=True)
 def box_encoder(
     boxes: Spec,
     labels: Spec,
@@ -63,41 +67,41 @@ def box_encoder(
     return Spec(DALIDataType.FLOAT, 2, "", (count, 4)), Spec(DALIDataType.INT32, 1, "", (count,))
 
 
-def _centred(boxes: np.ndarray) -> np.ndarray:
-    """Turn left, top, right, bottom into centre, width and height."""
-    start, end = boxes[..., :2], boxes[..., 2:]
-    return np.concatenate([(start + end) * np.float32(0.5), end - start], axis=-1)
+_tables: OrderedDict[int, tuple[Any, np.ndarray]] = OrderedDict()
+_TABLES = 16
 
 
-def _overlaps(boxes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """Return the intersection over union [boxes, anchors]."""
-    start = np.maximum(boxes[:, None, :2], anchors[None, :, :2])
-    end = np.minimum(boxes[:, None, 2:], anchors[None, :, 2:])
-    common = np.prod(np.clip(end - start, 0, None), axis=2)
-    areas = [np.prod(items[:, 2:] - items[:, :2], axis=1) for items in (boxes, anchors)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(common / (areas[0][:, None] + areas[1][None] - common))
+def _table_of(anchors: tuple[float, ...]) -> np.ndarray:
+    """Return the table of some anchors, made once: a step gives the same tuple, of thousands of numbers, every time."""
+    found = _tables.get(id(anchors))
+    if found is None or found[0] is not anchors:
+        table = anchor_table(np.array(anchors, np.float32).reshape(-1, 4))
+        found = _tables[id(anchors)] = (anchors, table)
+        while len(_tables) > _TABLES:
+            _tables.popitem(last=False)
+    return found[1]
+
+
+def _encoded(kernel: Any, outs: tuple[Any, Any], boxes: Any, labels: Any, **given: Any) -> None:
+    means, stds = np.array(given["means"], np.float32), np.array(given["stds"], np.float32)
+    out, out_labels = (rows.dense() for rows in outs)
+    kernel(
+        out, out_labels, boxes, labels.values.reshape(-1), _table_of(given["anchors"]), criteria=given["criteria"],
+        offset=given["offset"], scale=given["scale"], means=means, stds=stds,
+    )  # fmt: skip
 
 
 @box_encoder.cpu
 def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset, scale, stds):
-    anchor_boxes = np.array(anchors, np.float32).reshape(-1, 4)
-    anchor_places = _centred(anchor_boxes)
-    for n in range(len(boxes)):
-        out_boxes[n] = 0 if offset else anchor_places
-        out_labels[n] = 0
-        if not boxes.shape[1]:
-            continue
-        overlaps = _overlaps(boxes[n], anchor_boxes)
-        best_box, best = overlaps.argmax(axis=0), overlaps.max(axis=0)
-        for box, anchor in enumerate(overlaps.argmax(axis=1)):  # one after the other: the last box wins an anchor
-            best_box[anchor], best[anchor] = box, 2
-        chosen = best > criteria
-        places = _centred(boxes[n])[best_box[chosen]]
-        if offset:
-            ours, theirs = places * np.float32(scale), anchor_places[chosen] * np.float32(scale)
-            with np.errstate(divide="ignore"):  # a box without extent: minus infinity
-                parts = [(ours[:, :2] - theirs[:, :2]) / theirs[:, 2:], np.log(ours[:, 2:] / theirs[:, 2:])]
-            places = (np.concatenate(parts, axis=1) - np.float32(means)) / np.float32(stds)
-        out_boxes[n, chosen] = places
-        out_labels[n, chosen] = labels[n].reshape(-1)[best_box[chosen]]
+    _encoded(
+        match, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means, offset=offset,
+        scale=scale, stds=stds,
+    )  # fmt: skip
+
+
+@box_encoder.gpu
+def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset, scale, stds):
+    _encoded(
+        match_on_device, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means,
+        offset=offset, scale=scale, stds=stds,
+    )  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.bbox_crop import ATTEMPTS_AT_ONCE, DRAWS_PER_ATTEMPT, CropRules, clipped_boxes, search
+from dalify.data.rows import Rows
+from dalify.kernels.bbox_crop import CropRules, search
 from dalify.kernels.box_layout import from_corners, to_corners
 from dalify.registry import PerSample, Spec, operator
 
@@ -23,7 +24,7 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
     return 3 + (arguments["input_count"] > 1) + bool(arguments["output_bbox_indices"])
 
 
-@operator(random=True, allocating=True, outputs=_output_count)
+@operator(random=True, allocating=True, ragged=True, outputs=_output_count)
 def random_bbox_crop(
     boxes: Spec,
     labels: Spec | None = None,
@@ -104,6 +105,8 @@ def random_bbox_crop(
         raise ArgumentValueError(f"aspect_ratio must be one or three ranges, above 0; got {list(aspect_ratio)}.")
     if num_attempts < 1 or not thresholds:
         raise ArgumentValueError("there must be one threshold and one attempt at least.")
+    if labels is not None and boxes.shape and labels.shape and labels.shape[0] != boxes.shape[0]:
+        raise ShapeError(f"{boxes.shape[0]} boxes need as many labels; got {labels.shape}.")
     vector = Spec(DALIDataType.FLOAT, 1, "")
     result = [vector, vector, Spec(DALIDataType.FLOAT, 2, boxes.layout)]
     if labels is not None:
@@ -114,14 +117,14 @@ def random_bbox_crop(
 
 
 def _extents(values: Any, axes: int, shape_layout: str | None, name: str) -> np.ndarray:
-    """Return extents in the order W, H, D."""
+    """Return extents [N, k] in the order W, H, D, float64 [N, axes]."""
     layout = shape_layout or "WHD"[:axes]
     wanted = "WHD"[:axes]
     if sorted(layout) != sorted(wanted):
         raise ArgumentValueError(f"shape_layout must name {', '.join(wanted)}; got {layout!r}.")
-    if len(values) != axes:
-        raise ShapeError(f"{name} needs {axes} extents; got {len(values)}.")
-    return np.array([float(values[layout.index(letter)]) for letter in wanted])
+    if values.shape[1] != axes:
+        raise ShapeError(f"{name} needs {axes} extents; got {values.shape[1]}.")
+    return np.ascontiguousarray(values[:, [layout.index(letter) for letter in wanted]], np.float64)
 
 
 @random_bbox_crop.cpu
@@ -147,7 +150,7 @@ def _(
     total_num_attempts,
     draws,
 ):
-    axes = boxes.shape[2] // 2
+    axes = boxes.values.shape[1] // 2
     layout = bbox_layout or ("xyzXYZ" if axes == 3 else "xyXY" if ltrb else "xyWH")
     ranges = tuple(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=True))
     pairs = 1 if axes == 2 else 3
@@ -162,33 +165,27 @@ def _(
         total_attempts=total_num_attempts if total_num_attempts > 0 else _PATIENCE,
         prune_threshold=bbox_prune_threshold,
     )
-    portions: list[np.ndarray] = []
-    outputs: list[list[np.ndarray]] = [[] for _ in range(3 + (labels is not None) + output_bbox_indices)]
-    for n in range(len(boxes)):
-        corners = to_corners(boxes[n].astype(np.float64), layout)
-        extents = np.ones(axes) if input_shape is None else _extents(input_shape[n], axes, shape_layout, "input_shape")
-        fixed = None if crop_shape is None else _extents(crop_shape[n], axes, shape_layout, "crop_shape")
-
-        def draw(portion: int, n: int = n) -> np.ndarray:
-            while len(portions) <= portion:  # drawn for all samples at once, since most need the first portion only
-                count = ATTEMPTS_AT_ONCE * DRAWS_PER_ATTEMPT
-                words = draws.uniform(count, np.float32, first_block=len(portions) * count // 4).astype(np.float64)
-                portions.append(words.reshape(-1, ATTEMPTS_AT_ONCE, DRAWS_PER_ATTEMPT))
-            return portions[portion][n]
-
-        found = search(corners, draw, rules, extents, fixed)
-        if not found.is_valid and not quiet:
-            warnings.warn(
-                f"random_bbox_crop found no window for {len(corners)} boxes after {rules.total_attempts} candidates "
-                "and takes the best of them; say quiet=True if that is expected.",
-                stacklevel=2,
-            )
-        unit = np.ones(axes) if fixed is None else extents
-        outputs[0].append((found.anchor * unit).astype(np.float32))
-        outputs[1].append((found.shape * unit).astype(np.float32))
-        outputs[2].append(from_corners(clipped_boxes(corners, found), layout).astype(np.float32))
-        if labels is not None:
-            outputs[3].append(labels[n][found.kept])
-        if output_bbox_indices:
-            outputs[-1].append(np.flatnonzero(found.kept).astype(np.int32))
-    return tuple(outputs)
+    corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
+    extents = np.ones((len(boxes), axes))
+    if input_shape is not None:
+        extents = _extents(input_shape, axes, shape_layout, "input_shape")
+    fixed = None if crop_shape is None else _extents(crop_shape, axes, shape_layout, "crop_shape")
+    found = search(corners, draws.draws.numba_arguments(draws.samples), rules, extents, fixed)
+    if not quiet and not found.is_valid.all():
+        failed = int(np.argmin(found.is_valid))
+        warnings.warn(
+            f"random_bbox_crop found no window for {boxes.lengths[failed]} boxes after {rules.total_attempts} "
+            "candidates and takes the best of them; say quiet=True if that is expected.",
+            stacklevel=2,
+        )
+    unit = 1.0 if fixed is None else extents
+    starts = found.boxes.starts
+    results: list[Any] = [(found.anchors * unit).astype(np.float32), (found.shapes * unit).astype(np.float32)]
+    results.append(Rows(from_corners(found.boxes.values, layout).astype(np.float32), starts))
+    if labels is not None:
+        results.append(Rows(labels.values[found.kept], starts))
+    if output_bbox_indices:
+        rows = np.flatnonzero(found.kept)
+        own_first = np.repeat(boxes.starts[:-1], found.boxes.lengths)
+        results.append(Rows((rows - own_first).astype(np.int32), starts))
+    return tuple(results)

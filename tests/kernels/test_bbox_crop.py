@@ -2,51 +2,89 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalify.kernels.bbox_crop import ATTEMPTS_AT_ONCE, DRAWS_PER_ATTEMPT, CropRules, clipped_boxes, search
+from dalify.data.rows import Rows
+from dalify.kernels.bbox_crop import CropRules, Found, search
+from dalify.kernels.philox import Draws
 
 RULES = CropRules((0.1,), False, False, False, (0.3, 1.0), ((0.5, 2.0),), 5, 200, None)
 
 
-def numbers(seed):
-    def draw(portion):
-        return np.random.default_rng([seed, portion]).random((ATTEMPTS_AT_ONCE, DRAWS_PER_ATTEMPT))
-
-    return draw
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 10**6), st.integers(1, 6), st.sampled_from([2, 3]))
-def test_windows_lie_in_the_image_and_keep_a_box(seed, count, axes):
-    boxes = np.sort(np.random.default_rng(seed).random((count, 2, axes)), axis=1).reshape(count, -1)
-    rules = RULES if axes == 2 else CropRules(**{**RULES.__dict__, "aspect_ratio": ((0.5, 2.0),) * 3})
-    found = search(boxes, numbers(seed), rules, np.ones(axes), None)
-    assert (found.anchor >= 0).all()
-    assert (found.anchor + found.shape <= 1 + 1e-9).all()
-    assert found.kept.any() or not found.is_valid
-    kept = clipped_boxes(boxes, found)
-    assert kept.shape == (found.kept.sum(), 2 * axes)
-    assert ((kept >= 0) & (kept <= 1)).all()
+def found_for(samples: list[np.ndarray], rules: CropRules, seed: int = 0, sizes: np.ndarray | None = None) -> Found:
+    count, axes = len(samples), samples[0].shape[1] // 2
+    numbers = Draws(seed).numba_arguments(np.arange(count))
+    return search(Rows.of_samples(samples), numbers, rules, np.ones((count, axes)), sizes)
 
 
-def test_same_numbers_same_window():
-    boxes = np.array([[0.1, 0.1, 0.5, 0.5]])
-    one, other = (search(boxes, numbers(3), RULES, np.ones(2), None) for _ in range(2))
-    np.testing.assert_array_equal(one.anchor, other.anchor)
-    np.testing.assert_array_equal(one.shape, other.shape)
+def random_boxes(seed: int, count: int, axes: int) -> np.ndarray:
+    return np.sort(np.random.default_rng(seed).random((count, 2, axes)), axis=1).reshape(count, 2 * axes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 6), min_size=1, max_size=4), st.sampled_from([2, 3]))
+def test_windows_lie_in_the_image_and_keep_a_box(seed, counts, axes):
+    samples = [random_boxes(seed, count, axes) for count in counts]
+    found = found_for(samples, RULES if axes == 2 else replace(RULES, aspect_ratio=((0.5, 2.0),) * 3), seed)
+    assert (found.anchors >= 0).all()
+    assert (found.anchors + found.shapes <= 1 + 1e-9).all()
+    start = 0
+    for boxes, kept, is_valid, anchor, shape in zip(
+        samples, found.boxes.split(), found.is_valid, found.anchors, found.shapes, strict=True
+    ):
+        chosen = found.kept[start : start + len(boxes)]
+        start += len(boxes)
+        assert kept.shape == (chosen.sum(), 2 * axes)
+        assert chosen.any() or not is_valid or not len(boxes)
+        expected = np.clip((boxes[chosen].reshape(-1, 2, axes) - anchor) / shape, 0, 1).reshape(-1, 2 * axes)
+        np.testing.assert_allclose(kept, expected)
+
+
+def test_neighbours_change_nothing():
+    """A sample gives the same alone as among others, and the same twice."""
+    samples = [random_boxes(seed, seed, 2) for seed in (1, 5, 0, 3)]
+    together, again = found_for(samples, RULES), found_for(samples, RULES)
+    np.testing.assert_array_equal(together.anchors, again.anchors)
+    for n, boxes in enumerate(samples):
+        numbers = Draws(0).numba_arguments(np.array([n]))
+        alone = search(Rows.of_samples([boxes]), numbers, RULES, np.ones((1, 2)), None)
+        np.testing.assert_array_equal(alone.anchors[0], together.anchors[n])
+        np.testing.assert_array_equal(alone.boxes.values, together.boxes.split()[n])
 
 
 def test_no_crop_is_one_of_the_choices():
     boxes = np.array([[0.0, 0.0, 1.0, 1.0]])
     rules = CropRules((0.0,), True, False, True, (0.3, 0.9), ((0.1, 10.0),), 50, 10_000, None)
-    whole = [search(boxes, numbers(seed), rules, np.ones(2), None).shape.min() == 1 for seed in range(300)]
+    whole = found_for([boxes] * 300, rules).shapes.min(axis=1) == 1
     assert 0.4 < np.mean(whole) < 0.7
 
 
-def test_hopeless_rules_end():
+def test_hopeless_rules_end_with_the_best():
     boxes = np.array([[0.0, 0.0, 0.01, 0.01], [0.99, 0.99, 1.0, 1.0]])
     rules = CropRules((0.9,), False, False, True, (0.3, 0.5), ((0.5, 2.0),), 5, 50, None)
-    assert not search(boxes, numbers(0), rules, np.ones(2), None).is_valid
+    assert not found_for([boxes], rules).is_valid.any()
+    one = np.array([[0.4, 0.4, 0.6, 0.6]])
+    few, many = (
+        found_for([one] * 20, replace(rules, thresholds=(2.0,), is_overlap=False, total_attempts=count))
+        for count in (1, 300)
+    )
+    reached = [overlap_of(one, found) for found in (few, many)]
+    assert (reached[1] >= reached[0]).all()
+    assert reached[1].min() > 0.2
+
+
+def overlap_of(boxes: np.ndarray, found: Found) -> np.ndarray:
+    start = np.maximum(boxes[0, :2], found.anchors)
+    end = np.minimum(boxes[0, 2:], found.anchors + found.shapes)
+    inside = np.clip(end - start, 0, None).prod(axis=1)
+    return inside / ((boxes[0, 2:] - boxes[0, :2]).prod() + found.shapes.prod(axis=1) - inside)
+
+
+def test_fixed_windows():
+    boxes = random_boxes(0, 3, 2)
+    found = found_for([boxes] * 5, replace(RULES, thresholds=(0.0,)), sizes=np.full((5, 2), 0.5))
+    np.testing.assert_array_equal(found.shapes, 0.5)
