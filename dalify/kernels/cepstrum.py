@@ -1,0 +1,109 @@
+"""Discrete cosine transforms of which only the first coefficients are wanted: cepstra.
+
+Alone in a file because so few coefficients are a product with a small matrix, cheaper than a fast transform, and the
+weights of liftering are part of that matrix.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from numba import njit
+
+from dalify.base.optional import torch
+
+__all__ = ["apply_matrix", "apply_matrix_torch", "cepstral_matrix"]
+
+_COLUMNS = 128  # of a block: with sixty rows of a spectrum in the first-level cache
+
+
+@functools.lru_cache(maxsize=64)
+def cepstral_matrix(size: int, count: int, dct_type: int, is_normalized: bool, lifter: float) -> np.ndarray:
+    """Return the matrix of a cosine transform with liftering, float32 [count, size].
+
+    Types are those of scipy.fft.dct, without its factor 2; normalised ones are those of ``norm="ortho"``.
+
+    Args:
+        size: values that are transformed; at least 2 for type 1.
+        count: coefficients.
+        dct_type: 1 to 4.
+        is_normalized: the basis is orthonormal; not for type 1.
+        lifter: coefficient k is multiplied with ``1 + lifter / 2 * sin(pi * (k + 1) / lifter)``; 0 for none.
+    """
+    k, n = np.arange(count)[:, None], np.arange(size)[None]
+    if dct_type == 1:
+        matrix = np.cos(np.pi * n * k / (size - 1))
+        matrix[:, [0, -1]] *= 0.5
+    elif dct_type == 2:
+        matrix = np.cos(np.pi / size * (n + 0.5) * k)
+    elif dct_type == 3:
+        matrix = np.cos(np.pi / size * n * (k + 0.5))
+        matrix[:, 0] *= math.sqrt(0.5) if is_normalized else 0.5
+    else:
+        matrix = np.cos(np.pi / size * (n + 0.5) * (k + 0.5))
+    if is_normalized:
+        matrix *= math.sqrt(2 / max(size, 1))
+        if dct_type == 2:
+            matrix[0] *= math.sqrt(0.5)
+    if lifter:
+        matrix *= 1 + lifter / 2 * np.sin(np.pi * (k + 1) / lifter)
+    return matrix.astype(np.float32)
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def _rows(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
+    """Fill out [A, count, B] from x [A, size, B]."""
+    count = out.shape[1]
+    sums = np.empty((4, _COLUMNS), np.float32)
+    first_sum, second_sum, third_sum, fourth_sum = sums[0], sums[1], sums[2], sums[3]
+    for a in range(x.shape[0]):
+        for start in range(0, x.shape[2], _COLUMNS):
+            size = min(_COLUMNS, x.shape[2] - start)
+            for k in range(0, count, 4):
+                sums[:] = 0
+                second, third, fourth = min(k + 1, count - 1), min(k + 2, count - 1), min(k + 3, count - 1)
+                for n in range(x.shape[1]):
+                    row = x[a, n, start : start + size]
+                    w0, w1, w2, w3 = matrix[k, n], matrix[second, n], matrix[third, n], matrix[fourth, n]
+                    for i in range(row.size):
+                        value = row[i]
+                        first_sum[i] += w0 * value
+                        second_sum[i] += w1 * value
+                        third_sum[i] += w2 * value
+                        fourth_sum[i] += w3 * value
+                for j in range(min(4, count - k)):
+                    for i in range(size):
+                        out[a, k + j, start + i] = sums[j, i]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
+def _dots(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
+    """Fill out [A, count] from x [A, size]."""
+    for a in range(x.shape[0]):
+        row = x[a]
+        for k in range(out.shape[1]):
+            weights, total = matrix[k], np.float32(0)
+            for n in range(row.size):
+                total += weights[n] * row[n]
+            out[a, k] = total
+
+
+def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
+    """Multiply with a matrix along the middle axis.
+
+    Args:
+        out: float32 [A, count, B], to fill.
+        x: float32 [A, size, B], contiguous.
+        matrix: float32 [count, size].
+    """
+    if x.shape[2] == 1:
+        _dots(out[..., 0], x[..., 0], matrix)
+    else:
+        _rows(out, x, matrix)
+
+
+def apply_matrix_torch(out: torch.Tensor, x: torch.Tensor, matrix: np.ndarray) -> None:
+    """Do what `apply_matrix` does, on torch tensors of any device."""
+    torch.matmul(torch.tensor(matrix, device=x.device), x, out=out)

@@ -1,0 +1,295 @@
+"""Fourier transforms of many short real signals at once: the core of spectrograms.
+
+Alone in a file because the transform is written for sixteen signals side by side, one in each lane of a vector: every
+step is then the same plain vector operation for any length, and a spectrogram comes out with its frames next to each
+other, as it is stored. Libraries take one signal after the other.
+
+The algorithm is Stockham's, in steps of 4, 2, 3 and 5, on real signals packed as complex ones of half the length
+(Brigham, The Fast Fourier Transform, 1988). Other lengths are left to NumPy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+__all__ = ["LANES", "Transform", "spectrum_of_lanes", "transform_of", "weighted_transpose"]
+
+LANES = 16
+_FLOAT_BYTES = 4
+_ROW_BYTES = LANES * _FLOAT_BYTES
+_ELEMENT_BYTES = 2 * _ROW_BYTES  # real parts of all lanes, then imaginary ones
+
+
+class Transform(NamedTuple):
+    """What a transform of one length needs.
+
+    Attributes:
+        steps: radices, int64.
+        twiddles: float32, the factors of all steps, one after the other.
+        unpacking: float32 [length // 4 + 1, 2], what takes the packed signal apart.
+    """
+
+    steps: np.ndarray
+    twiddles: np.ndarray
+    unpacking: np.ndarray
+
+
+@functools.lru_cache(maxsize=64)
+def transform_of(length: int) -> Transform | None:
+    """Return the plan for real signals of some length; None where the length is odd or has factors beyond 5."""
+    half = length // 2
+    if length < 2 or length % 2:
+        return None
+    steps, rest = [], half
+    for radix in (4, 2, 3, 5):
+        while rest % radix == 0:
+            steps.append(radix)
+            rest //= radix
+    if rest != 1:
+        return None
+    factors, size = [np.zeros(0, np.complex128)], half
+    for radix in steps:
+        positions, powers = np.arange(size // radix)[:, None], np.arange(1, radix)
+        factors.append(np.exp(-2j * np.pi * positions * powers / size).reshape(-1))
+        size //= radix
+    unpacking = -0.5j * np.exp(-2j * np.pi * np.arange(half // 2 + 1) / length)
+    return Transform(
+        np.array(steps, np.int64),
+        np.concatenate(factors).astype(np.complex64).view(np.float32),
+        unpacking.astype(np.complex64).view(np.float32).reshape(-1, 2),
+    )
+
+
+class _Complex:
+    """A complex number for each lane while code is written, real and imaginary parts in two vectors."""
+
+    def __init__(self, builder: Any, real: Any, imaginary: Any) -> None:
+        self.builder, self.real, self.imaginary = builder, real, imaginary
+
+    def __add__(self, other: _Complex) -> _Complex:
+        return self._with(self.builder.fadd, other)
+
+    def __sub__(self, other: _Complex) -> _Complex:
+        return self._with(self.builder.fsub, other)
+
+    def _with(self, operation: Callable[..., Any], other: _Complex) -> _Complex:
+        parts = ((self.real, other.real), (self.imaginary, other.imaginary))
+        return _Complex(self.builder, *(operation(*pair, flags=("contract",)) for pair in parts))
+
+    def scaled(self, factor: float) -> _Complex:
+        """Multiply by a real constant."""
+        factors = ir.Constant(self.real.type, [factor] * LANES)
+        parts = (self.real, self.imaginary)
+        return _Complex(self.builder, *(self.builder.fmul(part, factors, flags=("contract",)) for part in parts))
+
+    def turned(self) -> _Complex:
+        """Multiply by -i."""
+        return _Complex(self.builder, self.imaginary, self.builder.fneg(self.real))
+
+    def times(self, real: Any, imaginary: Any) -> _Complex:
+        """Multiply by a number that is the same in all lanes."""
+        multiply, flags = self.builder.fmul, ("contract",)
+        a = multiply(self.real, real, flags=flags), multiply(self.imaginary, imaginary, flags=flags)
+        b = multiply(self.real, imaginary, flags=flags), multiply(self.imaginary, real, flags=flags)
+        return _Complex(self.builder, self.builder.fsub(*a, flags=flags), self.builder.fadd(*b, flags=flags))
+
+
+def _two(a: _Complex, b: _Complex) -> list[_Complex]:
+    return [a + b, a - b]
+
+
+def _three(a: _Complex, b: _Complex, c: _Complex) -> list[_Complex]:
+    both = b + c
+    middle, side = a - both.scaled(0.5), (b - c).scaled(np.sin(np.pi / 3)).turned()
+    return [a + both, middle + side, middle - side]
+
+
+def _four(a: _Complex, b: _Complex, c: _Complex, d: _Complex) -> list[_Complex]:
+    even, odd = _two(a, c), _two(b, d)
+    side = odd[1].turned()
+    return [even[0] + odd[0], even[1] + side, even[0] - odd[0], even[1] - side]
+
+
+def _five(a: _Complex, b: _Complex, c: _Complex, d: _Complex, e: _Complex) -> list[_Complex]:
+    (near, near_side), (far, far_side) = _two(b, e), _two(c, d)
+    cosines, sines = np.cos(np.pi * np.array([0.4, 0.8])), np.sin(np.pi * np.array([0.4, 0.8]))
+    first = a + near.scaled(cosines[0]) + far.scaled(cosines[1])
+    second = a + near.scaled(cosines[1]) + far.scaled(cosines[0])
+    first_side = (near_side.scaled(sines[0]) + far_side.scaled(sines[1])).turned()
+    second_side = (near_side.scaled(sines[1]) - far_side.scaled(sines[0])).turned()
+    return [a + near + far, first + first_side, second + second_side, second - second_side, first - first_side]
+
+
+def _generate(radix: int, context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+    source, target, source_step, target_step, twiddles = arguments
+    single, index = ir.FloatType(), source.type
+    vector = ir.VectorType(single, LANES)
+    imaginary_at = ir.Constant(index, _ROW_BYTES)
+
+    def at(address: Any, kind: Any) -> Any:
+        return builder.inttoptr(address, kind.as_pointer())
+
+    def element(address: Any) -> _Complex:
+        parts = (address, builder.add(address, imaginary_at))
+        return _Complex(builder, *(builder.load(at(part, vector), align=_ROW_BYTES) for part in parts))
+
+    def same(position: int) -> Any:
+        number = builder.load(at(builder.add(twiddles, ir.Constant(index, position * _FLOAT_BYTES)), single), align=4)
+        undefined = ir.Constant(vector, ir.Undefined)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        return builder.shuffle_vector(first, undefined, zeros)
+
+    values = []
+    for _ in range(radix):
+        values.append(element(source))
+        source = builder.add(source, source_step)
+    results = {2: _two, 3: _three, 4: _four, 5: _five}[radix](*values)
+    for number, result in enumerate(results):
+        if number:
+            result = result.times(same(2 * number - 2), same(2 * number - 1))
+        builder.store(result.real, at(target, vector), align=_ROW_BYTES)
+        builder.store(result.imaginary, at(builder.add(target, imaginary_at), vector), align=_ROW_BYTES)
+        target = builder.add(target, target_step)
+    return context.get_dummy_value()
+
+
+_SIGNATURE = types.void(types.uintp, types.uintp, types.uintp, types.uintp, types.uintp)
+
+
+@intrinsic
+def _butterfly_2(typing_context: Any, source: Any, target: Any, step: Any, target_step: Any, twiddles: Any) -> Any:
+    return _SIGNATURE, partial(_generate, 2)
+
+
+@intrinsic
+def _butterfly_3(typing_context: Any, source: Any, target: Any, step: Any, target_step: Any, twiddles: Any) -> Any:
+    return _SIGNATURE, partial(_generate, 3)
+
+
+@intrinsic
+def _butterfly_4(typing_context: Any, source: Any, target: Any, step: Any, target_step: Any, twiddles: Any) -> Any:
+    return _SIGNATURE, partial(_generate, 4)
+
+
+@intrinsic
+def _butterfly_5(typing_context: Any, source: Any, target: Any, step: Any, target_step: Any, twiddles: Any) -> Any:
+    return _SIGNATURE, partial(_generate, 5)
+
+
+@intrinsic
+def weighted_transpose(typing_context: Any, source: Any, step: Any, weights: Any, target: Any) -> Any:
+    """Store ``target[n, lane] = source[lane, n] * weights[n]`` for sixteen by sixteen float32 numbers.
+
+    For use inside numba functions. All arguments are ``uintp``: the addresses of the first number of the first lane,
+    of sixteen weights, and of the target, whose rows follow each other and are aligned; and `step`, the distance of
+    two lanes in bytes.
+    """
+    return types.void(types.uintp, types.uintp, types.uintp, types.uintp), _generate_transpose
+
+
+def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+    source, step, weights, target = arguments
+    vector, index = ir.VectorType(ir.FloatType(), LANES), source.type
+    places = ir.VectorType(ir.IntType(32), LANES)
+
+    def at(address: Any) -> Any:
+        return builder.inttoptr(address, vector.as_pointer())
+
+    factors = builder.load(at(weights), align=_FLOAT_BYTES)
+    rows = []
+    for _ in range(LANES):
+        rows.append(builder.fmul(builder.load(at(source), align=_FLOAT_BYTES), factors))
+        source = builder.add(source, step)
+    # Blocks off the diagonal change places: of 8 by 8, then 4 by 4, and so on.
+    for size in (8, 4, 2, 1):
+        low = [LANES + (lane ^ size) if lane & size else lane for lane in range(LANES)]
+        high = [LANES + lane if lane & size else lane | size for lane in range(LANES)]
+        for first in (row for row in range(LANES) if not row & size):
+            pair = rows[first], rows[first | size]
+            rows[first] = builder.shuffle_vector(*pair, ir.Constant(places, low))
+            rows[first | size] = builder.shuffle_vector(*pair, ir.Constant(places, high))
+    for row in rows:
+        builder.store(row, at(target), align=_ROW_BYTES)
+        target = builder.add(target, ir.Constant(index, _ROW_BYTES))
+    return context.get_dummy_value()
+
+
+@njit(nogil=True, cache=True)
+def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles: int) -> int:
+    """Transform complex elements [half] of all lanes; return the address of the result, one of the two given."""
+    remaining, done = half, 1
+    for radix in steps:
+        count = remaining // radix
+        source_step, target_step = np.uintp(done * count * _ELEMENT_BYTES), np.uintp(done * _ELEMENT_BYTES)
+        for p in range(count):
+            for q in range(done):
+                from_ = np.uintp(source + (q + done * p) * _ELEMENT_BYTES)
+                to = np.uintp(target + (q + done * radix * p) * _ELEMENT_BYTES)
+                if radix == 4:
+                    _butterfly_4(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+                elif radix == 2:
+                    _butterfly_2(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+                elif radix == 3:
+                    _butterfly_3(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+                else:
+                    _butterfly_5(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+            twiddles += (radix - 1) * 2 * _FLOAT_BYTES
+        remaining = count
+        done *= radix
+        source, target = target, source
+    return source
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+def spectrum_of_lanes(
+    out: np.ndarray,
+    rows: np.ndarray,
+    spare: np.ndarray,
+    steps: np.ndarray,
+    twiddles: np.ndarray,
+    unpacking: np.ndarray,
+    is_magnitude: bool,
+) -> None:
+    """Compute the squared magnitude, or the magnitude, of the spectra of sixteen real signals.
+
+    Args:
+        out: float32 [length // 2 + 1, LANES], to fill.
+        rows: float32 [length, LANES], the signals, aligned to 64 bytes; used up.
+        spare: like `rows`.
+        steps: of `transform_of`.
+        twiddles: of `transform_of`.
+        unpacking: of `transform_of`.
+        is_magnitude: the root is taken.
+    """
+    half = rows.shape[0] // 2
+    found = _transform(rows.ctypes.data, spare.ctypes.data, half, steps, twiddles.ctypes.data)
+    packed = rows if found == rows.ctypes.data else spare
+    for k in range(half // 2 + 1):
+        mirrored = (half - k) % half
+        real, imaginary = packed[2 * k], packed[2 * k + 1]
+        other_real, other_imaginary = packed[2 * mirrored], packed[2 * mirrored + 1]
+        turn_real, turn_imaginary = unpacking[k, 0], unpacking[k, 1]
+        low, high = out[k], out[half - k]
+        for lane in range(LANES):
+            even_real = np.float32(0.5) * (real[lane] + other_real[lane])
+            even_imaginary = np.float32(0.5) * (imaginary[lane] - other_imaginary[lane])
+            difference = real[lane] - other_real[lane]
+            total = imaginary[lane] + other_imaginary[lane]
+            odd_real = turn_real * difference - turn_imaginary * total
+            odd_imaginary = turn_real * total + turn_imaginary * difference
+            a, b = even_real + odd_real, even_imaginary + odd_imaginary
+            c, d = even_real - odd_real, even_imaginary - odd_imaginary
+            one, other = a * a + b * b, c * c + d * d
+            if is_magnitude:
+                one, other = np.sqrt(one), np.sqrt(other)
+            low[lane] = one
+            high[lane] = other

@@ -1,0 +1,60 @@
+"""The first-order filter that raises high frequencies of speech.
+
+Alone in a file because the border is a matter of its own: what stands before the first sample.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+
+__all__ = ["BORDERS", "preemphasis", "preemphasis_torch"]
+
+BORDERS = ("zero", "clamp", "reflect")
+
+
+@njit(nogil=True, cache=True)
+def _filter(out: np.ndarray, x: np.ndarray, coefficients: np.ndarray, before: np.ndarray) -> None:
+    for sample in range(x.shape[0]):
+        coefficient, target, source = coefficients[sample], out[sample], x[sample]
+        target[0] = source[0] - coefficient * before[sample]
+        for t in range(1, source.size):
+            target[t] = source[t] - coefficient * source[t - 1]
+
+
+def preemphasis(out: np.ndarray, x: np.ndarray, coefficients: np.ndarray, border: str) -> None:
+    """Fill out with ``x[t] - coefficient * x[t - 1]``, in float32, or float64 where x is.
+
+    Args:
+        out: [N, samples] of any number type, to fill; integers are rounded and saturated.
+        x: [N, samples] of any number type, at least one sample.
+        coefficients: float32 [N].
+        border: what stands before the first sample: 0 ("zero"), the first ("clamp") or the second sample ("reflect").
+    """
+    kind = np.float64 if x.dtype == np.float64 else np.float32
+    source = x.astype(kind, copy=False)
+    before = np.zeros_like(source[:, 0]) if border == "zero" else source[:, _before(border, x.shape[1])].copy()
+    target = out if out.dtype == kind else np.empty(x.shape, kind)
+    _filter(target, source, coefficients.astype(kind), before)
+    if target is not out:
+        saturate_cast(out, target)
+
+
+def _before(border: str, samples: int) -> int:
+    """Return the index of the sample that stands before the first one."""
+    return 1 if border == "reflect" and samples > 1 else 0
+
+
+def preemphasis_torch(out: torch.Tensor, x: torch.Tensor, coefficients: np.ndarray, border: str) -> None:
+    """Do what `preemphasis` does, on torch tensors of any device."""
+    kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+    source = x.to(kind)
+    first = _before(border, x.shape[1])
+    before = source[:, first : first + 1]
+    if border == "zero":
+        before = torch.zeros_like(before)
+    factors = torch.tensor(coefficients, device=x.device).to(kind)[:, None]
+    saturate_cast_torch(out, source - factors * torch.cat([before, source[:, :-1]], 1))

@@ -1,0 +1,231 @@
+"""Signals to spectra: windows cut out of a sound, and power spectra along an axis of any data.
+
+Beside `fourier`, which transforms sixteen signals that lie side by side, because here they are brought there, with
+windows and borders, and taken away again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import ShapeError
+from dalify.base.optional import torch
+from dalify.kernels.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
+
+__all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
+
+_OTHER_FRAMES = 256  # at a time where NumPy transforms: some hundred kilobytes
+
+
+def frame_count(length: int, window_length: int, window_step: int, is_centred: bool) -> int:
+    """Return how many windows a signal has.
+
+    Centred windows stand at all multiples of the step within the signal. Others lie inside it; the only window of a
+    signal that lacks less than a step is filled up with zeros, as in DALI.
+
+    Args:
+        length: samples of the signal.
+        window_length: samples of a window.
+        window_step: samples from one window to the next.
+        is_centred: windows stick out at both ends by half their length.
+
+    Raises:
+        ShapeError: the signal is empty or too short for one window.
+    """
+    if length == 0:
+        raise ShapeError("the signal is empty: it has no spectrum.")
+    if is_centred:
+        return length // window_step + 1
+    missing = window_length - length
+    if missing >= window_step:
+        raise ShapeError(
+            f"the signal of {length} samples is too short for a window of {window_length}.",
+            hint="Pad it with fn.pad, or let windows stick out with center_windows=True.",
+        )
+    return 1 if missing > 0 else -missing // window_step + 1
+
+
+@njit(nogil=True, cache=True)
+def _aligned_rows(count: int) -> np.ndarray:
+    """Return float32 [count, LANES] at an address that is a multiple of a row."""
+    raw = np.empty((count + 1) * LANES, np.float32)
+    first = (-(raw.ctypes.data // 4)) % LANES
+    return raw[first : first + count * LANES].reshape(count, LANES)
+
+
+@njit(nogil=True, cache=True)
+def _value(x: np.ndarray, index: int, is_reflected: bool) -> Any:
+    """Return a sample of a signal, beyond its ends mirrored at the outermost samples or 0."""
+    length = x.size
+    if 0 <= index < length:
+        return x[index]
+    if not is_reflected:
+        return np.float32(0)
+    if length == 1:
+        return x[0]
+    period = 2 * (length - 1)
+    index = abs(index) % period
+    return x[min(index, period - index)]
+
+
+@njit(nogil=True, cache=True)
+def _cut_frames(rows: np.ndarray, x: np.ndarray, first: int, step: int, window: np.ndarray, is_reflected: bool) -> None:
+    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + step``, …, one in each lane."""
+    size = window.size
+    if first >= 0 and first + (LANES - 1) * step + size <= x.size:
+        whole = size - size % LANES
+        for n in range(0, whole, LANES):
+            source, weights = x.ctypes.data + 4 * (first + n), window.ctypes.data + 4 * n
+            target = rows.ctypes.data + 4 * LANES * n
+            weighted_transpose(np.uintp(source), np.uintp(4 * step), np.uintp(weights), np.uintp(target))  # pyright: ignore[reportCallIssue]
+        for n in range(whole, size):
+            for lane in range(LANES):
+                rows[n, lane] = x[first + lane * step + n] * window[n]
+    else:
+        for lane in range(LANES):
+            start = first + lane * step
+            for n in range(size):
+                rows[n, lane] = _value(x, start + n, is_reflected) * window[n]
+    rows[size:] = 0
+
+
+@njit(nogil=True, cache=True)
+def _spectrogram_by_lanes(
+    out: np.ndarray,
+    x: np.ndarray,
+    window: np.ndarray,
+    step: int,
+    offset: int,
+    is_reflected: bool,
+    is_magnitude: bool,
+    steps: np.ndarray,
+    twiddles: np.ndarray,
+    unpacking: np.ndarray,
+    length: int,
+) -> None:
+    """Fill out [N, bins, frames] with any strides."""
+    rows, spare, spectrum = _aligned_rows(length), _aligned_rows(length), _aligned_rows(length // 2 + 1)
+    frames = out.shape[2]
+    for sample in range(x.shape[0]):
+        for frame in range(0, frames, LANES):
+            _cut_frames(rows, x[sample], frame * step + offset, step, window, is_reflected)
+            spectrum_of_lanes(spectrum, rows, spare, steps, twiddles, unpacking, is_magnitude)
+            target = out[sample, :, frame : frame + LANES]
+            if target.shape[1] == LANES:
+                for k in range(target.shape[0]):
+                    for lane in range(LANES):
+                        target[k, lane] = spectrum[k, lane]
+            else:
+                for k in range(target.shape[0]):
+                    for lane in range(target.shape[1]):
+                        target[k, lane] = spectrum[k, lane]
+
+
+@njit(nogil=True, cache=True)
+def _frames(x: np.ndarray, first: int, count: int, step: int, window: np.ndarray, is_reflected: bool) -> np.ndarray:
+    """Return windowed frames [count, window length]."""
+    frames = np.empty((count, window.size), np.float32)
+    for frame in range(count):
+        for n in range(window.size):
+            frames[frame, n] = _value(x, first + frame * step + n, is_reflected) * window[n]
+    return frames
+
+
+def spectrogram(
+    out: np.ndarray,
+    x: np.ndarray,
+    window: np.ndarray,
+    *,
+    step: int,
+    length: int,
+    is_centred: bool,
+    is_reflected: bool,
+    power: int,
+    has_frames_first: bool,
+) -> None:
+    """Compute the spectra of windows of signals.
+
+    Args:
+        out: float32 [N, bins, frames], or [N, frames, bins] with ``has_frames_first``, to fill; bins are
+            ``length // 2 + 1``.
+        x: float32 [N, samples], not empty.
+        window: float32 [window length], what windows are multiplied with; not longer than ``length``.
+        step: samples from one window to the next.
+        length: of the transform; windows are filled up with zeros.
+        is_centred: windows begin half their length earlier and stick out.
+        is_reflected: what sticks out is the signal, mirrored at its first and last sample; else it is 0.
+        power: 2 for squared magnitudes, 1 for magnitudes.
+        has_frames_first: order of the axes of ``out``.
+    """
+    target = out.transpose(0, 2, 1) if has_frames_first else out
+    offset = -(window.size // 2) if is_centred else 0
+    is_reflected = is_reflected and is_centred
+    plan = transform_of(length)
+    if plan is not None:
+        _spectrogram_by_lanes(target, x, window, step, offset, is_reflected, power == 1, *plan, length)
+        return
+    for sample, signal in zip(target, x, strict=True):
+        for first in range(0, sample.shape[1], _OTHER_FRAMES):
+            count = min(_OTHER_FRAMES, sample.shape[1] - first)
+            frames = _frames(signal, first * step + offset, count, step, window, is_reflected)
+            sample[:, first : first + count] = _powers(np.fft.rfft(frames, length), power).T
+
+
+def _powers(spectrum: Any, power: int) -> np.ndarray:
+    return np.abs(spectrum) if power == 1 else spectrum.real**2 + spectrum.imag**2
+
+
+def spectrogram_torch(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    window: np.ndarray,
+    *,
+    step: int,
+    length: int,
+    is_centred: bool,
+    is_reflected: bool,
+    power: int,
+    has_frames_first: bool,
+) -> None:
+    """Do what `spectrogram` does, on torch tensors of any device."""
+    frames = out.shape[1 if has_frames_first else 2]
+    offset = -(window.size // 2) if is_centred else 0
+    samples = x.shape[1]
+    places = offset + torch.arange((frames - 1) * step + window.size, device=x.device)
+    inside = (places >= 0) & (places < samples)
+    if is_centred and is_reflected:
+        period = max(1, 2 * (samples - 1))
+        places = places.abs() % period
+        places = torch.minimum(places, period - places)
+        inside = None
+    padded = x[:, places.clamp(0, samples - 1)]
+    if inside is not None:
+        padded = padded.masked_fill(~inside, 0)  # not a product: infinity times 0 is no 0
+    cut = padded.unfold(1, window.size, step) * torch.tensor(window, device=x.device)
+    spectrum = _powers_torch(torch.fft.rfft(cut, length), power)
+    out.copy_(spectrum if has_frames_first else spectrum.transpose(1, 2))
+
+
+def _powers_torch(spectrum: torch.Tensor, power: int) -> torch.Tensor:
+    return spectrum.abs() if power == 1 else spectrum.real.square() + spectrum.imag.square()
+
+
+def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, power: int) -> None:
+    """Compute the spectra of all signals along an axis.
+
+    Args:
+        out: float32, the shape of ``x`` with ``length // 2 + 1`` bins along the axis, to fill.
+        x: float32 [N, ...].
+        axis: of ``x``, not 0.
+        length: of the transform; longer signals are cut off, shorter ones are filled up with zeros.
+        power: 2 for squared magnitudes, 1 for magnitudes.
+    """
+    out[...] = _powers(np.fft.rfft(x, length, axis=axis), power)
+
+
+def power_spectrum_torch(out: torch.Tensor, x: torch.Tensor, axis: int, *, length: int, power: int) -> None:
+    """Do what `power_spectrum` does, on torch tensors of any device."""
+    out.copy_(_powers_torch(torch.fft.rfft(x, length, dim=axis), power))

@@ -1,0 +1,108 @@
+"""Mel spectrogram: a spectrum summed up in bands of equal width on a scale of perceived pitch."""
+
+from __future__ import annotations
+
+import math
+
+from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, option_error_text
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels import mel
+from dalify.registry import Spec, operator
+
+
+@operator
+def mel_filter_bank(
+    x: Spec,
+    /,
+    *,
+    freq_high: float = 0.0,
+    freq_low: float = 0.0,
+    mel_formula: str = "slaney",
+    nfilter: int = 128,
+    normalize: bool = True,
+    sample_rate: float = 44100.0,
+) -> Spec:
+    """Sum a spectrum up with triangular filters whose corners are equally spaced in mel.
+
+    Filter m rises from corner m to corner m + 1 and falls to corner m + 2. Corners are equally spaced in mel between
+    `freq_low` and `freq_high`; the triangles are straight in Hz.
+
+    Args:
+        x: float32 spectra; their frequencies, from 0 to half the sample rate, lie along the axis "f" of the layout,
+            or, without a layout, along the last axis but one (the only one of one-dimensional data).
+        freq_high: where the last filter ends, in Hz, at most `sample_rate`; 0 is half the sample rate.
+        freq_low: where the first filter begins, in Hz.
+        mel_formula: "slaney", linear up to 1000 Hz (``3 f / 200``) and logarithmic above (27 mels for a factor of
+            6.4), or "htk", ``2595 log10(1 + f / 700)``.
+        nfilter: number of filters.
+        normalize: filters have the area 1 over Hz (height ``2 / width``); otherwise the height 1.
+        sample_rate: of the sound, in Hz.
+
+    Returns:
+        Same layout, `nfilter` along the axis of frequencies.
+
+    Raises:
+        ArgumentValueError: a range of frequencies that cannot be, or an unknown formula.
+        DTypeError: the spectra are not float32.
+        LayoutError: there is no axis of frequencies.
+
+    Example:
+        >>> mel = fn.mel_filter_bank(spectrum, nfilter=80, sample_rate=16000.0)  # doctest: +SKIP
+    """
+    if mel_formula not in mel.MEL_FORMULAS:
+        raise ArgumentValueError(option_error_text("mel_formula", mel_formula, mel.MEL_FORMULAS))
+    if nfilter < 1:
+        raise ArgumentValueError(f"nfilter must be at least 1; got {nfilter}.")
+    if not 0 < sample_rate < math.inf:
+        raise ArgumentValueError(f"sample_rate must be positive; got {sample_rate:g}.")
+    if not 0 <= freq_low < math.inf:
+        raise ArgumentValueError(f"freq_low must not be negative; got {freq_low:g}.")
+    high = _high(freq_high, sample_rate)
+    if not freq_low < high <= sample_rate:
+        raise ArgumentValueError(
+            f"freq_high must lie between freq_low, {freq_low:g} Hz, and sample_rate, {sample_rate:g} Hz; it is "
+            f"{high:g} Hz{' (half the sample rate)' if freq_high <= 0 else ''}."
+        )
+    if x.dtype not in (None, DALIDataType.FLOAT):
+        raise DTypeError(f"spectra must be float32; got {x.dtype!s}.", hint="fn.cast(spectrum, dtype=types.FLOAT)")
+    axis = _axis(x)
+    if x.shape is None:
+        return x
+    return x.replace(shape=(*x.shape[:axis], nfilter, *x.shape[axis + 1 :]))
+
+
+def _high(freq_high: float, sample_rate: float) -> float:
+    return sample_rate / 2 if freq_high <= 0 else freq_high
+
+
+def _axis(x: Spec) -> int:
+    if x.layout:
+        if "f" not in x.layout:
+            raise LayoutError(f"the data have no axis of frequencies, f: their layout is {x.layout!r}.")
+        return x.layout.index("f")
+    if x.ndim == 0:
+        raise LayoutError("spectra need an axis of frequencies; got single numbers.")
+    return max(0, (x.ndim or 1) - 2)
+
+
+def _forms(out, x, spec):
+    """Return output and input as [A, frequencies, B]."""
+    axis = _axis(spec) + 1
+    before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    return out.reshape(before, out.shape[axis], after), x.reshape(before, x.shape[axis], after)
+
+
+@mel_filter_bank.cpu
+def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate, spec):
+    target, source = _forms(out, x, spec)
+    high = _high(freq_high, sample_rate)
+    bank = mel.bank_of(source.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize)
+    mel.apply_bank(target, source, bank)
+
+
+@mel_filter_bank.gpu
+def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate, spec):
+    target, source = _forms(out, x, spec)
+    high = _high(freq_high, sample_rate)
+    bank = mel.bank_of(source.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize)
+    mel.apply_bank_torch(target, source, mel.matrix_of(bank, nfilter))

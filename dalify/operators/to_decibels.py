@@ -1,0 +1,49 @@
+"""Magnitudes to decibels."""
+
+from __future__ import annotations
+
+import math
+
+from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels import decibels
+from dalify.registry import Spec, operator
+
+
+@operator
+def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10.0, reference: float = 0.0) -> Spec:
+    """Convert magnitudes or powers to decibels: multiplier * log10(max(10**(cutoff_db / multiplier), x / reference)).
+
+    Args:
+        x: float32 magnitudes or powers of any shape; NaN and what is below 0 gives `cutoff_db`.
+        cutoff_db: smallest result, in dB.
+        multiplier: 10 for powers, 20 for magnitudes.
+        reference: what is 0 dB; 0, the default, takes the largest value of each sample.
+
+    Returns:
+        Same shape and layout.
+
+    Raises:
+        ArgumentValueError: a reference below 0, or an argument that is not a number.
+        DTypeError: the data are not float32.
+
+    Example:
+        >>> decibels = fn.to_decibels(mel, cutoff_db=-80.0)  # doctest: +SKIP
+    """
+    if x.dtype not in (None, DALIDataType.FLOAT):
+        raise DTypeError(f"magnitudes must be float32; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
+    if not 0 <= reference < math.inf:
+        raise ArgumentValueError(f"reference must be positive, or 0 for the largest value; got {reference:g}.")
+    if not (math.isfinite(cutoff_db) and math.isfinite(multiplier)):
+        raise ArgumentValueError(f"cutoff_db and multiplier must be numbers; got {cutoff_db:g} and {multiplier:g}.")
+    return x
+
+
+@to_decibels.cpu
+def _(out, x, *, cutoff_db, multiplier, reference):
+    decibels.to_decibels(out, x, multiplier, cutoff_db, reference or None)
+
+
+@to_decibels.gpu
+def _(out, x, *, cutoff_db, multiplier, reference):
+    decibels.to_decibels_torch(out, x, multiplier, cutoff_db, reference or None)
