@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
+import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.frames import visual_layout
+from dalify.kernels.lab_torch import lab_to_rgb, rgb_to_lab
+from dalify.kernels.tile_equalisation import equalise_plane, equalise_planes_torch
 from dalify.registry import Spec, operator
 
+_LEVELS = 256
 _MOST_TILES = 4096
 
 
@@ -29,7 +35,8 @@ def clahe(
 
     Args:
         x: uint8 images HWC with 1 or 3 channels, R, G, B in this order.
-        bins: 256, the number of grey levels; other values are refused.
+        bins: grey levels that are told apart, a power of two; a pixel's level is ``value * bins / 256``. More than 256
+            there are not. DALI's CPU operator takes no notice of it.
         clip_limit: largest count of a level in a tile, as a multiple of the mean count; what is above is spread evenly.
         luma_only: of colour images, equalise the lightness L of CIE Lab alone; False: each channel by itself.
         tiles_x: tiles along the width.
@@ -42,7 +49,7 @@ def clahe(
         LayoutError: another layout.
         DTypeError: elements are not uint8.
         ShapeError: neither 1 nor 3 channels.
-        ArgumentValueError: tiles or `clip_limit` are not positive, or `bins` is not 256.
+        ArgumentValueError: tiles or `clip_limit` are not positive, or `bins` is no power of two.
 
     Example:
         >>> images = fn.clahe(images, tiles_x=8, tiles_y=8, clip_limit=2.0)  # doctest: +SKIP
@@ -58,20 +65,45 @@ def clahe(
         )
     if max(tiles_x, tiles_y) > _MOST_TILES:
         raise ArgumentValueError(f"there can be {_MOST_TILES} tiles a side at most; got {tiles_x} x {tiles_y}.")
-    if bins != 256:
-        raise ArgumentValueError(f"bins must be 256, the number of grey levels of uint8 images; got {bins}.")
+    if bins < 2 or bins & (bins - 1):
+        raise ArgumentValueError(f"bins must be a power of two, 256 for all levels of uint8 images; got {bins}.")
     return x
 
 
+def _equaliser(bins: int, **options: Any) -> Any:
+    """Return a function that equalises a plane, like that of OpenCV's object."""
+    if bins >= _LEVELS:
+        return cv2.createCLAHE(options["clip_limit"], (options["tiles_x"], options["tiles_y"])).apply
+
+    def equalise(plane: np.ndarray, dst: np.ndarray | None = None) -> np.ndarray:
+        result = np.empty(plane.shape, np.uint8) if dst is None else dst
+        equalise_plane(result, plane, bins=bins, **options)
+        return result
+
+    return equalise
+
+
 @clahe.cpu
-def _(out, x, *, clip_limit, luma_only, tiles_x, tiles_y):
-    equaliser = cv2.createCLAHE(clip_limit, (tiles_x, tiles_y))
+def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
+    equalise = _equaliser(bins, clip_limit=clip_limit, tiles_x=tiles_x, tiles_y=tiles_y)
     for source, target in zip(x, out, strict=True):
         if source.shape[2] == 1:
-            equaliser.apply(source[..., 0], dst=target[..., 0])
+            equalise(source[..., 0], dst=target[..., 0])
         elif luma_only:
             lab = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
-            cv2.insertChannel(equaliser.apply(cv2.extractChannel(lab, 0)), lab, 0)
+            cv2.insertChannel(equalise(cv2.extractChannel(lab, 0)), lab, 0)
             cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=target)
         else:
-            cv2.merge([equaliser.apply(channel) for channel in cv2.split(source)], dst=target)
+            cv2.merge([equalise(channel) for channel in cv2.split(source)], dst=target)
+
+
+@clahe.gpu
+def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
+    options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
+    if x.shape[3] == 3 and luma_only:
+        lab = rgb_to_lab(x)
+        lab[..., 0] = equalise_planes_torch(lab[..., 0], **options)
+        out.copy_(lab_to_rgb(lab))
+    else:
+        for channel in range(x.shape[3]):
+            out[..., channel] = equalise_planes_torch(x[..., channel], **options)
