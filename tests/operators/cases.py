@@ -279,6 +279,9 @@ CASES: dict[str, Case] = {
         not_serialised=_CODE,
         not_beside_dali="its experimental plugin is optional",
     ),
+    "experimental.readers.video": _case(
+        arguments=_film_files, not_sample_by_sample="each run reads the next sequences"
+    ),
     "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
     # decoders
     "decoders.audio": _float(WAVES),

@@ -1,0 +1,365 @@
+"""The sequences of many videos: how many there are, and the frames of each.
+
+Alone because all readers of videos divide and read them in the same way. Of a video only the number of frames is asked
+for at first; its table of frames is made when a sequence of it is first read, once for all threads.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from math import ceil, floor
+from typing import Any, NamedTuple, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
+from dalify.codecs.video import Video
+from dalify.codecs.video_frames import FrameConverter
+from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, padded
+from dalify.codecs.video_table import FrameTable
+from dalify.data.dtypes import DALIImageType
+
+__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "clip_outputs", "frame_num_kind"]
+
+# Name -> whether the start and the end are rounded up.
+ROUNDINGS = {
+    "start_down_end_up": (False, True),
+    "start_up_end_down": (True, False),
+    "all_up": (True, True),
+    "all_down": (False, False),
+}
+FRAME_NUM_KINDS = ("none", "scalar", "sequence")
+# Videos that a thread keeps open: the next sequence is often of the same one.
+_OPEN_PER_THREAD = 4
+
+
+class _Part(Protocol):
+    """What ``formats.video_list.VideoPart`` is."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def label(self) -> int: ...
+    @property
+    def start(self) -> Fraction | None: ...
+    @property
+    def end(self) -> Fraction | None: ...
+    @property
+    def place(self) -> str: ...
+
+
+class Division(NamedTuple):
+    """How videos are divided into sequences.
+
+    Attributes:
+        sequence_length: frames of a sequence.
+        stride: distance of its frames.
+        step: distance of the first frames of sequences; at most 0: the sequences do not overlap.
+        pad_mode: what becomes of a last sequence that is not complete; see ``video_sequence.padded``.
+        fill_value: colour of padding.
+        uniform: one sequence per video, with frames from all of it.
+        in_frames: parts are told in numbers of frames, not in seconds.
+        rounding: of seconds or fractions of frames, e.g. ``start_down_end_up``.
+    """
+
+    sequence_length: int
+    stride: int = 1
+    step: int = -1
+    pad_mode: str = "none"
+    fill_value: Sequence[int] = (0,)
+    uniform: bool = False
+    in_frames: bool = False
+    rounding: str = "start_down_end_up"
+
+    def check(self) -> None:
+        """Refuse what gives no sequences.
+
+        Raises:
+            ArgumentValueError: says which argument.
+        """
+        for name, value in (("sequence_length", self.sequence_length), ("stride", self.stride)):
+            if value < 1:
+                raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
+        if self.rounding not in ROUNDINGS:
+            raise ArgumentValueError(option_error_text("file_list_rounding", self.rounding, ROUNDINGS))
+        check_pad_mode(self.pad_mode)
+        check_fill_value(self.fill_value)
+
+    @property
+    def distance(self) -> int:
+        """Frames from the beginning of one sequence to that of the next."""
+        return self.step if self.step > 0 else self.sequence_length * self.stride
+
+    def count(self, frames: int) -> int:
+        """Return how many sequences ``frames`` frames have; with padding, at most one that is not complete."""
+        if self.uniform:
+            return 1
+        whole = self.sequence_length * self.stride
+        count = 0 if frames < whole else (frames - whole) // self.distance + 1
+        return count + (self.pad_mode != "none" and count * self.distance < frames)
+
+    def numbers(self, sequence: int, first: int, end: int) -> NDArray[np.int64]:
+        """Return the frames of a sequence of the part from ``first`` to before ``end``; FILLED for padding."""
+        if self.uniform:
+            places = np.linspace(first, end - 1, self.sequence_length)
+            return np.floor(places + 0.5).astype(np.int64)
+        begin = first + sequence * self.distance
+        return padded(begin + self.stride * np.arange(self.sequence_length, dtype=np.int64), end, self.pad_mode)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class VideoEntry:
+    """One sequence: the index that it stands in, the number of its part, and its number within it."""
+
+    index: VideoIndex
+    part: int
+    sequence: int
+
+    @property
+    def path(self) -> str:
+        """The file of the sequence."""
+        return self.index.path(self)
+
+    def read(self) -> Clip:
+        """Decode the sequence; see ``VideoIndex.read``."""
+        return self.index.read(self)
+
+
+class Clip(NamedTuple):
+    """A sequence that was read.
+
+    Attributes:
+        frames: uint8 ``[F, H, W, 3]``.
+        numbers: int64 ``[F]`` of the frames; -1 for padding by a constant.
+        seconds: float64 ``[F]``; -1 for padding by a constant.
+        label: of the video.
+    """
+
+    frames: NDArray[np.uint8]
+    numbers: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    label: int
+
+
+class VideoIndex(Sequence[VideoEntry]):
+    """The sequences of videos, in the order of the videos.
+
+    Args:
+        parts: videos or parts of them.
+        division: how they are divided.
+        image_type: RGB or YCbCr.
+
+    Raises:
+        ArgumentValueError: a division that gives no sequences.
+        ReaderError: a file that is no video, or a part that lies outside of its video; says where it was told.
+    """
+
+    def __init__(
+        self, parts: Sequence[_Part], division: Division, image_type: DALIImageType = DALIImageType.RGB
+    ) -> None:
+        division.check()
+        if image_type not in (DALIImageType.RGB, DALIImageType.YCbCr):
+            raise ArgumentValueError(option_error_text("image_type", image_type, ["types.RGB", "types.YCbCr"]))
+        self._division = division
+        self._image_type = image_type
+        self._tables: dict[str, FrameTable] = {}
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._open = threading.local()
+        self._parts: list[_Part] = []
+        self._ranges: list[tuple[int, int] | None] = []  # None: the whole of a video that nobody has looked at yet
+        counts: list[int] = []
+        for part in parts:
+            bounds = None
+            if not division.uniform or part.start is not None:
+                bounds = self._bounds(part)
+                if bounds[0] == bounds[1]:
+                    warnings.warn(f"{part.place}: start and end are one frame: the part has none.", stacklevel=2)
+                    continue
+            self._parts.append(part)
+            self._ranges.append(bounds)
+            counts.append(division.count(bounds[1] - bounds[0]) if bounds is not None else 1)
+        self._ends = list(accumulate(counts))
+        if not len(self):
+            longest = max((bounds[1] - bounds[0] for bounds in self._ranges if bounds), default=0)
+            raise ReaderError(
+                f"no video is long enough for a sequence: sequence_length={division.sequence_length} and "
+                f"stride={division.stride} need {division.sequence_length * division.stride} frames; the longest has "
+                f"{longest}.",
+                hint="Shorter sequences, or those that are padded, can be read.",
+            )
+
+    def __len__(self) -> int:
+        """Return the number of sequences."""
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: int) -> VideoEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[VideoEntry]: ...
+    def __getitem__(self, index: int | slice) -> VideoEntry | list[VideoEntry]:
+        """Return one sequence, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"sequence {index} of {len(self)}")
+        part = bisect_right(self._ends, number)
+        return VideoEntry(self, part, number - (self._ends[part - 1] if part else 0))
+
+    def path(self, entry: VideoEntry) -> str:
+        """Return the file of a sequence."""
+        return self._parts[entry.part].path
+
+    def read(self, entry: VideoEntry) -> Clip:
+        """Decode a sequence.
+
+        Raises:
+            DecodeError: damaged data.
+            ReaderError: the file cannot be opened, or is shorter than it says.
+        """
+        part = self._parts[entry.part]
+        video, converter = self._video(part.path)
+        try:
+            count = video.table.count
+            first, end = self._ranges[entry.part] or (0, count)
+            numbers = self._division.numbers(entry.sequence, first, end)
+            last = int(numbers.max(initial=0))
+            if last >= count:
+                raise ReaderError(f"the video {part.path!r} ends before frame {last}: it has {count}; it is truncated.")
+            frames = np.empty((len(numbers), video.height, video.width, 3), np.uint8)
+            fill_sequence(frames, video, numbers, self._division.fill_value, converter)
+        except (DecodeError, ReaderError):
+            self._videos().pop(part.path)
+            raise
+        seconds = np.where(numbers == FILLED, -1.0, video.table.seconds(np.maximum(numbers, 0)))
+        return Clip(frames, numbers, seconds, part.label)
+
+    # -- videos --------------------------------------------------------------------------------------------------------
+
+    def _videos(self) -> OrderedDict[str, tuple[Video, FrameConverter]]:
+        found = getattr(self._open, "videos", None)
+        if found is None:
+            found = self._open.videos = OrderedDict()
+        return found
+
+    def _video(self, path: str) -> tuple[Video, FrameConverter]:
+        """Return this thread's own reading of a video, and its converter."""
+        videos = self._videos()
+        found = videos.get(path)
+        if found is None:
+            video = _opened(path, self._tables.get(path))
+            if path not in self._tables:
+                with self._lock:  # a second thread waits for the first one's table instead of making its own
+                    known = self._tables.get(path)
+                    if known is None:
+                        self._tables[path] = video.table
+                    else:
+                        video = _opened(path, known)
+            while len(videos) >= _OPEN_PER_THREAD:
+                videos.popitem(last=False)[1][0].close()
+            found = videos[path] = video, FrameConverter(self._image_type)
+        videos.move_to_end(path)
+        return found
+
+    def _bounds(self, part: _Part) -> tuple[int, int]:
+        """Return the first frame of a part and the one behind its last."""
+        in_seconds = part.start is not None and not self._division.in_frames
+        if part.path not in self._counts or (in_seconds and part.path not in self._tables):
+            video = _opened(part.path, None)
+            try:
+                if in_seconds:
+                    self._tables[part.path] = video.table
+                self._counts[part.path] = video.table.count if in_seconds else video.quick_count
+            except DecodeError as error:
+                raise ReaderError(f"cannot read the video {part.path!r}: {error.message}") from None
+            finally:
+                video.close()
+        count = self._counts[part.path]
+        if not count:
+            raise ReaderError(f"the video {part.path!r} has no frames.")
+        if part.start is None:
+            return 0, count
+        up_start, up_end = ROUNDINGS[self._division.rounding]
+        first = self._frame(part, part.start, count, up=up_start)
+        end = count if part.end is None else self._frame(part, part.end, count, up=up_end)
+        if not 0 <= first < count or end < first:
+            told = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
+            raise ReaderError(
+                f"{part.place}: {told} are no part of the video {part.path!r}, which has {count} frames"
+                + (f" until {self._tables[part.path].seconds(np.array([count - 1]))[0]:g} s." if in_seconds else ".")
+            )
+        return first, min(end, count)
+
+    def _frame(self, part: _Part, bound: Fraction, count: int, *, up: bool) -> int:
+        if self._division.in_frames:
+            bound = bound + count if bound < 0 else bound
+            return ceil(bound) if up else floor(bound)
+        table = self._tables[part.path]
+        if table.frame_pts is None:
+            raise ReaderError(f"{part.place}: the video {part.path!r} has no timestamps; tell its part in frames.")
+        ticks = bound / table.time_base
+        if bound < 0:
+            return -1
+        # Behind the last frame: to the end, however it is rounded.
+        if ticks >= int(table.frame_pts[-1]) + (int(table.frame_pts[-1] - table.frame_pts[-2]) if count > 1 else 0):
+            return count
+        if up:
+            return int(np.searchsorted(table.frame_pts, ceil(ticks)))
+        return max(0, int(np.searchsorted(table.frame_pts, floor(ticks), side="right")) - 1)
+
+
+def _opened(path: str, table: FrameTable | None) -> Video:
+    """Open a video file.
+
+    Raises:
+        ReaderError: names the file and what is wrong with it.
+    """
+    try:
+        return Video(path, table)
+    except DecodeError as error:
+        raise ReaderError(f"cannot read the video {path!r}: {error.message}") from None
+
+
+def frame_num_kind(value: object) -> str:
+    """Return which numbers of frames ``enable_frame_num`` asks for: ``none``, ``scalar`` or ``sequence``.
+
+    Raises:
+        ArgumentValueError: none of these, True, False or None.
+    """
+    if isinstance(value, (bool, np.bool_)) or value is None:
+        return "scalar" if value else "none"
+    if value not in FRAME_NUM_KINDS:
+        raise ArgumentValueError(option_error_text("enable_frame_num", value, FRAME_NUM_KINDS))
+    return str(value)
+
+
+def clip_outputs(
+    clip: Clip, frames: NDArray[Any], *, labelled: bool, frame_num: str, timestamps: bool
+) -> tuple[NDArray[Any], ...]:
+    """Return what a reader gives: frames, label int32 ``[1]``, numbers int32 ``[1]`` or ``[F]``, float64 ``[F]``.
+
+    Args:
+        clip: what was read.
+        frames: its frames, as they are wanted.
+        labelled: whether there are labels.
+        frame_num: what ``frame_num_kind`` returned.
+        timestamps: whether times are wanted.
+    """
+    outputs: list[NDArray[Any]] = [frames]
+    if labelled:
+        outputs.append(np.array([clip.label], np.int32))
+    if frame_num != "none":
+        numbers = clip.numbers.astype(np.int32)
+        outputs.append(numbers[:1] if frame_num == "scalar" else numbers)
+    if timestamps:
+        outputs.append(clip.seconds)
+    return tuple(outputs)
