@@ -14,6 +14,7 @@ from numba import njit
 
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
+from dalify.kernels.frozen import read_only
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -121,6 +122,20 @@ def _three_to_one(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np
                 target[np.uint64(i)] = value + c0
 
 
+@njit(nogil=True, cache=True)
+def _two_to_two(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray) -> None:
+    one, two = np.uint64(1), np.uint64(2)
+    for n in range(x.shape[0]):
+        source, target = x[n], out[n]
+        m00, m01, c0 = matrix[n, 0, 0], matrix[n, 0, 1], offset[n, 0]
+        m10, m11, c1 = matrix[n, 1, 0], matrix[n, 1, 1], offset[n, 1]
+        for i in range(source.size // 2):
+            first = np.uint64(i) * two
+            left, right = source[first], source[first + one]
+            target[first] = m00 * left + m01 * right + c0
+            target[first + one] = m10 * left + m11 * right + c1
+
+
 def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray) -> None:
     """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to `out`'s dtype.
 
@@ -145,6 +160,10 @@ def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.
             return
         result = np.empty(out.shape, np.float32)
         kernel(result.reshape(count, -1), source, matrix, offset, False)
+    elif inputs == outputs == 2 and x.dtype == out.dtype == np.float32:  # points
+        count = x.shape[0]
+        _two_to_two(out.reshape(count, -1), read_only(x.reshape(count, -1)), matrix, offset)
+        return
     else:
         flat = x.reshape(x.shape[0], -1, inputs).astype(np.float32, copy=False)
         with np.errstate(invalid="ignore"):  # infinities of the data make NaN here, which is the result

@@ -75,11 +75,17 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
 @coord_transform.prepare
 def _(x, *, M, MT):  # noqa: N803
     given = MT if M is None else M
+    if given is None:
+        return {}
+    if x.dense is not None and isinstance(given, np.ndarray):
+        shape = x.dense.shape[1:]
+        rows = _rows(M, MT, shape[-1])
+        return {} if rows == shape[-1] else {"out_shapes": (*shape[:-1], rows)}
     shapes = x.shapes()
     rows = [
         _rows(None if M is None else M[i], None if MT is None else MT[i], shape[-1]) for i, shape in enumerate(shapes)
     ]
-    if given is None or all(row == shape[-1] for row, shape in zip(rows, shapes, strict=True)):
+    if all(row == shape[-1] for row, shape in zip(rows, shapes, strict=True)):
         return {}
     return {"out_shapes": [(*shape[:-1], row) for row, shape in zip(rows, shapes, strict=True)]}
 
@@ -99,7 +105,7 @@ def _map(x: Any, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[n
     assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
     frames = spec.shape[0] if (spec.layout or "").startswith("F") else 1
     columns, rows, count = spec.shape[-1], out_spec.shape[-1], len(x)
-    translation = np.zeros((count * frames, rows), np.float32)
+    translation = np.zeros((count * frames, rows), np.float32) if t is None else np.empty(0, np.float32)
     whole = m if mt is None else mt
     if whole is None:
         matrix = np.repeat(np.eye(columns, dtype=np.float32)[None], count * frames, axis=0)
