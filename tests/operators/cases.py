@@ -282,6 +282,14 @@ CASES: dict[str, Case] = {
     "experimental.readers.video": _case(
         arguments=_film_files, not_sample_by_sample="each run reads the next sequences"
     ),
+    "readers.video": _case(
+        arguments=_film_files, not_sample_by_sample="each run reads the next sequences", not_beside_dali=_NO_CPU
+    ),
+    "readers.video_resize": _case(
+        arguments=lambda folder: {**_film_files(folder), "size": [20, 30]},
+        not_sample_by_sample="each run reads the next sequences",
+        not_beside_dali=_NO_CPU,
+    ),
     "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
     # decoders
     "decoders.audio": _float(WAVES),

@@ -27,6 +27,8 @@ DEFAULTS: dict[str, str] = {
     "random_resized_crop.interp_type": _FOLLOWS,
     "random_resized_crop.mag_filter": _FOLLOWS,
     "random_resized_crop.min_filter": _FOLLOWS,
+    "readers.video_resize.mag_filter": _FOLLOWS,
+    "readers.video_resize.min_filter": _FOLLOWS,
     "resize.interp_type": _FOLLOWS,
     "resize.mag_filter": _FOLLOWS,
     "resize.min_filter": _FOLLOWS,

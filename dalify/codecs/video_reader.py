@@ -1,0 +1,104 @@
+"""What ``fn.readers.video`` and ``fn.readers.video_resize`` share: their arguments, older than those of the new reader.
+
+Alone because both have the same outputs and ways to tell parts of videos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, clip_outputs, frame_num_kind
+from dalify.data.dtypes import DALIDataType
+from dalify.data.spec import Spec
+
+__all__ = ["clips_of", "read_clip", "reader_outputs", "reader_specs"]
+
+
+def _extras(frame_num: object, timestamps: bool, file_root: str) -> tuple[str, bool]:
+    """Return what is given out besides frames and labels: nothing for class folders, as in DALI."""
+    kind = frame_num_kind(frame_num)
+    return ("none", False) if file_root else (kind, bool(timestamps))
+
+
+def reader_outputs(arguments: Mapping[str, Any]) -> int:
+    """Return the number of outputs."""
+    file_root = arguments.get("file_root", "")
+    labelled = bool(file_root or arguments.get("file_list")) or arguments.get("labels") is not None
+    frame_num = arguments.get("enable_frame_num", "none")
+    kind, timestamps = _extras(frame_num, arguments.get("enable_timestamps", False), file_root)
+    return 1 + labelled + (kind != "none") + timestamps
+
+
+def reader_specs(
+    dtype: DALIDataType,
+    channels: int,
+    normalized: bool,
+    enable_frame_num: object,
+    enable_timestamps: bool,
+    file_list: str,
+    file_root: str,
+    labels: object,
+) -> tuple[Spec, ...]:
+    """Return the specs of the outputs.
+
+    Raises:
+        ArgumentValueError: channels that films do not have, or normalized bytes.
+        DTypeError: a type that is not supported.
+    """
+    if dtype not in (DALIDataType.UINT8, DALIDataType.FLOAT):
+        raise DTypeError(f"videos are read as UINT8 or FLOAT; dtype is {dtype!s}.")
+    if channels != 3:
+        raise ArgumentValueError(f"channels must be 3; got {channels}.", hint="fn.color_space_conversion makes grey.")
+    if normalized and dtype != DALIDataType.FLOAT:
+        raise ArgumentValueError("normalized=True gives values from 0 to 1, which need dtype=types.FLOAT.")
+    given = {"file_list": file_list, "file_root": file_root, "labels": labels}
+    _, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
+    outputs = [Spec(dtype, 4, "FHWC")]
+    count = reader_outputs({**given, "enable_frame_num": enable_frame_num, "enable_timestamps": enable_timestamps})
+    outputs += [Spec(DALIDataType.INT32, 1, "")] * (count - 1 - timestamps)
+    if timestamps:
+        outputs.append(Spec(DALIDataType.FLOAT64, 1, ""))
+    return tuple(outputs)
+
+
+def clips_of(parts: Sequence[Any], arguments: Mapping[str, Any]) -> VideoIndex:
+    """Return the sequences of videos.
+
+    Args:
+        parts: ``VideoPart``s.
+        arguments: of the reader.
+
+    Raises:
+        ReaderError: see ``VideoIndex``.
+        ArgumentValueError: see ``VideoIndex``.
+    """
+    in_frames = arguments["file_list_frame_num"]
+    widens = arguments["file_list_include_preceding_frame"] and not in_frames
+    division = Division(
+        sequence_length=arguments["sequence_length"],
+        stride=arguments["stride"],
+        step=arguments["step"],
+        pad_mode="constant" if arguments["pad_sequences"] else "none",
+        in_frames=in_frames,
+        rounding="start_down_end_up" if widens else "start_up_end_down",
+    )
+    return VideoIndex(parts, division, arguments["image_type"])
+
+
+def read_clip(
+    entry: VideoEntry,
+    enable_frame_num: object,
+    enable_timestamps: bool,
+    file_list: str,
+    file_root: str,
+    labels: object,
+) -> tuple[np.ndarray[Any, Any], ...]:
+    """Read a sequence, frames as uint8 ``[F, H, W, 3]`` first; see ``VideoIndex.read`` for errors."""
+    clip = entry.read()
+    kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
+    labelled = bool(file_list or file_root) or labels is not None
+    return clip_outputs(clip, clip.frames, labelled=labelled, frame_num=kind, timestamps=timestamps)

@@ -1,0 +1,198 @@
+"""Read sequences of frames from videos, and resize them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.codecs.video_index import VideoEntry, VideoIndex
+from dalify.codecs.video_reader import clips_of, read_clip, reader_outputs, reader_specs
+from dalify.data import DALIDataType, DALIImageType, DALIInterpType
+from dalify.formats.video_list import videos_of
+from dalify.kernels.resample_axes import resample_axes
+from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry
+from dalify.registry import PerSample, Spec, operator
+
+_MOST_ELEMENTS = 1 << 40
+_SIZES = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
+
+
+@operator(outputs=reader_outputs, reader=True)
+def video_resize(
+    *,
+    sequence_length: int,
+    additional_decode_surfaces: int = 2,
+    antialias: bool = True,
+    channels: int = 3,
+    dtype: DALIDataType = DALIDataType.UINT8,
+    enable_frame_num: object = "none",
+    enable_timestamps: bool = False,
+    file_list: str = "",
+    file_list_frame_num: bool = False,
+    file_list_include_preceding_frame: bool = False,
+    file_root: str = "",
+    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; nobody changes it
+    image_type: DALIImageType = DALIImageType.RGB,
+    interp_type: PerSample[DALIInterpType] = DALIInterpType.INTERP_LINEAR,
+    labels: list[int] | None = None,
+    mag_filter: PerSample[DALIInterpType] | None = None,
+    max_size: list[float] | None = None,
+    min_filter: PerSample[DALIInterpType] | None = None,
+    mode: str = "default",
+    normalized: bool = False,
+    pad_sequences: bool = False,
+    resize_longer: PerSample[float] = 0.0,
+    resize_shorter: PerSample[float] = 0.0,
+    resize_x: PerSample[float] = 0.0,
+    resize_y: PerSample[float] = 0.0,
+    resize_z: PerSample[float] = 0.0,
+    roi_end: PerSample[list[float]] | None = None,
+    roi_relative: bool = False,
+    roi_start: PerSample[list[float]] | None = None,
+    size: PerSample[list[float]] | None = None,
+    skip_vfr_check: bool = False,
+    step: int = -1,
+    stride: int = 1,
+    subpixel_scale: bool = True,
+) -> tuple[Spec, ...]:
+    """Read sequences of frames from videos and resize each frame: ``fn.readers.video`` and ``fn.resize`` in one.
+
+    Args:
+        sequence_length: as of ``fn.readers.video``.
+        additional_decode_surfaces: accepted, without effect.
+        antialias: as of ``fn.resize``, like all arguments below that have no note of their own.
+        channels: 3.
+        dtype: UINT8, or FLOAT, which keeps the fractions of the interpolation.
+        enable_frame_num: as of ``fn.readers.video``.
+        enable_timestamps: as of ``fn.readers.video``.
+        file_list: as of ``fn.readers.video``.
+        file_list_frame_num: as of ``fn.readers.video``.
+        file_list_include_preceding_frame: as of ``fn.readers.video``.
+        file_root: as of ``fn.readers.video``.
+        filenames: as of ``fn.readers.video``.
+        image_type: as of ``fn.readers.video``.
+        interp_type: filter for both directions.
+        labels: as of ``fn.readers.video``.
+        mag_filter: filter for axes that do not shrink.
+        max_size: largest extents of the result.
+        min_filter: filter for axes that shrink.
+        mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``.
+        normalized: values from 0 to 1; for FLOAT only.
+        pad_sequences: as of ``fn.readers.video``.
+        resize_longer: extent of the longer axis in pixels.
+        resize_shorter: extent of the shorter axis in pixels.
+        resize_x: extent of W in pixels.
+        resize_y: extent of H in pixels.
+        resize_z: extent of D, which frames do not have; 0.
+        roi_end: where the source region ends, height and width.
+        roi_relative: the region is in parts of the extents, 0..1.
+        roi_start: where the source region begins.
+        size: height and width in pixels.
+        skip_vfr_check: accepted, without effect.
+        step: as of ``fn.readers.video``.
+        stride: as of ``fn.readers.video``.
+        subpixel_scale: adjust the region where a computed extent was not whole.
+
+    Returns:
+        video: ``[frames, height, width, 3]``, layout FHWC.
+        label: int32 ``[1]``, where there are labels.
+        frame_num: int32 ``[1]`` or ``[frames]``, where asked for.
+        timestamps: float64 ``[frames]``, seconds, where asked for.
+
+    Raises:
+        ReaderError: as of ``fn.readers.video``.
+        DecodeError: damaged data; names the file.
+        ArgumentValueError: no size, or several; otherwise as of ``fn.readers.video``.
+
+    Example:
+        >>> clips = fn.readers.video_resize(filenames=films, sequence_length=16, resize_shorter=256)  # doctest: +SKIP
+    """
+    del sequence_length, additional_decode_surfaces, file_list_frame_num, file_list_include_preceding_frame, filenames
+    del pad_sequences, skip_vfr_check, step, stride, image_type, max_size
+    del antialias, interp_type, mag_filter, min_filter, roi_relative, subpixel_scale
+    check_resize_arguments(
+        mode=mode,
+        size=size,
+        resize_shorter=resize_shorter,
+        resize_longer=resize_longer,
+        resize_x=resize_x,
+        resize_y=resize_y,
+        resize_z=resize_z,
+        roi_start=roi_start,
+        roi_end=roi_end,
+    )
+    return reader_specs(dtype, channels, normalized, enable_frame_num, enable_timestamps, file_list, file_root, labels)
+
+
+@video_resize.index
+def _(
+    file_list: str, file_root: str, filenames: Sequence[str], labels: Sequence[int] | None, **arguments: Any
+) -> VideoIndex:
+    return clips_of(videos_of(filenames, file_root, file_list, labels), arguments)
+
+
+@video_resize.read
+def _(
+    entry: VideoEntry,
+    *,
+    antialias: bool,
+    dtype: DALIDataType,
+    enable_frame_num: object,
+    enable_timestamps: bool,
+    file_list: str,
+    file_root: str,
+    interp_type: Any,
+    labels: object,
+    mag_filter: Any,
+    max_size: Sequence[float] | None,
+    min_filter: Any,
+    mode: str,
+    normalized: bool,
+    resize_longer: Any,
+    resize_shorter: Any,
+    resize_x: Any,
+    resize_y: Any,
+    resize_z: Any,
+    roi_end: Any,
+    roi_relative: bool,
+    roi_start: Any,
+    size: Any,
+    subpixel_scale: bool,
+) -> tuple[np.ndarray[Any, Any], ...]:
+    frames, *others = read_clip(entry, enable_frame_num, enable_timestamps, file_list, file_root, labels)
+    sizes = (size, resize_shorter, resize_longer, resize_x, resize_y, resize_z, roi_start, roi_end)
+    shaping = {name: _plain(value) for name, value in zip(_SIZES, sizes, strict=True)}
+    geometry = resize_geometry(
+        frames.shape[1:3],
+        mode=mode,
+        max_size=max_size,
+        roi_relative=roi_relative,
+        subpixel_scale=subpixel_scale,
+        **shaping,
+    )
+    shape = (len(frames), *geometry.size, 3)
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise ShapeError(f"a result of the shape {shape} does not fit into any memory.")
+    out = np.empty((1, *shape), dtype.numpy)
+    filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
+    filters = {name: None if value is None else np.array([value], np.int32) for name, value in filters.items()}
+    resample_axes(out, frames[None], "FHWC", geometry.start, geometry.end, antialias=antialias, **filters)
+    if normalized:
+        out *= np.float32(1 / 255)
+    return out[0], *others
+
+
+def _plain(value: Any) -> Any:
+    """Return a sample's argument as the geometry takes it: a number, or a tuple of them."""
+    if value is None:
+        return None
+    return tuple(value.tolist()) if np.ndim(value) else float(value)
+
+
+@video_resize.origin
+def _(entry: VideoEntry) -> str:
+    return entry.path
