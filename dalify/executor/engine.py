@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections import deque
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -298,11 +299,14 @@ class Engine:
         """Take one chunk through a stage; return whether it was the last one. Never raises."""
         if iteration.error is None and not iteration.discarded:
             began = time.perf_counter()
+            # What is not finite in data or arguments is not finite in results. Users' functions keep their warnings.
+            is_users = stage.is_serial and stage.kind != "device"
             try:
-                if stage.kind == "segment":
-                    self._run_chunk(iteration, stage, start, stop)
-                else:
-                    self._run_whole(iteration, stage)
+                with nullcontext() if is_users else np.errstate(all="ignore"):
+                    if stage.kind == "segment":
+                        self._run_chunk(iteration, stage, start, stop)
+                    else:
+                        self._run_whole(iteration, stage)
             except BaseException as error:
                 with iteration.lock:
                     if iteration.error is None or start < iteration.error_start:

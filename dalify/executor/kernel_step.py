@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +81,9 @@ class KernelStep:
         self._constants = {name: self._static[name] for name in self._kernel.names if name in self._static}
         self._repeated = not argument_slots  # then the arguments depend on nothing but the number of samples
         self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
+        # Without inputs and draws all but the call itself depends on that alone, too.
+        self._is_constant = self._repeated and not inputs and not operator.is_random
+        self._last_plan: tuple[int, Any] = (0, None)
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
@@ -100,18 +102,13 @@ class KernelStep:
             inputs += [None] * self._missing
         if frame.stand_ins and self.node in frame.stand_ins:
             inputs[0] = with_stand_ins(inputs[0], self.node, frame)
-        # What is not finite in data or arguments is not finite in results. Users' own functions keep their warnings.
-        quiet = nullcontext() if self._operator.is_serial else np.errstate(all="ignore")
         try:
             arguments = self._values(frame, count)
             draws = None
             if self._seed is not None:
                 draws = philox.Draws(self._seed, self._stream, frame.step).at(frame.positions(branch))
-            with quiet:
-                if self._operator.is_batchwise:
-                    results = self._batchwise(frame, inputs, arguments, draws, count)
-                else:
-                    results = self._groupwise(frame, inputs, arguments, draws, count)
+            compute = self._batchwise if self._operator.is_batchwise else self._groupwise
+            results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
             raise self._located(error, frame, inputs) from error.__cause__
         for slot, batch in zip(self.outputs, results, strict=True):
@@ -181,11 +178,12 @@ class KernelStep:
         draws: SampleDraws | None,
         count: int,
     ) -> list[Batch]:
-        extra = self._prepared(inputs, arguments, draws, count)
-        wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None)) if extra else NOTHING_WANTED
-        varying = {name: arguments[name] for name in self._varying}
-        runs = find_runs(inputs, arguments, varying, wanted.shapes, count)
-        specs = [self._run_specs(inputs, varying, wanted, start) for start, _ in runs]
+        known, planned = self._last_plan
+        if known != count:
+            planned = self._planned(inputs, arguments, draws, count)
+            if self._is_constant:
+                self._last_plan = (count, planned)
+        runs, specs, arrays = planned
         outputs = range(len(self.outputs))
         outs: list[Array | None] = [None] * len(self.outputs)
         if not self._operator.is_allocating:
@@ -194,7 +192,6 @@ class KernelStep:
                 if len(runs) == 1 or all(out_specs[output].shape == shape for _, out_specs in specs):
                     outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
         parts: list[list[Array]] = [[] for _ in outputs]
-        arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
             size = stop - start
             xs = [None if batch is None else take_group(batch, start, stop) for batch in inputs]
@@ -219,6 +216,18 @@ class KernelStep:
                 part.append(out)
         origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
         return [self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs]
+
+    def _planned(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+    ) -> tuple[list[tuple[int, int]], list[Any], dict[str, Any]]:
+        """Return the groups, the specs of each, and the per-sample arrays that the kernel asks for."""
+        extra = self._prepared(inputs, arguments, draws, count)
+        wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None)) if extra else NOTHING_WANTED
+        varying = {name: arguments[name] for name in self._varying}
+        runs = find_runs(inputs, arguments, varying, wanted.shapes, count)
+        specs = [self._run_specs(inputs, varying, wanted, start) for start, _ in runs]
+        arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
+        return runs, specs, arrays
 
     def _called(self, filled: list[Array], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
         """Call the kernel; an error gets to know the sample."""
@@ -332,7 +341,8 @@ class KernelStep:
 
     @staticmethod
     def _check_size(shape: tuple[int, ...] | None, start: int) -> None:
-        if shape is not None and math.prod(shape) > _MOST_ELEMENTS:
+        # Without extents of 0: numpy looks at the others, too.
+        if shape is not None and math.prod(extent or 1 for extent in shape) > _MOST_ELEMENTS:
             error = ShapeError(f"a result of the shape {shape} does not fit into any memory.")
             error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
             raise error
