@@ -219,4 +219,6 @@ print("padded to", boxes.as_array().shape, "from", counts.as_array().tolist(), "
 | arrays in memory, a generator | iterable or generator function: batches |
 | one sample costs much Python | the same callback, `parallel=True` |
 | the program decides | `feed_input`, or `run(name=data)` |
+
+Next: [04_augmenting_images.py](04_augmenting_images.py).
 """
