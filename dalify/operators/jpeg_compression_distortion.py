@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 import simplejpeg
@@ -9,6 +11,7 @@ import simplejpeg
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.jpeg_torch import jpeg_artifacts_torch
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC")
@@ -41,12 +44,23 @@ def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int
     return x
 
 
+def _qualities(quality: Any, layout: str, spec: Spec) -> np.ndarray:
+    """Return the quality of each frame."""
+    return np.clip(per_frame(quality, frame_count(layout, spec.shape or ()), "quality"), 1, 100)
+
+
 @jpeg_compression_distortion.cpu
 def _(out, x, *, quality, spec):
     layout = visual_layout(spec, _LAYOUTS)
-    qualities = np.clip(per_frame(quality, frame_count(layout, spec.shape), "quality"), 1, 100)
-    for source, target, level in zip(flat_frames(x, layout), flat_frames(out, layout), qualities.tolist(), strict=True):
+    levels = _qualities(quality, layout, spec).tolist()
+    for source, target, level in zip(flat_frames(x, layout), flat_frames(out, layout), levels, strict=True):
         blue_first = cv2.cvtColor(source, cv2.COLOR_RGB2BGR)
         _, compressed = cv2.imencode(".jpg", blue_first, [cv2.IMWRITE_JPEG_QUALITY, level])
         # The same pixels as OpenCV reads, without a turn through its order of channels.
         simplejpeg.decode_jpeg(compressed, "RGB", buffer=target)
+
+
+@jpeg_compression_distortion.gpu
+def _(out, x, *, quality, spec):
+    layout = visual_layout(spec, _LAYOUTS)
+    jpeg_artifacts_torch(flat_frames(out, layout), flat_frames(x, layout), _qualities(quality, layout, spec))

@@ -15,15 +15,25 @@ SEQUENCES = [RANDOM.integers(0, 256, (3, 20, 31, 3), dtype=np.uint8)]
 
 
 @pytest.mark.parametrize("quality", [5, 50, 100, 0, Each(np.int32([20, 95]))])
-def test_images(quality):
-    assert_equals_dali("jpeg_compression_distortion", IMAGES, layouts="HWC", quality=quality)
+def test_images(device, quality):
+    assert_equals_dali("jpeg_compression_distortion", IMAGES, layouts="HWC", device=device, quality=quality)
 
 
-def test_frames():
-    assert_equals_dali("jpeg_compression_distortion", SEQUENCES, layouts="FHWC")
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 5), (5, 4), (9, 5), (4, 100), (33, 17), (16, 32)], ids=str)
+@pytest.mark.parametrize("quality", [1, 30, 90])
+def test_small_images(device, shape, quality):
+    """Blocks that reach out of the image, and chroma too narrow to be blended; smooth images, too."""
+    noise = RANDOM.integers(0, 256, (*shape, 3), dtype=np.uint8)
+    slope = np.linspace(0, 255, noise.size).reshape(noise.shape).astype(np.uint8)
+    images = [noise, slope, np.full_like(noise, 255)]
+    assert_equals_dali("jpeg_compression_distortion", images, layouts="HWC", device=device, quality=quality)
+
+
+def test_frames(device):
+    assert_equals_dali("jpeg_compression_distortion", SEQUENCES, layouts="FHWC", device=device)
     qualities = Each([np.int32([5, 50, 95])], "F")  # DALI takes one per sample only
-    result = run_dalify("jpeg_compression_distortion", SEQUENCES, layouts="FHWC", quality=qualities)[0]
-    worst = run_dalify("jpeg_compression_distortion", [SEQUENCES[0][0]], layouts="HWC", quality=5)[0]
+    result = run_dalify("jpeg_compression_distortion", SEQUENCES, layouts="FHWC", device=device, quality=qualities)[0]
+    worst = run_dalify("jpeg_compression_distortion", [SEQUENCES[0][0]], layouts="HWC", device=device, quality=5)[0]
     np.testing.assert_array_equal(result[0], worst)
 
 
