@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from dalify.base.optional import torch
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 
 __all__ = ["lobes_of", "resample_sound", "resample_sound_torch"]
 
@@ -126,20 +127,14 @@ def resample_sound(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: f
                 _resample(target, padded, wholes, fractions, rows, slopes)
             else:
                 _resample(result, padded, wholes, fractions, rows, slopes)
-                target[...] = _from_float(result, x.dtype, out.dtype)
+                converted = np.empty(result.shape, out.dtype)
+                saturate_cast(converted, result.astype(np.float64) * _output_scale(x.dtype, out.dtype))
+                target[...] = converted
 
 
 def _as_float(x: np.ndarray, target: np.dtype) -> np.ndarray:
     factor, offset = _input_scale(x.dtype, target)
     return x if (factor, offset) == (1.0, 0.0) else x * factor + offset
-
-
-def _from_float(result: np.ndarray, source: np.dtype, target: np.dtype) -> np.ndarray:
-    if target == np.float32:
-        return result
-    limits = np.iinfo(target)
-    wide = np.nan_to_num(result.astype(np.float64) * _output_scale(source, target), nan=0.0)
-    return np.clip(np.trunc(wide + np.copysign(0.5, wide)), limits.min, limits.max).astype(target)
 
 
 def resample_sound_torch(out: torch.Tensor, x: torch.Tensor, steps: np.ndarray, quality: float) -> None:
@@ -164,13 +159,4 @@ def resample_sound_torch(out: torch.Tensor, x: torch.Tensor, steps: np.ndarray, 
             weight = torch.tensor((rows - phases).astype(np.float32)[chosen, None], device=x.device)
             weights = tables[0][row] + weight * tables[1][row]
             result = (windows[n][:, first] * weights).sum(2).transpose(0, 1)
-            out[n, chosen] = _from_float_torch(result, names[0], names[1])
-
-
-def _from_float_torch(result: torch.Tensor, source: np.dtype, target: np.dtype) -> torch.Tensor:
-    if target == np.float32:
-        return result
-    limits = np.iinfo(target)
-    wide = (result.double() * _output_scale(source, target)).nan_to_num(nan=0.0)
-    rounded = (wide + torch.full_like(wide, 0.5).copysign(wide)).trunc()
-    return rounded.clamp(int(limits.min), int(limits.max)).long()
+            saturate_cast_torch(out[n, chosen], result.double() * _output_scale(*names))
