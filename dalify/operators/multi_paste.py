@@ -61,7 +61,7 @@ def multi_paste(
 
     Example:
         >>> mosaic = fn.multi_paste(
-        ...     images, in_ids=[0, 1], out_anchors=[0, 0, 0, 300], output_size=[300, 600]
+        ...     images, in_ids=[0, 1], out_anchors=[0, 0, 0, 300], shapes=[300, 300] * 2, output_size=[300, 600]
         ... )  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))

@@ -29,6 +29,7 @@ REFUSED: dict[str, str] = {
     "hsv | four channels": _STRADDLES,
     "hue | four channels": _STRADDLES,
     "paste | four channels": "DALI fills the canvas with three values in turn, which do not meet the channels",
+    "power_spectrum | nothing": "a signal without samples has no spectrum; DALI gives zeros",
     "resize | no rows": "there is no pixel to take a value from; DALI gives an image of no rows",
     "saturation | four channels": _STRADDLES,
 }

@@ -1,0 +1,31 @@
+"""Operators as `fn.experimental.decoders`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+@deprecated("is now called fn.decoders.image")
+def image(*inputs: _Input, **arguments: Any) -> Any: ...
+
+@deprecated("is now called fn.decoders.image_crop")
+def image_crop(*inputs: _Input, **arguments: Any) -> Any: ...
+
+@deprecated("is now called fn.decoders.image_random_crop")
+def image_random_crop(*inputs: _Input, **arguments: Any) -> Any: ...
+
+@deprecated("is now called fn.decoders.image_slice")
+def image_slice(*inputs: _Input, **arguments: Any) -> Any: ...
+
+@deprecated("is now called fn.decoders.video")
+def video(*inputs: _Input, **arguments: Any) -> Any: ...

@@ -1,0 +1,34 @@
+"""Operators as `fn.io.file`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+def read(
+    filepaths: _Input,
+    /,
+    *,
+    dont_use_mmap: bool | None = False,
+    use_o_direct: bool | None = False,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Read the contents of files whose paths come as data, for instance from `fn.external_source`.
+
+    contents = fn.io.file.read(paths)
+    """
+    ...

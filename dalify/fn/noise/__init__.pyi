@@ -1,0 +1,72 @@
+"""Operators as `fn.noise`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+def gaussian(
+    x: _Input,
+    /,
+    *,
+    mean: float | DataNode | None = 0.0,
+    stddev: float | DataNode | None = 1.0,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Add normally distributed noise to every element, independently of the others.
+
+    noisy = fn.noise.gaussian(images, stddev=fn.random.uniform(range=(0, 20)))
+    """
+    ...
+
+def salt_and_pepper(
+    x: _Input,
+    /,
+    *,
+    pepper_val: float | DataNode | None = None,
+    per_channel: bool | None = False,
+    prob: float | DataNode | None = 0.05,
+    salt_val: float | DataNode | None = None,
+    salt_vs_pepper: float | DataNode | None = 0.5,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Replace some pixels by a low value ("pepper") or a high one ("salt").
+
+    spotted = fn.noise.salt_and_pepper(images, prob=0.01)
+    """
+    ...
+
+def shot(
+    x: _Input,
+    /,
+    *,
+    factor: float | DataNode | None = 20.0,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Draw every element from a Poisson distribution around its value: `poisson(max(0, x / factor)) * factor`.
+
+    grainy = fn.noise.shot(images, factor=10.0)
+    """
+    ...

@@ -1,0 +1,412 @@
+"""Operators as `fn.readers`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+def caffe(
+    *,
+    path: _Many[str],
+    image_available: bool | None = True,
+    label_available: bool | None = True,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read the `Datum` messages of Caffe's LMDB databases, in the order of their keys.
+
+    encoded, labels = fn.readers.caffe(path="train_lmdb")
+    """
+    ...
+
+def caffe2(
+    *,
+    path: _Many[str],
+    additional_inputs: int | None = 0,
+    bbox: bool | None = False,
+    image_available: bool | None = True,
+    label_type: int | None = 0,
+    num_labels: int | None = 1,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read the `TensorProtos` messages of Caffe2's LMDB databases, in the order of their keys.
+
+    encoded, labels = fn.readers.caffe2(path="train_lmdb", label_type=0)
+    """
+    ...
+
+def file(
+    *,
+    file_root: str | None = None,
+    file_list: str | None = None,
+    files: _Many[str] | None = None,
+    labels: _Many[int] | None = None,
+    dir_filters: _Many[str] | None = None,
+    file_filters: _Many[str] | None = ...,
+    case_sensitive_filter: bool | None = False,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> tuple[DataNode, DataNode]:
+    """Read the contents of files, with a label each.
+
+    encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True, name="train")
+    images = fn.decoders.image(encoded)
+    """
+    ...
+
+def mxnet(
+    *,
+    path: _Many[str],
+    index_path: _Many[str],
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> tuple[DataNode, DataNode]:
+    """Read encoded images and their labels from RecordIO files, as MXNet's `im2rec` writes them.
+
+    encoded, labels = fn.readers.mxnet(path=["train.rec"], index_path=["train.idx"])
+    """
+    ...
+
+def numpy(
+    *,
+    cache_header_information: bool | None = False,
+    file_filter: str | None = "*.npy",
+    file_list: str | None = None,
+    file_root: str | None = None,
+    files: _Many[str] | None = None,
+    fill_value: float | None = 0.0,
+    out_of_bounds_policy: str | None = "error",
+    register_buffers: bool | None = True,
+    rel_roi_end: _Many[float] | DataNode | None = None,
+    rel_roi_shape: _Many[float] | DataNode | None = None,
+    rel_roi_start: _Many[float] | DataNode | None = None,
+    roi_axes: _Many[int] | None = ...,
+    roi_end: _Many[int] | DataNode | None = None,
+    roi_shape: _Many[int] | DataNode | None = None,
+    roi_start: _Many[int] | DataNode | None = None,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Read arrays from `.npy` files, whole or a window of each.
+
+    patch = fn.readers.numpy(file_root="volumes", roi_start=[0, 64], roi_shape=[32, 32])
+    """
+    ...
+
+def tfrecord(
+    *,
+    path: _Many[str],
+    features: Any,
+    index_path: _Many[str] | None = None,
+    check_crc: bool | None = False,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read features of the `tf.Example` messages in TFRecord files.
+
+    from dalify import tfrecord
+    found = fn.readers.tfrecord(
+        path="train.tfrecord",
+        features={
+            "image/encoded": tfrecord.FixedLenFeature([], tfrecord.string, ""),
+            "image/class/label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+        },
+    )
+    images = fn.decoders.image(found["image/encoded"])
+    """
+    ...
+
+def video(
+    *,
+    sequence_length: int,
+    additional_decode_surfaces: int | None = 2,
+    channels: int | None = 3,
+    dtype: _DType | None = types.UINT8,
+    enable_frame_num: Any = "none",
+    enable_timestamps: bool | None = False,
+    file_list: str | None = "",
+    file_list_frame_num: bool | None = False,
+    file_list_include_preceding_frame: bool | None = False,
+    file_root: str | None = "",
+    filenames: _Many[str] | None = ...,
+    image_type: types.DALIImageType | None = types.RGB,
+    labels: _Many[int] | None = None,
+    normalized: bool | None = False,
+    pad_sequences: bool | None = False,
+    skip_vfr_check: bool | None = False,
+    step: int | None = -1,
+    stride: int | None = 1,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read sequences of frames from videos of any container and codec that FFmpeg knows.
+
+    clips, labels = fn.readers.video(file_root="films", sequence_length=16, device="gpu")
+    """
+    ...
+
+def video_resize(
+    *,
+    sequence_length: int,
+    additional_decode_surfaces: int | None = 2,
+    antialias: bool | None = True,
+    channels: int | None = 3,
+    dtype: _DType | None = types.UINT8,
+    enable_frame_num: Any = "none",
+    enable_timestamps: bool | None = False,
+    file_list: str | None = "",
+    file_list_frame_num: bool | None = False,
+    file_list_include_preceding_frame: bool | None = False,
+    file_root: str | None = "",
+    filenames: _Many[str] | None = ...,
+    image_type: types.DALIImageType | None = types.RGB,
+    interp_type: types.DALIInterpType | DataNode | None = types.INTERP_LINEAR,
+    labels: _Many[int] | None = None,
+    mag_filter: types.DALIInterpType | DataNode | None = None,
+    max_size: _Many[float] | None = None,
+    min_filter: types.DALIInterpType | DataNode | None = None,
+    minibatch_size: int | None = 32,
+    mode: str | None = "default",
+    normalized: bool | None = False,
+    pad_sequences: bool | None = False,
+    resize_longer: float | DataNode | None = 0.0,
+    resize_shorter: float | DataNode | None = 0.0,
+    resize_x: float | DataNode | None = 0.0,
+    resize_y: float | DataNode | None = 0.0,
+    resize_z: float | DataNode | None = 0.0,
+    roi_end: _Many[float] | DataNode | None = None,
+    roi_relative: bool | None = False,
+    roi_start: _Many[float] | DataNode | None = None,
+    size: _Many[float] | DataNode | None = None,
+    skip_vfr_check: bool | None = False,
+    step: int | None = -1,
+    stride: int | None = 1,
+    subpixel_scale: bool | None = True,
+    temp_buffer_hint: int | None = 0,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read sequences of frames from videos and resize each frame: `fn.readers.video` and `fn.resize` in one.
+
+    clips = fn.readers.video_resize(filenames=films, sequence_length=16, resize_shorter=256)
+    """
+    ...
+
+def webdataset(
+    *,
+    paths: _Many[str],
+    ext: _Many[str],
+    case_sensitive_extensions: bool | None = True,
+    dtypes: _Many[_DType] | None = None,
+    index_paths: _Many[str] | None = None,
+    missing_component_behavior: str | None = "",
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read samples from WebDataset archives: tar files in which "a.jpg" and "a.cls" are one sample.
+
+    encoded, label = fn.readers.webdataset(
+        paths=["train-0.tar", "train-1.tar"], ext=["jpg;png", "cls"], missing_component_behavior="error"
+    )
+    """
+    ...

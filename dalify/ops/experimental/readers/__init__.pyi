@@ -1,0 +1,69 @@
+"""Operators as `ops.experimental.readers`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+class Video:
+    """Read sequences of frames from videos of any container and codec that FFmpeg knows.
+
+    clips, labels = fn.experimental.readers.video(file_root="films", sequence_length=16)
+    """
+
+    def __init__(
+        self,
+        *,
+        sequence_length: int,
+        enable_frame_num: Any = "none",
+        enable_timestamps: bool | None = False,
+        file_list: str | None = "",
+        file_list_format: str | None = "timestamps",
+        file_list_include_end: bool | None = True,
+        file_list_rounding: str | None = "start_down_end_up",
+        file_root: str | None = "",
+        filenames: _Many[str] | None = ...,
+        fill_value: _Many[int] | None = ...,
+        image_type: types.DALIImageType | None = types.RGB,
+        labels: _Many[int] | None = None,
+        pad_mode: str | None = "none",
+        step: int | None = -1,
+        stride: int | None = 1,
+        uniform_sample: bool | None = False,
+        random_shuffle: bool | None = False,
+        initial_fill: int | None = 1024,
+        num_shards: int | None = 1,
+        shard_id: int | None = 0,
+        stick_to_shard: bool | None = False,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        read_ahead: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+        dont_use_mmap: bool | None = False,
+        lazy_init: bool | None = False,
+        skip_cached_images: bool | None = False,
+        use_o_direct: bool | None = False,
+        on_error: str | None = None,
+        shard: str | None = None,
+        sampler: Any = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...

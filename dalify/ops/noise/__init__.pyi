@@ -1,0 +1,81 @@
+"""Operators as `ops.noise`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+class Gaussian:
+    """Add normally distributed noise to every element, independently of the others.
+
+    noisy = fn.noise.gaussian(images, stddev=fn.random.uniform(range=(0, 20)))
+    """
+
+    def __init__(
+        self,
+        *,
+        mean: float | DataNode | None = 0.0,
+        stddev: float | DataNode | None = 1.0,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class SaltAndPepper:
+    """Replace some pixels by a low value ("pepper") or a high one ("salt").
+
+    spotted = fn.noise.salt_and_pepper(images, prob=0.01)
+    """
+
+    def __init__(
+        self,
+        *,
+        pepper_val: float | DataNode | None = None,
+        per_channel: bool | None = False,
+        prob: float | DataNode | None = 0.05,
+        salt_val: float | DataNode | None = None,
+        salt_vs_pepper: float | DataNode | None = 0.5,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Shot:
+    """Draw every element from a Poisson distribution around its value: `poisson(max(0, x / factor)) * factor`.
+
+    grainy = fn.noise.shot(images, factor=10.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        factor: float | DataNode | None = 20.0,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...

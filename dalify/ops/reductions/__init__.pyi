@@ -1,0 +1,198 @@
+"""Operators as `ops.reductions`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+class Max:
+    """Find the largest values along axes.
+
+    brightest = fn.reductions.max(images)
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Mean:
+    """Average along axes.
+
+    level = fn.reductions.mean(images, axis_names="HW")
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        dtype: _DType | None = None,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class MeanSquare:
+    """Average squares along axes.
+
+    power = fn.reductions.mean_square(audio)
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        dtype: _DType | None = None,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Min:
+    """Find the smallest values along axes.
+
+    darkest = fn.reductions.min(images)
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Rms:
+    """Take the root of the mean of squares along axes.
+
+    loudness = fn.reductions.rms(audio)
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        dtype: _DType | None = None,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class StdDev:
+    """Take the root of the average squared deviation from a given mean along axes.
+
+    spread = fn.reductions.std_dev(images, fn.reductions.mean(images))
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        ddof: int | None = 0,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Sum:
+    """Add up along axes.
+
+    counts = fn.reductions.sum(masks, axis_names="HW")
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        dtype: _DType | None = None,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Variance:
+    """Average squared deviations from a given mean along axes.
+
+    spread = fn.reductions.variance(images, fn.reductions.mean(images))
+    """
+
+    def __init__(
+        self,
+        *,
+        axes: _Many[int] | None = None,
+        axis_names: str | None = None,
+        ddof: int | None = 0,
+        keep_dims: bool | None = False,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...

@@ -1,0 +1,180 @@
+"""Write the stubs ``dalify/fn/`` and ``dalify/ops/``: ``python -m docs.stubs``.
+
+Functions and classes are made from the catalogue when they are first named, so no editor would find them. The stubs
+tell it their names, arguments and types. At run time Python takes ``fn.py``: a folder without ``__init__.py`` counts
+for less than a module of its name.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Callable
+from enum import IntEnum
+from pathlib import Path
+
+from dalify.api.classes import pascal_case
+from dalify.data.dtypes import DALIDataType
+from dalify.registry import Operator, Parameter, catalogue
+from dalify.registry.legacy import LEGACY_NAMES
+from docs.docstrings import documentation_of
+from docs.operators import default_text, public_names
+
+__all__ = ["PACKAGE", "files"]
+
+PACKAGE = Path(__file__).parent.parent / "dalify"
+
+_HEADER = '''"""{what}. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.graph import DataNode
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+'''
+
+_COMMON = {"name": "str", "device": "str", "preserve": "bool", "bytes_per_sample_hint": "int", "seed": "int"}
+_PLAIN = {int: "int", float: "float", bool: "bool", str: "str"}
+
+
+def type_of(parameter: Parameter) -> str:
+    """What may be given for an argument, as an annotation."""
+    element = parameter.element
+    if issubclass(element, DALIDataType):
+        text = "_DType"
+    elif issubclass(element, IntEnum):
+        text = f"types.{element.__name__}"
+    else:
+        text = _PLAIN.get(element, "Any")
+    if text == "Any":
+        return text
+    if parameter.is_list:
+        text = f"_Many[{text}]"
+    if parameter.accepts_node:
+        text += " | DataNode"
+    return text if parameter.is_required else f"{text} | None"
+
+
+def _default(parameter: Parameter) -> str:
+    if parameter.is_required:
+        return ""
+    is_plain = isinstance(parameter.default, (int, float, str)) or parameter.default is None
+    return f" = {default_text(parameter.default)}" if is_plain else " = ..."
+
+
+def _arguments(operator: Operator) -> tuple[list[str], list[str]]:
+    """Return the declarations of the arguments that may be given by position, and of the others."""
+    positional, named = [], []
+    for item in operator.parameters.values():
+        (positional if item.is_positional else named).append(f"{item.name}: {type_of(item)}{_default(item)}")
+    known = operator.parameters
+    named += [f"{name}: {text} | None = None" for name, text in _COMMON.items() if name not in known]
+    return positional, named
+
+
+def _result(operator: Operator) -> str:
+    """What a call gives: a node, several, or what depends on the arguments."""
+    if isinstance(operator.outputs, int):
+        nodes = ", ".join(["DataNode"] * operator.outputs)
+        return nodes if operator.outputs == 1 else f"tuple[{nodes}]"
+    return "Any"
+
+
+def _text(operator: Operator, indent: str) -> str:
+    told = documentation_of(operator.doc)
+    summary = told.summary.replace("\\", "\\\\")
+    lines = textwrap.wrap(f"{summary}.", 110 - len(indent))
+    if told.example:
+        lines += ["", *told.example.replace("\\", "\\\\").splitlines()]
+    rows = [f"{indent}{line}".rstrip() for line in lines]
+    return f'{indent}"""' + "\n".join(rows).lstrip() + f'\n{indent}"""\n'
+
+
+def _declaration(head: str, parts: list[str], result: str, indent: str) -> str:
+    return f"{indent}def {head}(\n" + "".join(f"{indent}    {part},\n" for part in parts) + f"{indent}) -> {result}:\n"
+
+
+def function_stub(operator: Operator, name: str) -> str:
+    """The function of an operator."""
+    inputs = [
+        f"*{item.name}: _Input" if item.is_variadic else f"{item.name}: _Input" + (" | None = None" * item.is_optional)
+        for item in operator.inputs
+    ]
+    positional, named = _arguments(operator)
+    is_open = any(item.is_variadic for item in operator.inputs)
+    before = [part for part in inputs if not part.startswith("*")]
+    parts = [*before, *(["/"] if before else []), *positional, *(part for part in inputs if part.startswith("*"))]
+    parts += [*([] if is_open else ["*"]), *named]
+    return _declaration(name, parts, _result(operator), "") + _text(operator, "    ") + "    ...\n"
+
+
+def class_stub(operator: Operator, name: str) -> str:
+    """The class of an operator."""
+    positional, named = _arguments(operator)
+    made = _declaration("__init__", ["self", *positional, "*", *named], "None", "    ")
+    called = f"    def __call__(self, *inputs: _Input, **arguments: Any) -> {_result(operator)}: ...\n"
+    return f"class {name}:\n" + _text(operator, "    ") + f"\n{made}        ...\n\n{called}"
+
+
+def _old(kind: str, old: str, modern: str, spell: Callable[[str], str]) -> str:
+    head, _, tail = modern.rpartition(".")
+    spelled = f"{kind}.{head}.{spell(tail)}" if head else f"{kind}.{spell(tail)}"
+    name = spell(old.rpartition(".")[2])
+    note = f'@deprecated("is now called {spelled}")\n'
+    if kind == "fn":
+        return f"{note}def {name}(*inputs: _Input, **arguments: Any) -> Any: ...\n"
+    return (
+        f"{note}class {name}:\n    def __init__(self, *values: Any, **arguments: Any) -> None: ...\n"
+        "    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...\n"
+    )
+
+
+def files() -> dict[Path, str]:
+    """All stubs, by their paths."""
+    made: dict[Path, str] = {}
+    public = public_names()
+    for kind, spell, stub in (("fn", str, function_stub), ("ops", pascal_case, class_stub)):
+        members: dict[str, list[str]] = defaultdict(list)
+        for name in public:
+            space, _, own = name.rpartition(".")
+            members[space].append(stub(catalogue.find(name), spell(own)))
+        for old, modern in LEGACY_NAMES.items():
+            if modern in public:
+                members[old.rpartition(".")[0]].append(_old(kind, old, modern, spell))
+        spaces = {""} | {
+            ".".join(space.split(".")[:depth]) for space in members for depth in range(1, space.count(".") + 2) if space
+        }
+        for space in sorted(spaces):
+            inner = sorted(other.rpartition(".")[2] for other in spaces if other and other.rpartition(".")[0] == space)
+            module = ".".join(part for part in ("dalify", kind, space) if part)
+            text = _HEADER.format(what=f"Operators as `{module.removeprefix('dalify.')}`")
+            if inner:
+                text += f"\nfrom {module} import " + ", ".join(f"{name} as {name}" for name in inner) + "\n"
+            text += "".join(f"\n{member}" for member in members[space])
+            made[PACKAGE.joinpath(kind, *space.split("."), "__init__.pyi")] = text
+    return made
+
+
+def main() -> None:
+    """Write all stubs, and remove those of namespaces that are gone."""
+    made = files()
+    for kind in ("fn", "ops"):
+        for path in (PACKAGE / kind).rglob("*.pyi"):
+            if path not in made:
+                path.unlink()
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

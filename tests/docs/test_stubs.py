@@ -1,0 +1,54 @@
+"""Editors and type checkers know the operators: the stubs are up to date, and pyright reads them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.stubs import PACKAGE, files
+
+PROGRAM = """
+from dalify import fn, ops, types
+
+encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True, name="photos")
+images = fn.decoders.image(encoded, device="mixed")
+resized = fn.resize(images, size=224, interp_type=types.INTERP_CUBIC)
+turned = fn.rotate(images, angle=fn.random.uniform(range=(-10, 10)), fill_value=0)
+moved = fn.warp_affine(images, fn.transforms.rotation(angle=30), dtype=types.FLOAT)
+flip = ops.Flip(horizontal=1)
+mirrored = flip(images)
+reveal_type(turned)
+reveal_type(mirrored)
+wrong = fn.resize(images, sice=224)
+unknown = fn.rezise(images)
+text = fn.rotate(images, angle="much")
+"""
+
+
+def test_stubs_are_up_to_date() -> None:
+    made = files()
+    for path, text in made.items():
+        assert path.exists(), "run: python -m docs.stubs"
+        assert path.read_text(encoding="utf-8") == text, f"{path}; run: python -m docs.stubs"
+    found = {path for kind in ("fn", "ops") for path in (PACKAGE / kind).rglob("*.pyi")}
+    assert found == set(made), "run: python -m docs.stubs"
+
+
+def test_pyright_knows_operators(tmp_path: Path) -> None:
+    """Arguments take values or nodes; a wrong name of an argument or operator, or a wrong type, is told."""
+    pytest.importorskip("pyright")
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard"}), encoding="utf-8")
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "--project", "."]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    told = json.loads(result.stdout)["generalDiagnostics"]
+    revealed = [item["message"] for item in told if item["severity"] == "information"]
+    assert len(revealed) == 2
+    assert all("DataNode" in message for message in revealed)
+    lines = PROGRAM.splitlines()
+    wrong = [lines[item["range"]["start"]["line"]] for item in told if item["severity"] == "error"]
+    assert [line.partition(" ")[0] for line in wrong] == ["wrong", "unknown", "text"]
