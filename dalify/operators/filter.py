@@ -25,6 +25,7 @@ _BORDERS = {
     "fill": cv2.BORDER_CONSTANT,
 }
 _MODES = ("same", "valid")
+_IMAGE_AXES = 2
 
 
 @operator
@@ -39,17 +40,18 @@ def filter(
     dtype: DALIDataType | None = None,
     mode: str = "same",
 ) -> Spec:
-    """Weigh the neighbours of each pixel with the elements of a matrix.
+    """Weigh the neighbours of each pixel with the elements of a matrix, those of voxels with a block.
 
     ``out[y, x] = sum over i, j of filter[i, j] * data[y + i - anchor_y, x + j - anchor_x]``: a correlation, the filter
-    is not mirrored. Sums are in float32 and rounded once.
+    is not mirrored. Sums are in float32 and rounded once. For volumes, whose CPU operator DALI lacks, alike with z.
 
     Args:
-        data: images with the data axes H and W, C first or last, F in front; any numeric type.
-        filter: float32 [r, s], or [F, r, s] for frames.
+        data: images or volumes with the data axes H and W, or D, H and W, C first or last, F in front; any numeric
+            type.
+        filter: float32 [r, s], or [q, r, s] for volumes; [F, …] for frames.
         fill_value: what lies outside with border "constant", a single number per sample (or per frame); by default 0.
-        anchor: the filter's element that lies on the pixel, row and column; -1 for the middle, rounded down; per frame
-            as well. Mode "valid" takes no notice of it.
+        anchor: the filter's element that lies on the pixel, row and column (depth first); -1 for the middle, rounded
+            down; per frame as well. Mode "valid" takes no notice of it.
         border: what lies outside: "reflect_101" (dcb|abcd), "reflect_1001" (cba|abcd), "wrap", "clamp" or "constant"
             (also called "fill").
         dtype: the input's type (default) or FLOAT.
@@ -59,7 +61,7 @@ def filter(
         Same layout; with mode "valid" less by the filter's extents minus 1.
 
     Raises:
-        LayoutError: not two neighbouring data axes.
+        LayoutError: not two or three neighbouring data axes.
         ShapeError: a filter of another form, or larger than the image in mode "valid".
         ArgumentValueError: an unknown option, or an anchor outside the filter.
         DTypeError: `dtype` is neither the input's type nor FLOAT.
@@ -74,16 +76,18 @@ def filter(
         raise DTypeError(f"dtype must be the input's type ({data.dtype!s}), FLOAT, or left out; got {dtype!s}.")
     result = data.replace(dtype=data.dtype if dtype is None else dtype)
     first, axes = data_axes(_letters(data), data.ndim or 0)
-    if axes != 2:
-        raise LayoutError(f"images have two data axes; the layout {data.layout!r} has {axes}.")
+    if axes < _IMAGE_AXES:
+        raise LayoutError(f"images and volumes have two or three data axes; the layout {data.layout!r} has {axes}.")
     if data.shape is None or filter.shape is None:
         return result
-    if len(filter.shape) not in (2, 3):
-        raise ShapeError(f"a filter is a matrix; got the shape {filter.shape}.")
+    if len(filter.shape) not in (axes, axes + 1):
+        raise ShapeError(f"a filter for {axes} data axes has as many; got the shape {filter.shape}.")
+    if 0 in filter.shape:
+        raise ShapeError(f"a filter needs at least one element; got the shape {filter.shape}.")
     if mode == "same":
         return result
     shape = list(data.shape)
-    for axis, extent in zip((first, first + 1), filter.shape[-2:], strict=True):
+    for axis, extent in zip(range(first, first + axes), filter.shape[-axes:], strict=True):
         shape[axis] += 1 - extent
         if shape[axis] < 1:
             raise ShapeError(
@@ -97,30 +101,33 @@ def _letters(spec: Spec) -> str:
     return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
-def _planes(x: Any, layout: str, first: int) -> Any:
-    """Return a group as [N * F, planes, H, W, C]: channels in front become planes."""
+def _planes(x: Any, layout: str, first: int, axes: int) -> Any:
+    """Return a group as [N * F, planes, H, W, C], or with D before H: channels in front become planes."""
     flat = flat_frames(x, layout)
-    at = first + 1 - layout.startswith("F")  # of H in the flat group
-    channels = flat.shape[at + 2] if flat.ndim > at + 2 else 1
-    return flat.reshape(flat.shape[0], -1, flat.shape[at], flat.shape[at + 1], channels)
+    at = first + 1 - layout.startswith("F")  # of the first data axis in the flat group
+    channels = flat.shape[at + axes] if flat.ndim > at + axes else 1
+    return flat.reshape(flat.shape[0], -1, *flat.shape[at : at + axes], channels)
 
 
-def _filters(filters: np.ndarray, anchor: Any, count: int, frames: int, mode: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return filters [N * F, r, s] and anchors [N * F, 2]."""
-    stack = filters.reshape(count, -1, *filters.shape[-2:]).astype(np.float32)
+def _filters(
+    filters: np.ndarray, axes: int, anchor: Any, count: int, frames: int, mode: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return filters [N * F, r, s] or [N * F, q, r, s], and anchors [N * F, axes]."""
+    stack = filters.reshape(count, -1, *filters.shape[-axes:]).astype(np.float32)
     if stack.shape[1] not in (1, frames):
         raise ShapeError(f"there are filters for {stack.shape[1]} frames; the input has {frames}.")
     stack = np.broadcast_to(stack, (count, frames, *stack.shape[2:])).reshape(count * frames, *stack.shape[2:])
     size = np.array(stack.shape[1:])
     if mode == "valid":
-        return stack, np.zeros((len(stack), 2), np.int64)
+        return stack, np.zeros((len(stack), axes), np.int64)
     given = np.stack(anchor) if isinstance(anchor, list) else anchor
     if given.shape[-1] == 1:
-        given = np.repeat(given, 2, axis=-1)
-    anchors = per_frame(given, frames, "anchor", 2).astype(np.int64)
+        given = np.repeat(given, axes, axis=-1)
+    anchors = per_frame(given, frames, "anchor", axes).astype(np.int64)
     anchors = np.where(anchors == -1, size // 2, anchors)
     if (anchors < 0).any() or (anchors >= size).any():
-        raise ArgumentValueError(f"anchor must lie within the filter of {size[0]} x {size[1]}; got {anchors.tolist()}.")
+        extents = " x ".join(map(str, size.tolist()))
+        raise ArgumentValueError(f"anchor must lie within the filter of {extents}; got {anchors.tolist()}.")
     return stack, anchors
 
 
@@ -131,36 +138,76 @@ def _fills(fill_value: Any, count: int, frames: int) -> list[float]:
     return per_frame(values, frames, "fill_value").tolist()
 
 
+def _sums(
+    image: np.ndarray,
+    weights: np.ndarray,
+    anchor: list[int],
+    border: str,
+    mode: str,
+    fill: float,
+    depth: int,
+    place: Any,
+) -> np.ndarray:
+    """Return the sums for one image, rounded where `depth` has bytes; in `place` where OpenCV can write there."""
+    (rows, columns), (row, column) = weights.shape, anchor
+    if mode == "same" and border != "wrap" and fill == 0:
+        # OpenCV mirrors and repeats by itself; it neither wraps nor pads with a value other than 0.
+        return cv2.filter2D(image, depth, weights, dst=place, anchor=(column, row), borderType=_BORDERS[border])
+    height, width = image.shape[:2]
+    if mode == "same":
+        image = cv2.copyMakeBorder(
+            image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill] * 4
+        )
+    else:
+        height, width = height + 1 - rows, width + 1 - columns
+    # The anchor in the corner: the sums that use nothing but the image then come first.
+    return cv2.filter2D(image, depth, weights, anchor=(0, 0))[:height, :width]
+
+
+def _volume_sums(
+    volume: np.ndarray, weights: np.ndarray, anchor: list[int], border: str, mode: str, fill: float, out_depth: int
+) -> np.ndarray:
+    """Return the sums for one volume, float32: those of its slices with the slices of the filter, added up."""
+    before = anchor[0] if mode == "same" else 0
+    after = len(weights) - 1 - before if mode == "same" else 0
+    index, outside = bordered_indices(len(volume), before, after, border)
+    total: np.ndarray | None = None
+    for d, matrix in enumerate(weights):
+        for z in range(out_depth):
+            image = np.full_like(volume[0], fill) if outside[z + d] else volume[index[z + d]]
+            part = _sums(image, matrix, anchor[1:], border, mode, fill, cv2.CV_32F, None)
+            if total is None:
+                total = np.zeros((out_depth, *part.shape), np.float32)
+            total[z] += part
+    assert total is not None, "dalify bug: a filter or a result without elements"
+    return total
+
+
+def _arguments(spec: Spec, data: Any, out: Any) -> tuple[Any, Any, int, int]:
+    """Return input and output as planes, the number of data axes and that of frames."""
+    layout = _letters(spec)
+    first, axes = data_axes(layout, len(spec.shape or ()))
+    source, target = _planes(data, layout, first, axes), _planes(out, layout, first, axes)
+    return source, target, axes, len(source) // len(data)
+
+
 @filter.cpu
 def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
-    layout = _letters(spec)
-    first, _ = data_axes(layout, len(spec.shape))
-    source, target = _planes(data, layout, first), _planes(out, layout, first)
-    frames = len(source) // len(data)
-    filters, anchors = _filters(filter, anchor, len(data), frames, mode)
+    border = "constant" if border == "fill" else border
+    source, target, axes, frames = _arguments(spec, data, out)
+    filters, anchors = _filters(filter, axes, anchor, len(data), frames, mode)
     fills = _fills(fill_value, len(data), frames)
-    bytes_only = data.dtype == np.uint8 and out.dtype == np.uint8
+    bytes_only = data.dtype == np.uint8 and out.dtype == np.uint8 and axes == _IMAGE_AXES
     is_direct = bytes_only or out.dtype == np.float32
+    depth = cv2.CV_8U if bytes_only else cv2.CV_32F
     if data.dtype not in (np.uint8, np.float32):
         source = source.astype(np.float32)
-    height, width = target.shape[2:4]
-    for images, results, weights, (row, column), fill in zip(
-        source, target, filters, anchors.tolist(), fills, strict=True
-    ):
-        rows, columns = weights.shape
+    for images, results, weights, place, fill in zip(source, target, filters, anchors.tolist(), fills, strict=True):
         for image, result in zip(images, results, strict=True):
-            depth = cv2.CV_8U if bytes_only else cv2.CV_32F
-            if mode == "same" and border != "wrap" and fill == 0:
-                # OpenCV mirrors and repeats by itself; it neither wraps nor pads with a value other than 0.
-                place, at = result if is_direct else None, (column, row)
-                sums = cv2.filter2D(image, depth, weights, dst=place, anchor=at, borderType=_BORDERS[border])
+            if axes == _IMAGE_AXES:
+                sums = _sums(image, weights, place, border, mode, fill, depth, result if is_direct else None)
             else:
-                if mode == "same":
-                    image = cv2.copyMakeBorder(
-                        image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill] * 4
-                    )
-                # The anchor in the corner: the sums that use nothing but the image then come first.
-                sums = cv2.filter2D(image, depth, weights, anchor=(0, 0))[:height, :width]
+                sums = _volume_sums(image, weights, place, border, mode, fill, len(result))
             if sums is result:
                 continue
             if is_direct:
@@ -171,27 +218,25 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
 
 @filter.gpu
 def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
-    layout = _letters(spec)
-    first, _ = data_axes(layout, len(spec.shape))
-    source, target = _planes(data, layout, first), _planes(out, layout, first)
-    frames = len(source) // len(data)
-    filters, anchors = _filters(filter.cpu().numpy(), anchor, len(data), frames, mode)
+    border = "constant" if border == "fill" else border
+    source, target, axes, frames = _arguments(spec, data, out)
+    filters, anchors = _filters(filter.cpu().numpy(), axes, anchor, len(data), frames, mode)
     given = None if fill_value is None else fill_value.cpu().numpy()
     fills = _fills(given, len(data), frames)
-    height, width = target.shape[2:4]
-    for images, results, weights, (row, column), fill in zip(
-        source, target, filters, anchors.tolist(), fills, strict=True
-    ):
+    extents = target.shape[2:-1]
+    for images, results, weights, places, fill in zip(source, target, filters, anchors.tolist(), fills, strict=True):
         padded = images.float()
         if mode == "same":
-            for axis, before, extent in ((1, row, weights.shape[0]), (2, column, weights.shape[1])):
+            for axis, (before, extent) in enumerate(zip(places, weights.shape, strict=True), start=1):
                 index, outside = bordered_indices(padded.shape[axis], before, extent - 1 - before, border)
                 padded = padded.index_select(axis, torch.as_tensor(index, device=data.device))
-                shape = [1, 1, 1, 1]
+                shape = [1] * padded.ndim
                 shape[axis] = -1
                 padded = padded.masked_fill(torch.as_tensor(outside, device=data.device).reshape(shape), fill)
         total = torch.zeros(results.shape, device=data.device)
-        for i, line in enumerate(weights.tolist()):
-            for j, weight in enumerate(line):
-                total += padded[:, i : i + height, j : j + width] * weight
+        for at in np.ndindex(weights.shape):
+            part = padded
+            for axis, (begin, extent) in enumerate(zip(at, extents, strict=True), start=1):
+                part = part.narrow(axis, begin, extent)
+            total += part * float(weights[at])
         saturate_cast_torch(results, total)

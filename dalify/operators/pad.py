@@ -91,7 +91,7 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
                 raise ArgumentValueError(f"align must be positive; got {multiple}.")
             wanted = max(int(largest[axis]) if extent < 0 else extent, extents[axis])
             extents[axis] = -(-wanted // multiple) * multiple
-        if math.prod(extents) > _MOST_ELEMENTS:
+        if math.prod(extent or 1 for extent in extents) > _MOST_ELEMENTS:
             raise ArgumentValueError(f"a result of the shape {tuple(extents)} does not fit into any memory.")
         results.append(tuple(extents))
     return results * count if is_uniform else results

@@ -1,0 +1,63 @@
+"""Arrays that end where the readable memory ends: a kernel that leaves one ends the process at once.
+
+numba's own check knows indices only; kernels that work on addresses (``kernels/lanes.py``), OpenCV and numpy are
+caught by this.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import mmap
+from typing import Any
+
+import numpy as np
+
+from dalify.data.pool import BufferPool
+from dalify.executor.arena import Arena
+
+__all__ = ["guard_all_memory", "guarded", "guarded_empty"]
+
+_PAGE = mmap.PAGESIZE
+_MOST_BYTES = 1 << 25
+_NO_ACCESS = 0
+_libc = ctypes.CDLL(None, use_errno=True)
+_numbers = itertools.count()
+
+
+def guarded_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return an array between two pages that nobody may touch: every other one begins, the others end beside one."""
+    size_bytes = math.prod(shape) * dtype.itemsize
+    if size_bytes == 0:
+        return np.empty(shape, dtype)
+    if size_bytes > _MOST_BYTES:
+        raise MemoryError(f"{size_bytes} bytes are more than a test should want")
+    pages = -(-size_bytes // _PAGE)
+    memory = mmap.mmap(-1, (pages + 2) * _PAGE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for guard in (address, address + (pages + 1) * _PAGE):
+        if _libc.mprotect(ctypes.c_void_p(guard), _PAGE, _NO_ACCESS):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    offset = _PAGE if next(_numbers) % 2 else (pages + 1) * _PAGE - size_bytes
+    return np.frombuffer(memory, dtype, math.prod(shape), offset).reshape(shape)
+
+
+def guarded(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy in guarded memory."""
+    copy = guarded_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def guard_all_memory() -> None:
+    """Let all pools and arenas of this process give guarded memory, from now on and for good."""
+
+    def pool_empty(_pool: BufferPool, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        return guarded_empty(shape, dtype)
+
+    def arena_empty(_arena: Arena, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        return guarded_empty(shape, dtype)
+
+    BufferPool.empty = pool_empty  # pyright: ignore[reportAttributeAccessIssue]
+    Arena.empty = arena_empty  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,54 @@
+"""No kernel reads or writes outside its arrays, whatever data and arguments are.
+
+`hostile_runs.py` tries it in processes of its own: compiled with a check of every index, and with arrays that lie
+beside memory that nobody may touch.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PROCESSES = 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="pages are guarded by Linux's means")
+def test_no_kernel_leaves_its_arrays(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    # Code with checks must not be mistaken for code without. Where pytest keeps a cache, compiling is done once.
+    cache = getattr(request.config, "cache", None)
+    compiled = cache.mkdir("bounds-checked-kernels") if cache is not None else tmp_path
+    running = []
+    for share in range(PROCESSES):
+        environment = {
+            **os.environ,
+            "NUMBA_BOUNDSCHECK": "1",
+            "NUMBA_CACHE_DIR": str(compiled),
+            "DALIFY_BOUNDS_SHARE": f"{share}/{PROCESSES}",
+            "DALIFY_BOUNDS_EXAMPLES": "15",
+        }
+        command = [
+            sys.executable,
+            "-X",
+            "faulthandler",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+        ]
+        command.append("tests/kernels/hostile_runs.py")
+        running.append(
+            subprocess.Popen(
+                command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+        )
+    failures = [output for process in running if (output := process.communicate()[0]) and process.returncode]
+    assert not failures, "\n".join(text[-8000:] for text in failures)
