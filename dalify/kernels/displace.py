@@ -16,6 +16,7 @@ from dalify.kernels.frames import visual_layout
 from dalify.kernels.warp import sample_2d
 from dalify.kernels.warp_rules import check_interpolation
 from dalify.kernels.warp_torch import sample_torch
+from dalify.kernels.words import movable_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,4 +92,4 @@ def displace_gpu(
     sample_torch(out, x, [points[:, 1], points[:, 0]], nearest=nearest, fill=fill_value)
     if not mask.all():
         kept = torch.as_tensor(mask == 0, device=x.device)
-        out[kept] = x[kept]
+        movable_torch(out)[kept] = movable_torch(x)[kept]

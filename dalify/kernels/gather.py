@@ -14,6 +14,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.words import movable_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -204,6 +205,7 @@ def _reversed(axes: list[int]) -> tuple[slice, ...]:
 
 def flip_axes_torch(out: Tensor, x: Tensor, flags: dict[int, np.ndarray]) -> None:
     """Do what `flip_axes` does, on torch tensors: one flip for the samples that have the same axes reversed."""
+    out, x = movable_torch(out), movable_torch(x)
     wanted: dict[tuple[int, ...], list[int]] = {}
     for n in range(x.shape[0]):
         axes = tuple(axis for axis in sorted(flags) if flags[axis][n])

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast_torch
+from dalify.kernels.words import movable_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -129,6 +130,6 @@ def _fetch(flat: Tensor, at: list[Tensor], sizes: tuple[int, ...], outside: Tens
         valid = valid & (position >= 0) & (position < size)
         index = index * size + position.clamp(0, size - 1)
     channels = flat.shape[-1]
-    picked = flat.gather(1, index.reshape(flat.shape[0], -1, 1).expand(-1, -1, channels))
-    value = picked.reshape(*index.shape, channels).float()
+    picked = movable_torch(flat).gather(1, index.reshape(flat.shape[0], -1, 1).expand(-1, -1, channels))
+    value = picked.view(flat.dtype).reshape(*index.shape, channels).float()
     return value if outside is None else torch.where(valid.unsqueeze(-1), value, outside)

@@ -11,6 +11,7 @@ from numba import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.words import movable_torch
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("HWC", "FHWC")
@@ -96,4 +97,4 @@ def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
     i = torch.arange(source.shape[2], device=x.device)[None, None, :]
     u, v = i * cosine - y * sine - move_x, i * sine + y * cosine - move_y
     black = (u - u.floor() < part) & (v - v.floor() < part)
-    target.copy_(source.masked_fill(black[..., None], 0))
+    movable_torch(target).copy_(movable_torch(source).masked_fill(black[..., None], 0))

@@ -14,8 +14,10 @@ from typing import Any
 import cv2
 import numpy as np
 
+import dalify
 from dalify import types
 from tests.helpers.photos import drawn_photo, write_photo_folder
+from tests.operators.readers.datasets import DATASETS
 
 __all__ = ["CASES", "SAMPLES", "Case", "Data", "Each"]
 
@@ -57,6 +59,7 @@ class Case:
         not_sample_by_sample: why one sample alone gives another result than in its batch.
         not_beside_dali: why there is nothing to compare with.
         not_serialised: why the graph cannot be written down.
+        known_late: why type and dimensions of the result are not known when the graph is built.
         share: largest part of the elements that may differ from DALI by more than the tolerance.
     """
 
@@ -67,6 +70,7 @@ class Case:
     not_sample_by_sample: str = ""
     not_beside_dali: str = ""
     not_serialised: str = ""
+    known_late: str = ""
     share: float = 0.0
 
     def given(self, folder: Path) -> Mapping[str, Any]:
@@ -254,6 +258,29 @@ _NO_CPU = "DALI has it for GPUs only"
 _OUTSIDE = "DALI has no such function: users write it as an expression"
 _BATCH = "looks at the other samples of the batch"
 _DRAWN = "random numbers of its own"
+
+
+def _reader(name: str, not_beside_dali: str = "", known_late: str = "", **changes: Any) -> Case:
+    """A reader on the data that its own tests use."""
+
+    def arguments(folder: Path) -> dict[str, Any]:
+        data = folder.with_name(f"{folder.name}-{name}")  # beside it: another reader's classes are its folders
+        if data not in _written:
+            data.mkdir()
+            _written[data] = DATASETS[name](data, SAMPLES)
+        given = {key: value(dalify) if callable(value) else value for key, value in _written[data].items()}
+        return {key: value for key, value in {**given, **changes}.items() if value is not None}
+
+    return _case(
+        arguments=arguments,
+        not_sample_by_sample="each run reads the next entries",
+        not_beside_dali=not_beside_dali,
+        known_late=known_late,
+    )
+
+
+_written: dict[Path, dict[str, Any]] = {}
+
 _CODE = "holds a Python function"
 
 CASES: dict[str, Case] = {
@@ -290,7 +317,14 @@ CASES: dict[str, Case] = {
         not_sample_by_sample="each run reads the next sequences",
         not_beside_dali=_NO_CPU,
     ),
+    "readers.caffe": _reader("readers.caffe"),
+    "readers.caffe2": _reader("readers.caffe2", label_type=4, additional_inputs=0, bbox=False),
+    "readers.coco": _reader("readers.coco"),
     "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
+    "readers.mxnet": _reader("readers.mxnet"),
+    "readers.numpy": _reader("readers.numpy", roi_start=[1], roi_axes=[0], known_late="the files say their type"),
+    "readers.tfrecord": _reader("readers.tfrecord", not_beside_dali="declarations of features are objects of its own"),
+    "readers.webdataset": _reader("readers.webdataset", dtypes=None),
     # decoders
     "decoders.audio": _float(WAVES),
     "decoders.image": _image(JPEGS, share=0.02),
@@ -360,7 +394,7 @@ CASES: dict[str, Case] = {
     "pad": _case(PHOTOS, axis_names="HW", fill_value=3.0, align=[16], not_sample_by_sample=_BATCH),
     "paste": _case(PHOTOS, ratio=1.6, paste_x=0.3, fill_value=[10, 20, 30]),
     "random_crop_generator": _case(SIZES, not_beside_dali=_DRAWN),
-    "random_resized_crop": _case(PHOTOS, size=[16, 18], not_beside_dali=_DRAWN),
+    "random_resized_crop": _image(PHOTOS, size=[16, 18], not_beside_dali=_DRAWN),
     "resize": _image(PHOTOS, size=[20, 47]),
     "resize_crop_mirror": _image(PHOTOS, resize_shorter=24.0, crop=[20, 18], mirror=SIGNS),
     "roi_random_crop": _case(

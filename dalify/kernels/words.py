@@ -1,0 +1,29 @@
+"""Unsigned words as torch can move them.
+
+Alone because it is one gap of torch, met by every kernel that picks, mirrors or masks elements: torch stores uint16,
+uint32 and uint64, but indexes none of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dalify.base.optional import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["movable_torch"]
+
+_SIGNED = {"torch.uint16": "int16", "torch.uint32": "int32", "torch.uint64": "int64"}
+
+
+def movable_torch(x: Tensor) -> Tensor:
+    """Return a view that torch can index, flip and mask.
+
+    Args:
+        x: any tensor. Of the types that torch cannot index, the view has signed integers of the same bits, so that
+            only what moves elements may use it, or sets them to 0.
+    """
+    signed = _SIGNED.get(str(x.dtype))
+    return x if signed is None else x.view(getattr(torch, signed))
