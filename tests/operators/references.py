@@ -390,14 +390,14 @@ REFERENCES: dict[str, Reference] = {
     # filters
     "erase": _exact(_erased),
     "experimental.dilate": Reference(
-        _SCIPY, lambda x, mask_size: scipy.ndimage.grey_dilation(x, (mask_size[0], mask_size[1], 1), mode="constant")
+        _SCIPY, lambda x, mask_size: scipy.ndimage.grey_dilation(x, (*mask_size[::-1], 1), mode="constant")
     ),
     "experimental.erode": Reference(
         _SCIPY,
-        lambda x, mask_size: scipy.ndimage.grey_erosion(x, (mask_size[0], mask_size[1], 1), mode="constant", cval=255),
+        lambda x, mask_size: scipy.ndimage.grey_erosion(x, (*mask_size[::-1], 1), mode="constant", cval=255),
     ),
     "experimental.median_blur": Reference(
-        _SCIPY, lambda x, window_size: scipy.ndimage.median_filter(x, (*window_size, 1), mode="nearest")
+        _SCIPY, lambda x, window_size: scipy.ndimage.median_filter(x, (*window_size[::-1], 1), mode="nearest")
     ),
     "filter": _rounded(
         lambda x, window: _bytes(scipy.ndimage.correlate(x.astype(np.float64), window[..., None], mode="mirror")),
