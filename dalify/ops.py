@@ -3,6 +3,9 @@
 import sys
 
 from dalify.api.classes import make_class, pascal_case
+from dalify.api.compose import compose
 from dalify.api.namespace import install
 
-sys.modules[__name__] = install(__name__, "ops", make_class, pascal_case)
+_module = install(__name__, "ops", make_class, pascal_case)
+_module.Compose = compose
+sys.modules[__name__] = _module

@@ -42,6 +42,13 @@ _Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 '''
 
+# The one member that is no operator.
+_COMPOSE = '''
+def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """Chain operators: the outputs of one are the inputs of the next."""
+    ...
+'''
+
 _COMMON = {"name": "str", "device": "str", "preserve": "bool", "bytes_per_sample_hint": "int", "seed": "int"}
 _PLAIN = {int: "int", float: "float", bool: "bool", str: "str"}
 
@@ -160,6 +167,8 @@ def files() -> dict[Path, str]:
             if inner:
                 text += f"\nfrom {module} import " + ", ".join(f"{name} as {name}" for name in inner) + "\n"
             text += "".join(f"\n{member}" for member in members[space])
+            if kind == "ops" and not space:
+                text += _COMPOSE
             made[PACKAGE.joinpath(kind, *space.split("."), "__init__.pyi")] = text
     return made
 

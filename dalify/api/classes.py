@@ -12,6 +12,17 @@ from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
 
 __all__ = ["OperatorInstance", "make_class", "pascal_case"]
 
+_ACRONYMS = {
+    "bbox": "BBox",
+    "coco": "COCO",
+    "dl": "DL",
+    "mfcc": "MFCC",
+    "mxnet": "MXNet",
+    "rms": "RMS",
+    "roi": "ROI",
+    "tfrecord": "TFRecord",
+}
+
 
 class OperatorInstance:
     """An operator with some of its arguments given; calling it makes a node.
@@ -63,8 +74,8 @@ class _PositionalInstance(OperatorInstance):
 
 
 def pascal_case(name: str) -> str:
-    """Return ``CropMirrorNormalize`` for ``crop_mirror_normalize``."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    """Return ``CropMirrorNormalize`` for ``crop_mirror_normalize``, ``BBoxPaste`` for ``bbox_paste``."""
+    return "".join(_ACRONYMS.get(part, part[:1].upper() + part[1:]) for part in name.split("_"))
 
 
 def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:

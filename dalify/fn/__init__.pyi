@@ -655,7 +655,7 @@ def filter(
     bytes_per_sample_hint: int | None = None,
     seed: int | None = None,
 ) -> DataNode:
-    """Weigh the neighbours of each pixel with the elements of a matrix.
+    """Weigh the neighbours of each pixel with the elements of a matrix, those of voxels with a block.
 
     images = fn.filter(images, np.full((3, 3), 1 / 9, np.float32))
     """
@@ -1061,6 +1061,29 @@ def ones_like(
     """Make ones in the shape of other data.
 
     mask = fn.ones_like(images, dtype=types.BOOL)
+    """
+    ...
+
+def optical_flow(
+    x: _Input,
+    hints: _Input | None = None,
+    /,
+    *,
+    enable_external_hints: bool | None = False,
+    enable_temporal_hints: bool | None = False,
+    hint_grid: int | None = 4,
+    image_type: types.DALIImageType | None = types.RGB,
+    output_grid: int | None = 4,
+    preset: float | None = 0.0,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> DataNode:
+    """Estimate, for each frame but the last, where its pixels are in the next one.
+
+    flow = fn.optical_flow(clips, output_grid=4)
     """
     ...
 
@@ -1801,11 +1824,17 @@ def zeros_like(
     """
     ...
 
+@deprecated("is now called fn.decoders.audio")
+def audio_decoder(*inputs: _Input, **arguments: Any) -> Any: ...
+
 @deprecated("is now called fn.readers.caffe2")
 def caffe2_reader(*inputs: _Input, **arguments: Any) -> Any: ...
 
 @deprecated("is now called fn.readers.caffe")
 def caffe_reader(*inputs: _Input, **arguments: Any) -> Any: ...
+
+@deprecated("is now called fn.readers.coco")
+def coco_reader(*inputs: _Input, **arguments: Any) -> Any: ...
 
 @deprecated("is now called fn.random.coin_flip")
 def coin_flip(*inputs: _Input, **arguments: Any) -> Any: ...

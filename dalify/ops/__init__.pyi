@@ -105,7 +105,7 @@ class BbFlip:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
-class BboxPaste:
+class BBoxPaste:
     """Move bounding boxes in relative coordinates with an image that is pasted on a larger canvas.
 
     boxes = fn.bbox_paste(boxes, ratio=2.0, paste_x=0.1, paste_y=0.6)
@@ -128,7 +128,7 @@ class BboxPaste:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
-class BboxRotate:
+class BBoxRotate:
     """Turn bounding boxes with their image, as fn.rotate turns it with the same `angle`, `keep_size` and `size`.
 
     boxes, labels = fn.bbox_rotate(
@@ -564,7 +564,7 @@ class Debayer:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
-class DlTensorPythonFunction:
+class DLTensorPythonFunction:
     """Call a Python function on DLPack capsules, which every array library can turn into its own arrays without
     a copy.
 
@@ -737,7 +737,7 @@ class ExternalSource:
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
 class Filter:
-    """Weigh the neighbours of each pixel with the elements of a matrix.
+    """Weigh the neighbours of each pixel with the elements of a matrix, those of voxels with a block.
 
     images = fn.filter(images, np.full((3, 3), 1 / 9, np.float32))
     """
@@ -1047,7 +1047,7 @@ class MelFilterBank:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
-class Mfcc:
+class MFCC:
     """Take the cosine transform of a (logarithmic) mel spectrogram along its frequencies: the cepstrum.
 
     coefficients = fn.mfcc(fn.to_decibels(mel), n_mfcc=13, lifter=22.0)
@@ -1213,6 +1213,31 @@ class OnesLike:
         self,
         *,
         dtype: _DType | None = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class OpticalFlow:
+    """Estimate, for each frame but the last, where its pixels are in the next one.
+
+    flow = fn.optical_flow(clips, output_grid=4)
+    """
+
+    def __init__(
+        self,
+        *,
+        enable_external_hints: bool | None = False,
+        enable_temporal_hints: bool | None = False,
+        hint_grid: int | None = 4,
+        image_type: types.DALIImageType | None = types.RGB,
+        output_grid: int | None = 4,
+        preset: float | None = 0.0,
         name: str | None = None,
         device: str | None = None,
         preserve: bool | None = None,
@@ -1404,7 +1429,7 @@ class PythonFunction:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
-class RandomBboxCrop:
+class RandomBBoxCrop:
     """Choose a random crop window that keeps enough of the bounding boxes (Liu et al., SSD, arXiv:1512.02325).
 
     anchor, shape, boxes, labels = fn.random_bbox_crop(
@@ -1621,7 +1646,7 @@ class ResizeCropMirror:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
-class RoiRandomCrop:
+class ROIRandomCrop:
     """Place a crop window of a given shape at random so that it holds as much of a region of interest as it can.
 
     start = fn.roi_random_crop(
@@ -2057,6 +2082,11 @@ class ZerosLike:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
+@deprecated("is now called ops.decoders.Audio")
+class AudioDecoder:
+    def __init__(self, *values: Any, **arguments: Any) -> None: ...
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
+
 @deprecated("is now called ops.readers.Caffe2")
 class Caffe2Reader:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
@@ -2064,6 +2094,11 @@ class Caffe2Reader:
 
 @deprecated("is now called ops.readers.Caffe")
 class CaffeReader:
+    def __init__(self, *values: Any, **arguments: Any) -> None: ...
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
+
+@deprecated("is now called ops.readers.COCO")
+class COCOReader:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
@@ -2102,8 +2137,8 @@ class ImageDecoderSlice:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
-@deprecated("is now called ops.readers.Mxnet")
-class MxnetReader:
+@deprecated("is now called ops.readers.MXNet")
+class MXNetReader:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
@@ -2157,13 +2192,13 @@ class NvJpegDecoderSlice:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
-@deprecated("is now called ops.RandomBboxCrop")
+@deprecated("is now called ops.RandomBBoxCrop")
 class SsdRandomCrop:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
-@deprecated("is now called ops.readers.Tfrecord")
-class TfrecordReader:
+@deprecated("is now called ops.readers.TFRecord")
+class TFRecordReader:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
@@ -2186,3 +2221,7 @@ class VideoReader:
 class VideoReaderResize:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
+
+def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """Chain operators: the outputs of one are the inputs of the next."""
+    ...

@@ -88,6 +88,56 @@ def caffe2(
     """
     ...
 
+def coco(
+    *,
+    annotations_file: str | None = "",
+    avoid_class_remapping: bool | None = False,
+    file_root: str | None = None,
+    image_ids: bool | None = False,
+    images: _Many[str] | None = None,
+    include_iscrowd: bool | None = True,
+    ltrb: bool | None = False,
+    masks: bool | None = False,
+    pixelwise_masks: bool | None = False,
+    polygon_masks: bool | None = False,
+    preprocessed_annotations: str | None = "",
+    ratio: bool | None = False,
+    save_preprocessed_annotations: bool | None = False,
+    save_preprocessed_annotations_dir: str | None = "",
+    size_threshold: float | None = 0.1,
+    skip_empty: bool | None = False,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read pictures of a COCO data set with the boxes, labels and masks of the objects in them.
+
+    encoded, boxes, labels = fn.readers.coco(
+        file_root="train2017", annotations_file="instances_train2017.json", ltrb=True, ratio=True
+    )
+    """
+    ...
+
 def file(
     *,
     file_root: str | None = None,
@@ -323,7 +373,6 @@ def video_resize(
     mag_filter: types.DALIInterpType | DataNode | None = None,
     max_size: _Many[float] | None = None,
     min_filter: types.DALIInterpType | DataNode | None = None,
-    minibatch_size: int | None = 32,
     mode: str | None = "default",
     normalized: bool | None = False,
     pad_sequences: bool | None = False,
@@ -340,7 +389,6 @@ def video_resize(
     step: int | None = -1,
     stride: int | None = 1,
     subpixel_scale: bool | None = True,
-    temp_buffer_hint: int | None = 0,
     random_shuffle: bool | None = False,
     initial_fill: int | None = 1024,
     num_shards: int | None = 1,

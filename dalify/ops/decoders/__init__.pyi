@@ -15,6 +15,31 @@ _Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, 
 _Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 
+class Audio:
+    """Decode sound of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
+
+    encoded, labels = fn.readers.file(file_root="speech")
+    sound, rate = fn.decoders.audio(encoded, downmix=True, sample_rate=16000.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        downmix: bool | None = False,
+        dtype: _DType | None = types.FLOAT,
+        quality: float | None = 50.0,
+        sample_rate: float | DataNode | None = 0.0,
+        on_error: str | None = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> tuple[DataNode, DataNode]: ...
+
 class Image:
     """Decode images of any common format: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF.
 

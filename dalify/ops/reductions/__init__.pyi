@@ -105,7 +105,7 @@ class Min:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
-class Rms:
+class RMS:
     """Take the root of the mean of squares along axes.
 
     loudness = fn.reductions.rms(audio)

@@ -37,7 +37,7 @@ class RandomMaskPixel:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
-class RandomObjectBbox:
+class RandomObjectBBox:
     """Choose a random object of a labelled mask and return the box around it.
 
     anchor, shape = fn.segmentation.random_object_bbox(masks, foreground_prob=0.7)

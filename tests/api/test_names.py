@@ -1,0 +1,176 @@
+"""Old names of operators, names of classes, and import paths, beside DALI's."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+
+from dalify import backend, fn, ops, pipeline_def, plugin_manager
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, UnknownOperatorError
+from dalify.external_source import ExternalSource
+from dalify.registry import catalogue
+from dalify.registry.legacy import LEGACY_NAMES
+
+# All names that DALI 2.4 calls deprecated and that have a modern one.
+OLD_NAMES = {
+    "audio_decoder": "decoders.audio",
+    "caffe2_reader": "readers.caffe2",
+    "caffe_reader": "readers.caffe",
+    "coco_reader": "readers.coco",
+    "coin_flip": "random.coin_flip",
+    "experimental.audio_resample": "audio_resample",
+    "experimental.debayer": "debayer",
+    "experimental.decoders.image": "decoders.image",
+    "experimental.decoders.image_crop": "decoders.image_crop",
+    "experimental.decoders.image_random_crop": "decoders.image_random_crop",
+    "experimental.decoders.image_slice": "decoders.image_slice",
+    "experimental.decoders.video": "decoders.video",
+    "experimental.equalize": "equalize",
+    "experimental.filter": "filter",
+    "experimental.inflate": "decoders.inflate",
+    "experimental.peek_image_shape": "peek_image_shape",
+    "experimental.tensor_resize": "tensor_resize",
+    "fast_resize_crop_mirror": "resize_crop_mirror",
+    "file_reader": "readers.file",
+    "image_decoder": "decoders.image",
+    "image_decoder_crop": "decoders.image_crop",
+    "image_decoder_random_crop": "decoders.image_random_crop",
+    "image_decoder_slice": "decoders.image_slice",
+    "mxnet_reader": "readers.mxnet",
+    "nemo_asr_reader": "readers.nemo_asr",
+    "normal_distribution": "random.normal",
+    "numpy_reader": "readers.numpy",
+    "sequence_reader": "readers.sequence",
+    "ssd_random_crop": "random_bbox_crop",
+    "tfrecord_reader": "readers.tfrecord",
+    "transform_translation": "transforms.translation",
+    "uniform": "random.uniform",
+    "video_reader": "readers.video",
+    "video_reader_resize": "readers.video_resize",
+}
+
+IMPORT_PATHS = [
+    "backend_impl",
+    "external_source",
+    "pickling",
+    "plugin_manager",
+    "tensors",
+    "tfrecord",
+    "data_node",
+    "types",
+    "math",
+    "pipeline",
+    "plugin.pytorch",
+    "plugin.base_iterator",
+    "auto_aug.core",
+    "auto_aug.augmentations",
+    "auto_aug.auto_augment",
+    "auto_aug.rand_augment",
+    "auto_aug.trivial_augment",
+]
+
+
+def member(space, path):
+    """The member of `fn` or `ops` at a path."""
+    for part in path.split("."):
+        space = getattr(space, part)
+    return space
+
+
+@pytest.mark.parametrize(("old", "modern"), OLD_NAMES.items())
+def test_old_names(old, modern):
+    assert LEGACY_NAMES[old] == modern
+    class_path = ".".join([*old.split(".")[:-1], old.rpartition(".")[2].replace("_", " ").title().replace(" ", "")])
+    for kind, space, path in (("fn", fn, old), ("ops", ops, class_path)):
+        if modern not in catalogue.names():
+            with pytest.raises(UnknownOperatorError, match=f"old name of fn.{modern}"):
+                member(space, path)
+            continue
+        with pytest.warns(DeprecationWarning, match=rf"{kind}\.{path} is now called {kind}\.") as caught:
+            found = member(space, path)
+        assert modern.rpartition(".")[2].replace("_", "") in str(caught[0].message).lower().replace("_", "")
+        assert caught[0].filename == __file__
+        assert found.operator is catalogue.find(modern)
+
+
+def test_old_names_are_all(oracle):
+    theirs = importlib.import_module("nvidia.dali.ops")
+    schemas = {name for kind in (theirs.cpu_ops, theirs.gpu_ops, theirs.mixed_ops) for name in kind()}
+    backend_of = importlib.import_module("nvidia.dali.backend")
+    deprecated = set()
+    for name in schemas:
+        schema = backend_of.TryGetSchema(name)
+        if schema is not None and schema.IsDeprecated() and not schema.IsDocHidden():
+            deprecated.add(name.replace("__", ".").lower())
+    # Without a modern name: shapes stays as it is, readers.sequence is a reader of its own.
+    assert deprecated - {"shapes", "readers.sequence"} <= {name.replace("_", "") for name in LEGACY_NAMES}
+
+
+def test_classes_are_called_as_in_dali(oracle):
+    theirs = importlib.import_module("nvidia.dali.ops")
+    for space in ("", "readers", "decoders", "random", "reductions", "transforms", "noise", "segmentation"):
+        other = member(theirs, space) if space else theirs
+        known = {name.lower(): name for name in dir(other)}
+        for name in dir(member(ops, space) if space else ops):
+            assert known.get(name.lower(), name) == name
+
+
+def test_import_paths():
+    for name in IMPORT_PATHS:
+        module = importlib.import_module(f"dalify.{name}")
+        for public in getattr(module, "__all__", ()):
+            assert hasattr(module, public)
+    assert ExternalSource is ops.ExternalSource
+
+
+def test_compiled_plugins_are_refused():
+    for use in (plugin_manager.load_library, plugin_manager.load_directory):
+        with pytest.raises(ArgumentValueError, match=r"lib\.so is compiled for NVIDIA DALI"):
+            use("lib.so")
+
+
+def test_functions_about_memory_are_accepted():
+    backend.ReleaseUnusedMemory()
+    backend.PreallocateDeviceMemory(1 << 20, 0)
+    backend.PreallocatePinnedMemory(1 << 20)
+    for setter in (
+        backend.SetHostBufferShrinkThreshold,
+        backend.SetHostBufferGrowthFactor,
+        backend.SetDeviceBufferGrowthFactor,
+        backend.SetBufferGrowthFactor,
+    ):
+        setter(1.5)
+
+
+def test_chains():
+    image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipeline():
+        images = fn.external_source(source=lambda: image[None], layout="HWC")
+        mirrored_twice = ops.Compose([ops.Flip(), ops.Compose([ops.Flip(), lambda x: (x, x)]), lambda x, y: x | y])
+        return mirrored_twice(images), ops.Compose([ops.Flip()])(images, vertical=1)
+
+    same, turned = pipeline().run()
+    np.testing.assert_array_equal(same.as_array()[0], image)
+    np.testing.assert_array_equal(turned.as_array()[0], image[::-1, ::-1])
+    assert repr(ops.Compose([ops.Flip(), ops.Flip(vertical=1)])) == "Compose([Flip(), Flip(vertical)])"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "text"),
+    [([], ArgumentValueError, "at least one"), (3, ArgumentTypeError, "got 3"), ([3], ArgumentTypeError, "got 3")],
+)
+def test_chains_of_nothing(wrong, error, text):
+    with pytest.raises(error, match=text):
+        ops.Compose(wrong)
+
+
+def test_modern_names_do_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("resize", "decoders.image", "random.uniform", "shapes"):
+            member(fn, name)
