@@ -39,11 +39,12 @@ class NumpyHeader(NamedTuple):
     offset: int
 
 
-def numpy_header(data: np.ndarray[Any, Any]) -> NumpyHeader:
+def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) -> NumpyHeader:
     """Read what a file says of its array, and check that the elements are there.
 
     Args:
         data: the file, uint8 or int8 ``[bytes]``, contiguous.
+        size_of_file: in bytes, where ``data`` are only its beginning (64 KiB hold every header).
 
     Raises:
         DecodeError: no such file, a damaged or truncated one, or elements that are no numbers.
@@ -62,9 +63,10 @@ def numpy_header(data: np.ndarray[Any, Any]) -> NumpyHeader:
         raise DecodeError(f"the NumPy file has a header of {length} bytes, which describes no array of numbers.")
     dtype, shape, is_fortran = _parsed(data[8 + size : offset].tobytes())
     expected = offset + math.prod(shape) * dtype.itemsize
-    if expected != data.size:
+    present = data.size if size_of_file is None else size_of_file
+    if expected != present:
         raise DecodeError(
-            f"the NumPy file has {data.size} bytes; an array of shape {shape} and type {dtype} takes {expected}."
+            f"the NumPy file has {present} bytes; an array of shape {shape} and type {dtype} takes {expected}."
         )
     return NumpyHeader(dtype, shape, is_fortran, offset)
 

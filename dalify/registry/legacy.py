@@ -57,6 +57,10 @@ LEGACY_ARGUMENTS: dict[str, str] = {
     "output_dtype": "dtype",
     "out_type": "dtype",
     "std": "stddev",
+    "meta_files_path": "preprocessed_annotations",
+    "dump_meta_files": "save_preprocessed_annotations",
+    "dump_meta_files_path": "save_preprocessed_annotations_dir",
+    "save_img_ids": "image_ids",
 }
 
 # Arguments of old releases that no operator needs any more: accepted, with a warning, and without effect.
@@ -65,7 +69,7 @@ RETIRED_ARGUMENTS: frozenset[str] = frozenset(
         "image_type",
         "use_chunk_allocator",
         "split_stages",
-        "save_img_ids",
+        "normalize_text",
         "hybrid_huffman_threshold",
         "device_memory_padding",
         "host_memory_padding",

@@ -1,4 +1,4 @@
-"""Writers of the container formats that readers read: from their descriptions, with nothing of the package under test."""
+"""Writers of the containers that readers read: from their descriptions, with nothing of the package under test."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = [
     "caffe2_record",
+    "caffe2_tensor",
     "caffe_datum",
     "example",
     "field",

@@ -111,6 +111,8 @@ def results_of(
     if device == "gpu":
         keywords["device"] = "gpu"
     result = function_of(name)(*inputs, **keywords)
+    if isinstance(result, dict):
+        return list(result.values())
     return list(result) if isinstance(result, (list, tuple)) else [] if result is None else [result]
 
 

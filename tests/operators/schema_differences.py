@@ -39,6 +39,7 @@ DEFAULTS: dict[str, str] = {
     "tensor_resize.mag_filter": _FOLLOWS,
     "tensor_resize.min_filter": _FOLLOWS,
     "segmentation.random_object_bbox.background": "None is 0, or a label that is no class where 0 is one",
+    "readers.tfrecord.index_path": "None: the index is made when the pipeline is built",
     "slice.axes": _AXES,
     "slice.axis_names": _AXES,
 }
@@ -47,4 +48,7 @@ DEFAULTS: dict[str, str] = {
 MISSING: dict[str, str] = {}
 
 # Arguments that only the operator here has, or, by its name alone, an operator whose inputs are others.
-OWN: dict[str, str] = {}
+OWN: dict[str, str] = {
+    "readers.coco.masks": "deprecated there and not in the signature, but it works",
+    "readers.tfrecord.check_crc": "DALI never looks at the check sums",
+}

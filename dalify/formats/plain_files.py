@@ -1,0 +1,85 @@
+"""Files without labels: in a folder and its sub-folders, in a list file, or given one by one.
+
+Alone because readers of arrays and of pictures of the sky find their files in the same three ways.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.file_list import FileList
+
+__all__ = ["plain_files"]
+
+
+def plain_files(
+    file_root: str | None, file_list: str | None, files: Sequence[str] | None, file_filter: str
+) -> FileList:
+    """Find files.
+
+    Args:
+        file_root: folder; its own files come first, then those of its sub-folders (not deeper), both in byte order.
+            With one of the next two: folder to which their paths are relative.
+        file_list: a text with a path on each line, relative to ``file_root`` or to the folder of the list.
+        files: paths.
+        file_filter: pattern for the names of files in folders.
+
+    Raises:
+        ReaderError: a folder or list that is absent, or nothing found.
+        ArgumentValueError: both or none of the ways.
+    """
+    if files is not None and file_list is not None:
+        raise ArgumentValueError("files and file_list exclude each other.")
+    if files is not None:
+        if not files:
+            raise ReaderError("files is an empty list.")
+        return _paths(files, file_root)
+    if file_list is not None:
+        try:
+            text = Path(file_list).read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError as error:
+            raise ReaderError(f"cannot read the file list {file_list!r}: {error.strerror}.") from None
+        names = [line for line in map(str.strip, text.split("\n")) if line]
+        if not names:
+            raise ReaderError(f"the file list {file_list!r} is empty.")
+        return _paths(names, str(Path(file_list).absolute().parent) if file_root is None else file_root)
+    if file_root is None:
+        raise ArgumentValueError("one of file_root, file_list and files is needed.")
+    return _in_folders(file_root, file_filter)
+
+
+def _paths(names: Sequence[str], root: str | None) -> FileList:
+    join = os.path.join
+    return FileList([""], [len(names)], [join(root, name) for name in names] if root else names)
+
+
+def _in_folders(file_root: str, file_filter: str) -> FileList:
+    folders, own = _listed(file_root)
+    prefixes = [f"{Path(file_root)}{os.sep}"]
+    groups = [fnmatch.filter(own, file_filter)]
+    for name in folders:
+        prefixes.append(f"{Path(file_root, name)}{os.sep}")
+        groups.append(fnmatch.filter(_listed(prefixes[-1])[1], file_filter))
+    if not any(groups):
+        raise ReaderError(
+            f"no file in {file_root!r} and its sub-folders matches file_filter={file_filter!r}.",
+            hint=f"Files there: {', '.join(own[:8])}." if own else "",
+        )
+    return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group])
+
+
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    """Return the names of sub-folders and of everything else, in byte order."""
+    folders: list[str] = []
+    files: list[str] = []
+    try:
+        with os.scandir(folder or ".") as entries:
+            for entry in entries:
+                (folders if entry.is_dir() else files).append(entry.name)
+    except OSError as error:
+        raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.") from None
+    return sorted(folders, key=os.fsencode), sorted(files, key=os.fsencode)

@@ -1,0 +1,184 @@
+"""The wire format of protocol buffers, as far as containers need it: fields, integers and floats, checked for bounds.
+
+Alone because several containers hold such messages, and a package that compiles schemas would be needed for none of
+what else they do. Source: the encoding pages of protobuf.dev.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ReaderError
+
+__all__ = ["BYTES", "FIXED32", "FIXED64", "VARINT", "Field", "fields", "floats", "integers", "next_field", "varint"]
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_LONGEST_VARINT = 10
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def varint(data: Any, place: int, stop: int) -> Any:
+    """Return the integer at a place as uint64, and the place behind it, -1 where there is none."""
+    value = np.uint64(0)
+    shift = np.uint64(0)
+    for _ in range(_LONGEST_VARINT):
+        if place >= stop:
+            return value, -1
+        byte = np.uint64(data[place])
+        place += 1
+        value |= (byte & np.uint64(127)) << shift
+        if byte < np.uint64(128):
+            return value, place
+        shift += np.uint64(7)
+    return value, -1
+
+
+@numba.njit(nogil=True, cache=True)
+def next_field(data: Any, place: int, stop: int) -> Any:
+    """Return number, wire type, begin and end of the field at a place; the end is -1 where the message is damaged."""
+    tag, place = varint(data, place, stop)
+    if place < 0:
+        return 0, 0, 0, -1
+    wire = int(tag & np.uint64(7))
+    number = int(tag >> np.uint64(3))
+    begin = place
+    if wire == VARINT:
+        _, place = varint(data, place, stop)
+        return number, wire, begin, place
+    if wire == FIXED64:
+        place += 8
+    elif wire == FIXED32:
+        place += 4
+    elif wire == BYTES:
+        size, place = varint(data, place, stop)
+        if place < 0 or size > np.uint64(stop - place):
+            return 0, 0, 0, -1
+        begin = place
+        place += int(size)
+    else:
+        return 0, 0, 0, -1
+    return (number, wire, begin, place) if place <= stop else (0, 0, 0, -1)
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_integers(data: Any, start: int, stop: int, field: int) -> int:
+    """Return how many integers a message has in a field, packed or one by one; -1 where it is damaged."""
+    count = 0
+    place = start
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
+        if place < 0:
+            return -1
+        if number == field and wire == VARINT:
+            count += 1
+        elif number == field and wire == BYTES:
+            for inner in range(begin, place):
+                count += data[inner] < 128
+    return count
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill_integers(data: Any, start: int, stop: int, field: int, out: Any) -> bool:
+    """Decode integers into ``out``; False where the message is damaged."""
+    filled = 0
+    place = start
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
+        if place < 0:
+            return False
+        if number != field or (wire != VARINT and wire != BYTES):
+            continue
+        while begin < place:
+            value, begin = varint(data, begin, place)
+            if begin < 0 or filled >= out.size:
+                return False
+            out[filled] = np.int64(value)
+            filled += 1
+    return filled == out.size
+
+
+def integers(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDArray[np.int64]:
+    """Return the integers of a repeated field, packed or not, int64 ``[n]``.
+
+    Args:
+        data: uint8, contiguous.
+        start: first byte of the message.
+        stop: end of the message, inside ``data``.
+        field: number of the field.
+
+    Raises:
+        ReaderError: the message is damaged.
+    """
+    count = _count_integers(data, start, stop, field)
+    out = np.empty(max(count, 0), np.int64)
+    if count < 0 or not _fill_integers(data, start, stop, field, out):
+        raise ReaderError("the message is damaged: a list of integers ends in the middle.")
+    return out
+
+
+def floats(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDArray[np.float32]:
+    """Return the floats of a repeated field, packed or not, float32 ``[n]``; see ``integers``.
+
+    Raises:
+        ReaderError: the message is damaged.
+    """
+    parts: list[NDArray[np.uint8]] = []
+    place = start
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
+        if place < 0 or (number == field and wire == BYTES and (place - begin) % 4):
+            raise ReaderError("the message is damaged: a list of floats ends in the middle.")
+        if number == field and wire in (BYTES, FIXED32):
+            parts.append(data[begin:place])
+    # A copy in any case: what lies at an odd place is slow to use.
+    return np.concatenate(parts).view("<f4") if parts else np.empty(0, np.float32)
+
+
+class Field(NamedTuple):
+    """One field of a message.
+
+    Attributes:
+        number: of the field.
+        wire: its wire type.
+        start: first byte of its value.
+        stop: end of its value.
+        value: the integer of a ``VARINT``, signed; 0 otherwise.
+    """
+
+    number: int
+    wire: int
+    start: int
+    stop: int
+    value: int
+
+
+def fields(data: NDArray[np.uint8], start: int = 0, stop: int | None = None) -> Iterator[Field]:
+    """Yield the fields of a message.
+
+    Args:
+        data: uint8, contiguous.
+        start: first byte of the message.
+        stop: its end; that of the data where None.
+
+    Raises:
+        ReaderError: the message is damaged.
+    """
+    stop = len(data) if stop is None else stop
+    place = start
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
+        if place < 0:
+            raise ReaderError("the message is damaged: a field ends in the middle, or its type does not exist.")
+        value = _signed(data, begin, place) if wire == VARINT else 0
+        yield Field(number, wire, begin, place, value)
+
+
+@numba.njit(nogil=True, cache=True)
+def _signed(data: Any, place: int, stop: int) -> int:
+    value, _ = varint(data, place, stop)
+    return np.int64(value)

@@ -1,0 +1,160 @@
+"""MXNet's RecordIO files of images: where their records lie, and what is in one.
+
+Alone because it is MXNet's container. A record is a mark, a word with its kind (upper 3 bits) and length (lower 29),
+and the data, padded to four bytes; data that contain the mark are cut there into several parts. In front of an image
+stand a flag, a label, two numbers, and, where the flag is not zero, as many more labels. Source: recordio.h of
+dmlc-core and recordio.py of MXNet.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.open_files import OpenFiles
+from dalify.formats.records import Record, Records, read_integers
+
+__all__ = ["image_and_labels", "records_of", "write_index"]
+
+_MARK = 0xCED7230A
+_MARK_BYTES = np.frombuffer(struct.pack("<I", _MARK), np.uint8)
+_HEAD = struct.Struct("<II")
+_IMAGE_HEAD = struct.Struct("<IfQQ")
+_LENGTH_BITS = 29
+_WHOLE, _BEGIN, _MIDDLE, _END = range(4)
+
+
+def records_of(paths: Sequence[str], index_paths: Sequence[str]) -> Records:
+    """Find the records of RecordIO files, in their order in the files.
+
+    Args:
+        paths: of the files.
+        index_paths: one index ("key offset" on each line), whose offsets count through all files as DALI wants it; or
+            one for each file.
+
+    Raises:
+        ReaderError: a file is absent, or an index is damaged, empty, or of another file.
+        ArgumentValueError: another number of indices.
+    """
+    if not paths:
+        raise ReaderError("there are no paths.")
+    if len(index_paths) not in (1, len(paths)):
+        raise ArgumentValueError(f"index_path must be one path, or one for each of the {len(paths)} files.")
+    sizes = [_size(path) for path in paths]
+    if len(index_paths) == len(paths):
+        places = [_places(_offsets(index), 0, size, index) for index, size in zip(index_paths, sizes, strict=True)]
+    else:
+        offsets = _offsets(index_paths[0])
+        ends = np.cumsum(sizes)
+        if offsets[-1] >= ends[-1]:
+            raise _beyond(index_paths[0], int(offsets[-1]))
+        cuts = np.searchsorted(offsets, ends)
+        places = [
+            _places(part, int(end) - size, size, index_paths[0])
+            for part, end, size in zip(np.split(offsets, cuts[:-1]), ends, sizes, strict=True)
+        ]
+    return Records(paths, places)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - a text is given
+    except OSError as error:
+        raise ReaderError(f"cannot read the RecordIO file {path!r}: {error.strerror}.") from None
+
+
+def _offsets(index: str) -> NDArray[np.int64]:
+    """Return the offsets of an index, sorted: the order of the file, whatever that of the keys."""
+    offsets = np.sort(read_integers(index, 2, "RecordIO index")[:, 1])
+    if not len(offsets):
+        raise ReaderError(f"the index {index!r} is empty.")
+    return offsets
+
+
+def _places(
+    offsets: NDArray[np.int64], begin: int, size: int, index: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return offsets within the file and sizes: each record ends where the next one begins."""
+    own = offsets - begin
+    if len(own) and own[-1] >= size:
+        raise _beyond(index, int(offsets[-1]))
+    return own, np.diff(own, append=np.int64(size))
+
+
+def _beyond(index: str, offset: int) -> ReaderError:
+    return ReaderError(
+        f"the index {index!r} has a record at byte {offset}, where no file is.", hint="It belongs to another file."
+    )
+
+
+def image_and_labels(record: Record) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Return the bytes of an image, uint8 ``[n]``, and its labels, float32 ``[k]``.
+
+    Raises:
+        ReaderError: the file ends before, or the record is damaged.
+    """
+    data = _contents(record.read())
+    if len(data) < _IMAGE_HEAD.size:
+        raise ReaderError("the record is damaged: it is shorter than the header of an image.")
+    flag, label, _, _ = _IMAGE_HEAD.unpack_from(data)
+    start = _IMAGE_HEAD.size
+    if flag == 0:
+        return data[start:], np.array([label], np.float32)
+    stop = start + 4 * flag
+    if stop > len(data):
+        raise ReaderError(f"the record is damaged: its {flag} labels do not fit into it.")
+    return data[stop:], data[start:stop].copy().view("<f4")
+
+
+def _contents(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return what a record holds, its parts joined with the mark at which they were cut."""
+    parts: list[NDArray[np.uint8]] = []
+    place = 0
+    while True:
+        if place + _HEAD.size > len(data):
+            raise ReaderError("the record is damaged: it ends within a header.")
+        mark, word = _HEAD.unpack_from(data, place)
+        if mark != _MARK:
+            raise ReaderError(
+                "there is no record where the index says: the mark of RecordIO is missing.",
+                hint="Make the index anew: python -m dalify.tools.rec2idx FILE INDEX",
+            )
+        kind, length = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
+        place += _HEAD.size
+        if place + length > len(data) or kind > _END or (kind in (_WHOLE, _BEGIN)) != (not parts):
+            raise ReaderError("the record is damaged: its length or kind cannot be.")
+        part = data[place : place + length]
+        if kind == _WHOLE:
+            return part
+        parts += [part] if not parts else [_MARK_BYTES, part]
+        if kind == _END:
+            return np.concatenate(parts)
+        place += (length + 3) // 4 * 4
+
+
+def write_index(path: str, index: str) -> int:
+    """Go through a file and write its index; return the number of records.
+
+    Raises:
+        ReaderError: the file cannot be read or is damaged.
+    """
+    files = OpenFiles([path])
+    size = files.size(0)
+    offset = 0
+    lines: list[str] = []
+    while offset < size:
+        mark, word = _HEAD.unpack_from(files.read(0, offset, min(_HEAD.size, size - offset)).tobytes().ljust(8, b"\0"))
+        length = word & ((1 << _LENGTH_BITS) - 1)
+        if mark != _MARK or offset + _HEAD.size + length > size:
+            raise ReaderError(f"{path!r} is no RecordIO file, or it is damaged at byte {offset}.")
+        if word >> _LENGTH_BITS in (_WHOLE, _BEGIN):
+            lines.append(f"{len(lines)}\t{offset}\n")
+        offset += _HEAD.size + (length + 3) // 4 * 4
+    Path(index).write_text("".join(lines), encoding="ascii")
+    return len(lines)

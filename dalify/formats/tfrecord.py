@@ -1,0 +1,181 @@
+"""TFRecord files: where their records lie, with or without an index file, and their check sums.
+
+Alone because it is TensorFlow's container whatever the records hold. A record is its length (8 bytes, little endian), a
+check sum of the length, the data, and a check sum of the data. Source: record_writer.h of TensorFlow. The index is that
+of DALI's ``tfrecord2idx``: a line "offset size" per record, frame included.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ReaderError
+from dalify.formats.records import Record, Records, paired, read_integers
+
+__all__ = ["payload", "records_of", "scan", "write_index"]
+
+_HEAD, _TAIL = 12, 4
+_LENGTH = struct.Struct("<Q")
+_POLYNOMIAL = 0x82F63B78
+_MASK = 0xA282EAD8
+
+
+def records_of(paths: Sequence[str], index_paths: Sequence[str] | None, context: Any) -> Records:
+    """Find the records of TFRecord files.
+
+    Args:
+        paths: of the files.
+        index_paths: of their indices, one each; None: the files are scanned, which touches every record once.
+        context: given to every record.
+
+    Raises:
+        ReaderError: a file is absent, damaged or empty.
+        ArgumentValueError: another number of indices than of files.
+    """
+    return Records(
+        paths,
+        [
+            scan(path) if index is None else _from_index(path, index)
+            for path, index in paired(paths, index_paths, "index_path")
+        ],
+        context,
+    )
+
+
+def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return offsets and sizes of the records of a file, frames included.
+
+    Raises:
+        ReaderError: the file is absent, or cut off in the middle of a record.
+    """
+    try:
+        with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            offsets = _offsets(mapped, path)
+    except ReaderError:  # which is a ValueError and an OSError, too
+        raise
+    except OSError as error:
+        raise ReaderError(f"cannot read the TFRecord file {path!r}: {error.strerror}.") from None
+    except ValueError:  # nothing to map
+        raise ReaderError(f"the TFRecord file {path!r} is empty.") from None
+    places = np.array(offsets, np.int64)
+    return places[:-1], np.diff(places)
+
+
+def _offsets(mapped: mmap.mmap, path: str) -> list[int]:
+    """Return where each record begins, and where the last one ends."""
+    offsets = [0]
+    size, offset = len(mapped), 0
+    length_at = _LENGTH.unpack_from
+    while offset < size:
+        if offset + _HEAD <= size:
+            offset += length_at(mapped, offset)[0] + _HEAD + _TAIL
+        else:
+            offset = size + 1
+        if offset > size:
+            raise ReaderError(
+                f"{path!r} is no TFRecord file, or it was cut off: the record at byte {offsets[-1]} has no end."
+            )
+        offsets.append(offset)
+    return offsets
+
+
+def _from_index(path: str, index: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    places = read_integers(index, 2, "TFRecord index")
+    if not len(places):
+        raise ReaderError(f"the index {index!r} of {path!r} is empty.")
+    if (places[:, 1] < _HEAD + _TAIL).any():
+        line = int(np.argmax(places[:, 1] < _HEAD + _TAIL)) + 1
+        raise ReaderError(f"{index}, line {line}: a record has at least {_HEAD + _TAIL} bytes.")
+    return places[:, 0].copy(), places[:, 1].copy()
+
+
+def write_index(path: str, index: str) -> int:
+    """Scan a file and write its index; return the number of records.
+
+    Raises:
+        ReaderError: the file cannot be read or is damaged.
+    """
+    offsets, sizes = scan(path)
+    lines = [f"{offset} {size}\n" for offset, size in zip(offsets.tolist(), sizes.tolist(), strict=True)]
+    Path(index).write_text("".join(lines), encoding="ascii")
+    return len(lines)
+
+
+def payload(record: Record, check_crc: bool) -> NDArray[np.uint8]:
+    """Return the data of a record, without its frame.
+
+    Args:
+        record: of an index of this module.
+        check_crc: compare both check sums.
+
+    Raises:
+        ReaderError: the file ends before, the index does not fit, or a check sum is wrong.
+    """
+    frame = record.read()
+    length = int(frame[:8].view("<u8")[0])
+    if length != len(frame) - _HEAD - _TAIL:
+        raise ReaderError(
+            f"the record has {length} bytes, its index says {len(frame) - _HEAD - _TAIL}.",
+            hint="Make the index anew: python -m dalify.tools.tfrecord2idx FILE INDEX",
+        )
+    data = frame[_HEAD:-_TAIL]
+    if check_crc:
+        for part, place in ((frame[:8], 8), (data, len(frame) - _TAIL)):
+            if _masked_crc(part, _TABLES) != int.from_bytes(frame[place : place + 4].tobytes(), "little"):
+                raise ReaderError("the check sum of the record is wrong: its bytes were changed.")
+    return data
+
+
+def _crc_tables() -> NDArray[np.uint32]:
+    """Return ``[8, 256]`` tables of CRC-32C: what a byte does 0 to 7 bytes later."""
+    tables = np.zeros((8, 256), np.uint32)
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
+        tables[0, byte] = crc
+    for depth in range(1, 8):
+        tables[depth] = tables[depth - 1] >> 8 ^ tables[0, tables[depth - 1] & 255]
+    return tables
+
+
+_TABLES = _crc_tables()
+
+
+@numba.njit(nogil=True, cache=True)
+def _masked_crc(data: Any, tables: Any) -> int:
+    """Return the check sum that TFRecord stores: CRC-32C, eight bytes a step, rotated and shifted by a constant."""
+    crc = np.uint32(0xFFFFFFFF)
+    place = 0
+    while place + 8 <= data.size:
+        low = crc ^ (
+            np.uint32(data[place])
+            | np.uint32(data[place + 1]) << np.uint32(8)
+            | np.uint32(data[place + 2]) << np.uint32(16)
+            | np.uint32(data[place + 3]) << np.uint32(24)
+        )
+        crc = (
+            tables[7, low & np.uint32(255)]
+            ^ tables[6, low >> np.uint32(8) & np.uint32(255)]
+            ^ tables[5, low >> np.uint32(16) & np.uint32(255)]
+            ^ tables[4, low >> np.uint32(24)]
+            ^ tables[3, data[place + 4]]
+            ^ tables[2, data[place + 5]]
+            ^ tables[1, data[place + 6]]
+            ^ tables[0, data[place + 7]]
+        )
+        place += 8
+    while place < data.size:
+        crc = np.uint32(crc >> np.uint32(8)) ^ tables[0, (crc ^ np.uint32(data[place])) & np.uint32(255)]
+        place += 1
+    crc = ~np.uint32(crc)
+    rotated = (np.uint64(crc) >> np.uint64(15) | np.uint64(crc) << np.uint64(17)) & np.uint64(0xFFFFFFFF)
+    return int((rotated + np.uint64(_MASK)) & np.uint64(0xFFFFFFFF))

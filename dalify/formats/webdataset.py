@@ -1,0 +1,277 @@
+"""WebDataset: samples in tar archives, by the names of their files.
+
+Alone because what belongs to one sample follows from names: consecutive files that are equal up to the first dot of the
+last part of their path. The index is that of DALI's ``wds2idx``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ReaderError
+from dalify.data import DALIDataType
+from dalify.formats.open_files import OpenFiles
+from dalify.formats.records import paired
+from dalify.formats.tar import members
+
+__all__ = ["Sample", "Samples", "samples_of", "write_index"]
+
+# A sample as a list of its files: extension, offset, size.
+_Components = list[tuple[bytes, int, int]]
+_VERSIONS = {b"v1.1": 3, b"v1.2": 4}  # words per file of a sample
+
+
+class Sample(NamedTuple):
+    """One sample: where its outputs lie; an offset of -1 is a file that is missing."""
+
+    samples: Samples
+    file: int
+    number: int
+
+    @property
+    def origin(self) -> str:
+        """Archive and place, for messages."""
+        places = self.samples.places[self.number, :, 0]
+        first = int(places.max(initial=-1)) if (places < 0).any() else int(places.min())
+        return f"{self.samples.files.paths[self.file]}" + (f" at byte {first}" if first >= 0 else "")
+
+    def read(self) -> tuple[NDArray[Any], ...]:
+        """Return the contents of its files, one array ``[n]`` per output; empty where a file is missing.
+
+        Raises:
+            ReaderError: an archive cannot be read.
+        """
+        return tuple(
+            np.empty(0, dtype) if offset < 0 else self.samples.files.read(self.file, offset, size).view(dtype)
+            for dtype, (offset, size) in zip(
+                self.samples.dtypes, self.samples.places[self.number].tolist(), strict=True
+            )
+        )
+
+
+class Samples(Sequence[Sample]):
+    """The samples of several archives.
+
+    Args:
+        paths: of the archives.
+        places: int64 ``[samples, outputs, 2]``: offset and size, -1 for what is missing.
+        counts: number of samples in each archive.
+        dtypes: of the outputs.
+    """
+
+    __slots__ = ("_firsts", "dtypes", "files", "places")
+
+    def __init__(
+        self, paths: Sequence[str], places: NDArray[np.int64], counts: Sequence[int], dtypes: Sequence[np.dtype[Any]]
+    ) -> None:
+        self.files = OpenFiles(paths)
+        self.places = places
+        self.dtypes = list(dtypes)
+        self._firsts = [0, *np.cumsum(counts).tolist()]
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | list[Sample]:
+        """Return one sample, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        return Sample(self, bisect_right(self._firsts, number) - 1, number)
+
+    def __repr__(self) -> str:
+        """Return counts."""
+        return f"Samples({len(self)} samples, {len(self.files)} archives)"
+
+
+def samples_of(
+    paths: Sequence[str],
+    index_paths: Sequence[str] | None,
+    extensions: Sequence[str],
+    dtypes: Sequence[DALIDataType],
+    *,
+    missing: str,
+    case_sensitive: bool,
+) -> Samples:
+    """Find the samples of archives.
+
+    Args:
+        paths: of the archives.
+        index_paths: of their indices, one each; None: the archives are gone through.
+        extensions: of each output, alternatives with ";" between them.
+        dtypes: of each output.
+        missing: of a sample without a file for an output: ``empty``, ``skip`` or ``error``.
+        case_sensitive: whether case counts in extensions.
+
+    Raises:
+        ReaderError: an archive or index that is absent or damaged; a missing file with ``error``; sizes that no
+            elements of the type fill.
+        ArgumentValueError: another number of indices than of archives.
+    """
+    wanted = _Wanted(extensions, dtypes, missing, case_sensitive)
+    places = array("q")
+    counts = []
+    for path, index in paired(paths, index_paths, "index_paths"):
+        found = _grouped(path) if index is None else _read_index(index)
+        counts.append(sum(wanted.add(places, components, path) for components in found))
+    table = np.frombuffer(places, np.int64).reshape(-1, len(extensions), 2)
+    return Samples(paths, table, counts, [dtype.numpy for dtype in dtypes])
+
+
+class _Wanted:
+    """Which outputs the files of a sample are for."""
+
+    def __init__(
+        self, extensions: Sequence[str], dtypes: Sequence[DALIDataType], missing: str, case_sensitive: bool
+    ) -> None:
+        self._fold: Callable[[bytes], bytes] = bytes if case_sensitive else bytes.lower
+        self._outputs: dict[bytes, list[int]] = {}
+        for output, alternatives in enumerate(extensions):
+            for extension in alternatives.split(";"):
+                if extension:
+                    self._outputs.setdefault(self._fold(os.fsencode(extension)), []).append(output)
+        self._names = list(extensions)
+        self._sizes = [dtype.numpy.itemsize for dtype in dtypes]
+        self._missing = missing
+        self._has_warned = False
+
+    def add(self, places: array[int], components: _Components, path: str) -> int:
+        """Append offset and size of each output; return 1, or 0 for a sample that is skipped."""
+        row = [-1] * (2 * len(self._names))
+        for extension, offset, size in components:
+            for output in self._outputs.get(self._fold(extension), ()):
+                if row[2 * output] >= 0:
+                    self._warn(output, path)
+                    continue
+                if size % self._sizes[output]:
+                    raise ReaderError(
+                        f"{path!r}: the file {os.fsdecode(extension)!r} at byte {offset} has {size} bytes, no "
+                        f"whole number of elements of {self._sizes[output]} bytes, as dtypes says.",
+                    )
+                row[2 * output : 2 * output + 2] = offset, size
+        if self._missing != "empty" and min(row) < 0:
+            if self._missing == "skip":
+                return 0
+            output = row.index(-1) // 2
+            place = f"the sample at byte {components[0][1]}" if components else "a sample without files"
+            raise ReaderError(
+                f"{path!r}: {place} has no file for ext {self._names[output]!r}.",
+                hint="Write missing_component_behavior='skip' or 'empty' if that may be.",
+            )
+        places.extend(row)
+        return 1
+
+    def _warn(self, output: int, path: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{path!r}: several files of a sample match ext {self._names[output]!r}; the first one counts.",
+                stacklevel=2,
+            )
+
+
+def _split(name: bytes) -> tuple[bytes, bytes]:
+    """Return what a file's sample goes by, and its extension: all behind the first dot."""
+    dot = name.find(b".", name.rfind(b"/") + 1)
+    return (name, b"") if dot < 0 else (name[:dot], name[dot + 1 :])
+
+
+def _grouped(path: str) -> Iterator[_Components]:
+    """Yield the samples of an archive. Files whose names begin with a dot do not exist for it."""
+    for group in _named_groups(path):
+        yield [(_split(name)[1], offset, size) for name, offset, size in group]
+
+
+def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
+    group: list[tuple[bytes, int, int]] = []
+    last: bytes | None = None
+    for member in members(path):
+        base, _ = _split(member.name)
+        if not base or base.endswith(b"/"):
+            continue
+        if base != last and group:
+            yield group
+            group = []
+        last = base
+        group.append(member)
+    if group:
+        yield group
+
+
+def _read_index(index: str) -> Iterator[_Components]:
+    try:
+        lines = Path(index).read_bytes().splitlines()
+    except OSError as error:
+        raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
+    head = lines[0].split() if lines else []
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit():
+        raise ReaderError(
+            f"{index!r} is no WebDataset index: it must begin with its version, v1.1 or v1.2, and a count.",
+            hint="Make it anew: python -m dalify.tools.wds2idx ARCHIVE INDEX",
+        )
+    width, count = _VERSIONS[head[0]], int(head[1])
+    if len(lines) <= count:
+        raise ReaderError(f"the index {index!r} was cut off: {count} samples, {len(lines) - 1} lines.")
+    for number, line in enumerate(lines[1 : count + 1], 2):
+        words = line.split()
+        try:
+            if not words or len(words) % width:
+                raise ValueError
+            yield [
+                (extension, int(offset), int(size))
+                for extension, offset, size in zip(words[::width], words[1::width], words[2::width], strict=True)
+                if _is_place(offset, size)
+            ]
+        except ValueError:
+            names = "extension, offset, size" + (", name" if width == 4 else "")
+            raise ReaderError(f"{index}, line {number}: expected {names} for every file of a sample.") from None
+
+
+def _is_place(offset: bytes, size: bytes) -> bool:
+    """Check that both are numbers of 63 bits."""
+    if not (offset.isdigit() and size.isdigit() and len(offset) < 19 and len(size) < 19):
+        raise ValueError
+    return True
+
+
+def write_index(path: str, index: str) -> int:
+    """Go through an archive and write its index; return the number of samples.
+
+    Raises:
+        ReaderError: the archive cannot be read, is damaged, or holds no samples; names that the format cannot hold.
+    """
+    groups = list(_named_groups(path))
+    if not groups:
+        raise ReaderError(f"the archive {path!r} holds no samples.")
+    names = [name for group in groups for name, _, _ in group]
+    has_blanks = any(len(name.split()) != 1 for name in names)
+    lines = []
+    for group in groups:
+        words: list[bytes] = []
+        for name, offset, size in group:
+            extension = _split(name)[1] or name.rpartition(b"/")[2]
+            if len(extension.split()) != 1:
+                raise ReaderError(f"{path!r}: an index cannot hold the extension {os.fsdecode(extension)!r}.")
+            words += [extension, b"%d" % offset, b"%d" % size]
+            if not has_blanks:
+                words.append(name)
+        lines.append(b" ".join(words))
+    version = b"v1.1" if has_blanks else b"v1.2"  # the older version has no names that blanks could be in
+    Path(index).write_bytes(b"%s %d\n" % (version, len(groups)) + b"\n".join(lines) + b"\n")
+    return len(groups)

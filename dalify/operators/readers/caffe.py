@@ -1,0 +1,68 @@
+"""Read images and labels from Caffe's LMDB databases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.data import DALIDataType
+from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
+from dalify.formats.protobuf import BYTES, VARINT, fields
+from dalify.registry import Spec, operator
+
+# Fields of caffe.proto's Datum.
+_DATA, _LABEL = 4, 5
+
+
+@operator(outputs=lambda given: given["image_available"] + given["label_available"], reader=True)
+def caffe(*, path: list[str], image_available: bool = True, label_available: bool = True) -> tuple[Spec, ...]:
+    """Read the ``Datum`` messages of Caffe's LMDB databases, in the order of their keys.
+
+    Needs ``pip install dalify[lmdb]``.
+
+    Args:
+        path: the databases, one after the other: folders, or files.
+        image_available: give the images.
+        label_available: give the labels.
+
+    Returns:
+        image: the bytes of the field ``data``, uint8 ``[n]``, on the CPU: an encoded image, or pixels by channel, which
+            fn.reshape brings into form.
+        label: int32 ``[1]``; empty where a record has none.
+
+    Raises:
+        ReaderError: a database that is missing or damaged, or a record that is no Datum.
+        ArgumentValueError: neither images nor labels.
+
+    Example:
+        >>> encoded, labels = fn.readers.caffe(path="train_lmdb")  # doctest: +SKIP
+    """
+    if not (image_available or label_available):
+        raise ArgumentValueError("neither images nor labels are available: there is nothing to read.")
+    image, label = Spec(DALIDataType.UINT8, 1, ""), Spec(DALIDataType.INT32, 1, "")
+    return (image,) * image_available + (label,) * label_available
+
+
+@caffe.index
+def _(path: Sequence[str], image_available: bool, label_available: bool) -> LmdbRecords:
+    return LmdbRecords(path)
+
+
+@caffe.read
+def _(record: LmdbRecord, *, image_available: bool, label_available: bool) -> tuple[np.ndarray[Any, Any], ...]:
+    data = record.read()
+    image, label = np.empty(0, np.uint8), np.empty(0, np.int32)
+    for field in fields(data):
+        if field.number == _DATA and field.wire == BYTES:
+            image = data[field.start : field.stop]
+        elif field.number == _LABEL and field.wire == VARINT:
+            label = np.array([field.value], np.int64).astype(np.int32)
+    return (image,) * image_available + (label,) * label_available
+
+
+@caffe.origin
+def _(record: LmdbRecord) -> str:
+    return record.origin

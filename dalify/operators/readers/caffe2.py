@@ -1,0 +1,158 @@
+"""Read images, labels and more from Caffe2's LMDB databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.data import DALIDataType
+from dalify.formats.caffe2_tensors import Caffe2Tensor, tensors_of
+from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
+from dalify.registry import Spec, operator
+
+_SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NO_LABEL = range(5)
+
+
+_MOST_INPUTS = 1000
+
+
+def _count(given: Mapping[str, Any]) -> int:
+    if not 0 <= given["additional_inputs"] <= _MOST_INPUTS:
+        raise ArgumentValueError(
+            f"additional_inputs must be from 0 to {_MOST_INPUTS}; got {given['additional_inputs']}."
+        )
+    return given["image_available"] + (given["label_type"] != _NO_LABEL) + given["additional_inputs"] + given["bbox"]
+
+
+@operator(outputs=_count, reader=True)
+def caffe2(
+    *,
+    path: list[str],
+    additional_inputs: int = 0,
+    bbox: bool = False,
+    image_available: bool = True,
+    label_type: int = 0,
+    num_labels: int = 1,
+) -> tuple[Spec, ...]:
+    """Read the ``TensorProtos`` messages of Caffe2's LMDB databases, in the order of their keys.
+
+    A record holds tensors in the order of the outputs; sparse labels with weights are two tensors. Needs
+    ``pip install dalify[lmdb]``.
+
+    Args:
+        path: the databases, one after the other: folders, or files.
+        additional_inputs: number of further tensors.
+        bbox: the record has a box.
+        image_available: the record has an image.
+        label_type: 0: one integer; 1: the numbers of the classes that hold; 2: a value per class; 3: the numbers of the
+            classes that hold and their weights; 4: no label. (DALI fails on 1 and 3.)
+        num_labels: number of classes, for 1 and 3.
+
+    Returns:
+        image: the encoded image, uint8 ``[bytes]``, or pixels, uint8 HWC; on the CPU.
+        label: int32 or float32 as stored, ``[1]`` or ``[n]``; for 1, int32 ``[num_labels]`` of 0 and 1; for 3, float32
+            ``[num_labels]`` of weights.
+        additional: int32 or float32 ``[n]`` as stored, each.
+        box: int32 ``[4]``.
+
+    Raises:
+        ReaderError: a database that is missing or damaged; a record whose tensors are not as described.
+        ArgumentValueError: a type of label that does not exist, or nothing to read.
+
+    Example:
+        >>> encoded, labels = fn.readers.caffe2(path="train_lmdb", label_type=0)  # doctest: +SKIP
+    """
+    if not _SINGLE <= label_type <= _NO_LABEL:
+        raise ArgumentValueError(f"label_type must be from 0 to {_NO_LABEL}; got {label_type}.")
+    if label_type in (_SPARSE, _WEIGHTED) and num_labels < 1:
+        raise ArgumentValueError(f"num_labels must be at least 1; got {num_labels}.")
+    specs = [Spec(DALIDataType.UINT8, None, "")] if image_available else []
+    if label_type != _NO_LABEL:
+        # Numbers as they are stored have the type of the data.
+        known = {_SPARSE: DALIDataType.INT32, _WEIGHTED: DALIDataType.FLOAT}
+        specs.append(Spec(known.get(label_type), 1, ""))
+    specs += [Spec(None, 1, "")] * additional_inputs
+    if bbox:
+        specs.append(Spec(DALIDataType.INT32, 1, ""))
+    if not specs:
+        raise ArgumentValueError("there is nothing to read: no image, no label, no box and no additional inputs.")
+    return tuple(specs)
+
+
+@caffe2.index
+def _(
+    path: Sequence[str],
+    additional_inputs: int,
+    bbox: bool,
+    image_available: bool,
+    label_type: int,
+    num_labels: int,
+) -> LmdbRecords:
+    return LmdbRecords(path)
+
+
+@caffe2.read
+def _(
+    record: LmdbRecord,
+    *,
+    additional_inputs: int,
+    bbox: bool,
+    image_available: bool,
+    label_type: int,
+    num_labels: int,
+) -> tuple[np.ndarray[Any, Any], ...]:
+    tensors = tensors_of(record.read())
+    needed = image_available + (0, 0, 0, 1, -1)[label_type] + 1 + additional_inputs + bbox
+    if len(tensors) < needed:
+        raise ReaderError(f"the record has {len(tensors)} tensors; {needed} are needed.")
+    left = iter(tensors)
+    results: list[np.ndarray[Any, Any]] = [next(left).image()] if image_available else []
+    if label_type != _NO_LABEL:
+        weights = None
+        label = next(left)
+        if label_type == _WEIGHTED:
+            weights = next(left)
+        results.append(_label(label, weights, label_type, num_labels))
+    results += [next(left).numbers("additional input") for _ in range(additional_inputs)]
+    if bbox:
+        results.append(_box(next(left)))
+    return tuple(results)
+
+
+def _label(
+    tensor: Caffe2Tensor, weights: Caffe2Tensor | None, label_type: int, num_labels: int
+) -> np.ndarray[Any, Any]:
+    values = tensor.numbers("label")
+    if label_type == _DENSE:
+        return values
+    if label_type == _SINGLE:
+        if values.size != 1:
+            raise ReaderError(f"the record has {values.size} labels; label_type=0 is for a single one.")
+        return values
+    if values.dtype != np.int32:
+        raise ReaderError("the numbers of classes must be integers.")
+    if ((values < 0) | (values >= num_labels)).any():
+        raise ReaderError(
+            f"the record has the labels {values.tolist()}; with num_labels={num_labels} they are smaller."
+        )
+    found = np.zeros(num_labels, np.int32 if weights is None else np.float32)
+    given = np.ones(values.size) if weights is None else weights.numbers("weights of labels")
+    if given.size != values.size:
+        raise ReaderError(f"the record has {given.size} weights for {values.size} labels.")
+    found[values.astype(np.int64)] = given
+    return found
+
+
+def _box(tensor: Caffe2Tensor) -> np.ndarray[Any, Any]:
+    values = tensor.numbers("box")
+    if values.dtype != np.int32 or values.size != 4:
+        raise ReaderError("the box of the record must be four integers.")
+    return values
+
+
+@caffe2.origin
+def _(record: LmdbRecord) -> str:
+    return record.origin

@@ -1,0 +1,238 @@
+"""Read pictures with boxes, labels and masks from COCO data sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.data import DALIDataType
+from dalify.formats.coco import Annotations, BoxOptions, read_annotations
+from dalify.formats.coco_masks import pixelwise_mask
+from dalify.formats.coco_saved import load, save
+from dalify.formats.whole_file import read_file
+from dalify.registry import Spec, operator
+
+
+class _Picture(NamedTuple):
+    pictures: _Pictures
+    number: int
+
+
+class _Pictures(Sequence[_Picture]):
+    """All pictures of the reader."""
+
+    def __init__(self, root: str, annotations: Annotations) -> None:
+        self.root = root
+        self.annotations = annotations
+
+    def __len__(self) -> int:
+        return len(self.annotations.names)
+
+    @overload
+    def __getitem__(self, index: int) -> _Picture: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[_Picture]: ...
+    def __getitem__(self, index: int | slice) -> _Picture | list[_Picture]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"picture {index} of {len(self)}")
+        return _Picture(self, number)
+
+
+def _has_polygons(given: Mapping[str, Any]) -> bool:
+    return given["polygon_masks"] or given["masks"]
+
+
+@operator(
+    outputs=lambda given: 3 + 2 * _has_polygons(given) + given["pixelwise_masks"] + given["image_ids"], reader=True
+)
+def coco(
+    *,
+    annotations_file: str = "",
+    avoid_class_remapping: bool = False,
+    file_root: str | None = None,
+    image_ids: bool = False,
+    images: list[str] | None = None,
+    include_iscrowd: bool = True,
+    ltrb: bool = False,
+    masks: bool = False,
+    pixelwise_masks: bool = False,
+    polygon_masks: bool = False,
+    preprocessed_annotations: str = "",
+    ratio: bool = False,
+    save_preprocessed_annotations: bool = False,
+    save_preprocessed_annotations_dir: str = "",
+    size_threshold: float = 0.1,
+    skip_empty: bool = False,
+) -> tuple[Spec, ...]:
+    """Read pictures of a COCO data set with the boxes, labels and masks of the objects in them.
+
+    Args:
+        annotations_file: the JSON file of the annotations.
+        avoid_class_remapping: labels are the numbers of the categories as they stand in the file; otherwise their
+            places in the list of categories, from 1 (0 is left for the background).
+        file_root: folder of the pictures.
+        image_ids: give the number of the picture, too.
+        images: names of the wanted pictures, as in the file, in the wanted order, also repeatedly; all, in the order
+            of their numbers, where not given. (A name that is not in the file is an error; DALI leaves it out.)
+        include_iscrowd: take groups of objects (``iscrowd``), too.
+        ltrb: boxes are left, top, right, bottom; otherwise x, y, width, height.
+        masks: the old form of `polygon_masks`: begin and end count coordinates instead of vertices.
+        pixelwise_masks: give a picture of labels; needs ``pip install dalify[coco]``.
+        polygon_masks: give the outlines of the objects. Objects whose mask is written by runs have none.
+        preprocessed_annotations: folder of annotations that were saved, instead of `annotations_file`; in the form in
+            which they were saved.
+        ratio: boxes and vertices are parts of the picture's extents.
+        save_preprocessed_annotations: save the annotations, as they are at the outputs, in DALI's format.
+        save_preprocessed_annotations_dir: where to.
+        size_threshold: objects whose width or height is smaller, in pixels, are left out.
+        skip_empty: leave out pictures without objects.
+
+    Returns:
+        image: the encoded picture, uint8 ``[bytes]``; all outputs are on the CPU.
+        boxes: float32 ``[M, 4]``.
+        labels: int32 ``[M]``.
+        polygons: with `polygon_masks`; number of the object, begin and end of its vertices, int32 ``[P, 3]``.
+        vertices: with `polygon_masks`; x, y, float32 ``[V, 2]``.
+        mask: with `pixelwise_masks`; int32 ``[H, W, 1]``, layout HWC: the label of each pixel, 0 for none.
+        image_id: with `image_ids`; int32 ``[1]``.
+
+    Raises:
+        ReaderError: a file that is missing or damaged, or annotations that lack something.
+        ArgumentValueError: arguments that exclude each other.
+
+    Example:
+        >>> encoded, boxes, labels = fn.readers.coco(
+        ...     file_root="train2017", annotations_file="instances_train2017.json", ltrb=True, ratio=True
+        ... )  # doctest: +SKIP
+    """
+    if pixelwise_masks and (polygon_masks or masks):
+        raise ArgumentValueError("pixelwise_masks and polygon_masks exclude each other.")
+    if polygon_masks and masks:
+        raise ArgumentValueError("masks is the old form of polygon_masks: keep one of them.")
+    if bool(annotations_file) == bool(preprocessed_annotations):
+        raise ArgumentValueError("either annotations_file or preprocessed_annotations is needed.")
+    if preprocessed_annotations and images is not None:
+        raise ArgumentValueError("images and preprocessed_annotations exclude each other.")
+    if file_root is None:
+        raise ArgumentValueError("file_root, the folder of the pictures, is needed.")
+    if save_preprocessed_annotations and not save_preprocessed_annotations_dir:
+        raise ArgumentValueError("save_preprocessed_annotations_dir is needed to save annotations.")
+    specs = [Spec(DALIDataType.UINT8, 1, ""), Spec(DALIDataType.FLOAT, 2, ""), Spec(DALIDataType.INT32, 1, "")]
+    if polygon_masks or masks:
+        specs += [Spec(DALIDataType.INT32, 2, ""), Spec(DALIDataType.FLOAT, 2, "")]
+    if pixelwise_masks:
+        specs.append(Spec(DALIDataType.INT32, 3, "HWC"))
+    if image_ids:
+        specs.append(Spec(DALIDataType.INT32, 1, ""))
+    return tuple(specs)
+
+
+@coco.index
+def _(
+    annotations_file: str,
+    avoid_class_remapping: bool,
+    file_root: str,
+    image_ids: bool,
+    images: Sequence[str] | None,
+    include_iscrowd: bool,
+    ltrb: bool,
+    masks: bool,
+    pixelwise_masks: bool,
+    polygon_masks: bool,
+    preprocessed_annotations: str,
+    ratio: bool,
+    save_preprocessed_annotations: bool,
+    save_preprocessed_annotations_dir: str,
+    size_threshold: float,
+    skip_empty: bool,
+) -> _Pictures:
+    has_masks = polygon_masks or masks or pixelwise_masks
+    if preprocessed_annotations:
+        found = load(preprocessed_annotations, has_masks=has_masks, has_ids=image_ids, has_extents=pixelwise_masks)
+    else:
+        options = BoxOptions(
+            ltrb,
+            ratio,
+            size_threshold,
+            skip_empty,
+            include_iscrowd,
+            avoid_class_remapping,
+            has_masks,
+        )
+        found = read_annotations(annotations_file, images, options)
+    if not found.names:
+        raise ReaderError("the annotations have no pictures that are wanted.")
+    if save_preprocessed_annotations:
+        save(
+            save_preprocessed_annotations_dir,
+            found,
+            has_masks=has_masks,
+            has_ids=image_ids,
+            has_extents=pixelwise_masks,
+        )
+    return _Pictures(file_root, found)
+
+
+@coco.read
+def _(
+    picture: _Picture,
+    *,
+    image_ids: bool,
+    masks: bool,
+    pixelwise_masks: bool,
+    polygon_masks: bool,
+    ratio: bool,
+) -> tuple[NDArray[Any], ...]:
+    number = picture.number
+    found = picture.pictures.annotations
+    own = slice(int(found.box_firsts[number]), int(found.box_firsts[number + 1]))
+    results: list[NDArray[Any]] = [_contents(picture), found.boxes[own].copy(), found.labels[own].copy()]
+    if polygon_masks or masks:
+        polygons, vertices = _outlines(found, number)
+        if masks:
+            polygons[:, 1:] *= 2
+        results += [polygons, vertices]
+    if pixelwise_masks:
+        assert found.extents is not None, "dalify bug: masks without extents"
+        height, width = found.extents[number].tolist()
+        polygons, vertices = _outlines(found, number)
+        if ratio:
+            vertices = vertices.astype(np.float64) * (width, height)
+        results.append(pixelwise_mask(height, width, found.labels[own], polygons, vertices, found.rles.get(number, ())))
+    if image_ids:
+        assert found.ids is not None, "dalify bug: numbers of pictures were not read"
+        results.append(found.ids[number : number + 1].copy())
+    return tuple(results)
+
+
+def _outlines(found: Annotations, number: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return copies of the polygons and vertices of a picture."""
+    assert found.polygon_firsts is not None, "dalify bug: masks were not read"
+    assert found.vertex_firsts is not None, "dalify bug: masks were not read"
+    assert found.polygons is not None, "dalify bug: masks were not read"
+    assert found.vertices is not None, "dalify bug: masks were not read"
+    return (
+        found.polygons[int(found.polygon_firsts[number]) : int(found.polygon_firsts[number + 1])].copy(),
+        found.vertices[int(found.vertex_firsts[number]) : int(found.vertex_firsts[number + 1])].copy(),
+    )
+
+
+def _contents(picture: _Picture) -> NDArray[np.uint8]:
+    return read_file(_path(picture))
+
+
+def _path(picture: _Picture) -> str:
+    return os.path.join(picture.pictures.root, picture.pictures.annotations.names[picture.number])  # noqa: PTH118 - quick
+
+
+@coco.origin
+def _(picture: _Picture) -> str:
+    return _path(picture)

@@ -1,0 +1,52 @@
+"""Read images and labels from MXNet's RecordIO files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.data import DALIDataType
+from dalify.formats.recordio import image_and_labels, records_of
+from dalify.formats.records import Record, Records
+from dalify.registry import Spec, operator
+
+
+@operator(outputs=2, reader=True)
+def mxnet(*, path: list[str], index_path: list[str]) -> tuple[Spec, Spec]:
+    """Read encoded images and their labels from RecordIO files, as MXNet's ``im2rec`` writes them.
+
+    Records come in the order in which they lie in the files, whatever the order of the index.
+
+    Args:
+        path: the ``.rec`` files.
+        index_path: the ``.idx`` file, whose offsets count through all files; or one for each file, which DALI refuses.
+
+    Returns:
+        image: the encoded image, uint8 ``[bytes]``, on the CPU.
+        label: float32 ``[n]``: one label, or as many as the record has.
+
+    Raises:
+        ReaderError: a file or index that is missing or damaged.
+        ArgumentValueError: another number of indices.
+
+    Example:
+        >>> encoded, labels = fn.readers.mxnet(path=["train.rec"], index_path=["train.idx"])  # doctest: +SKIP
+    """
+    return Spec(DALIDataType.UINT8, 1, ""), Spec(DALIDataType.FLOAT, 1, "")
+
+
+@mxnet.index
+def _(path: Sequence[str], index_path: Sequence[str]) -> Records:
+    return records_of(path, index_path)
+
+
+@mxnet.read
+def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
+    return image_and_labels(record)
+
+
+@mxnet.origin
+def _(record: Record) -> str:
+    return record.origin

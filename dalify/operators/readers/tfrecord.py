@@ -1,0 +1,88 @@
+"""Read features of ``tf.Example`` records from TFRecord files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.data import DALIDataType
+from dalify.formats.records import Record, Records
+from dalify.formats.tf_example import ExampleParser, Features, declared
+from dalify.formats.tfrecord import payload, records_of
+from dalify.registry import Spec, operator
+
+
+@operator(outputs=lambda arguments: len(arguments["features"]), reader=True)
+def tfrecord(
+    *,
+    path: list[str],
+    features: Features,
+    index_path: list[str] | None = None,
+    check_crc: bool = False,
+) -> tuple[Spec, ...]:
+    """Read features of the ``tf.Example`` messages in TFRecord files.
+
+    TensorFlow is not needed. Records are found by an index file, or, without one, by going through the files when the
+    pipeline is built. A feature that a record lacks is an empty array.
+
+    Args:
+        path: the files.
+        features: from the names of the wanted features to ``tfrecord.FixedLenFeature(shape, dtype, default_value)`` or
+            ``tfrecord.VarLenFeature([shape,] dtype, default_value)``, with the types ``tfrecord.string`` (one text of
+            any length), ``tfrecord.int64`` and ``tfrecord.float32``.
+        index_path: index files, one per file, as ``python -m dalify.tools.tfrecord2idx`` and DALI's tool of this name
+            write them.
+        check_crc: compare the check sums of every record.
+
+    Returns:
+        a dictionary from the names to outputs: uint8 ``[bytes]`` for texts; int64 or float32 of the declared shape; for
+        VarLenFeature, ``[n, *shape]``. On the CPU.
+
+    Raises:
+        ReaderError: a file that is missing or damaged; a feature of another type or size than declared (there DALI
+            gives memory that was never written).
+        ArgumentValueError: lists of texts, which are no arrays; as many indices as files are needed.
+
+    Example:
+        >>> from dalify import tfrecord
+        >>> found = fn.readers.tfrecord(
+        ...     path="train.tfrecord",
+        ...     features={
+        ...         "image/encoded": tfrecord.FixedLenFeature([], tfrecord.string, ""),
+        ...         "image/class/label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+        ...     },
+        ... )  # doctest: +SKIP
+        >>> images = fn.decoders.image(found["image/encoded"])  # doctest: +SKIP
+    """
+    specs = []
+    for name, feature in declared(features).items():
+        if feature.dtype == DALIDataType.UINT8 and (feature.has_any_length or np.prod(feature.shape) > 1):
+            raise ArgumentValueError(
+                f"the feature {name!r} is declared as several texts, which cannot be one array.",
+                hint="Write tfrecord.FixedLenFeature([], tfrecord.string, '') for a single text.",
+            )
+        specs.append(Spec(feature.dtype, feature.ndim, ""))
+    return tuple(specs)
+
+
+@tfrecord.arrange
+def _(nodes: list[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(zip(arguments["features"], nodes, strict=True))
+
+
+@tfrecord.index
+def _(path: Sequence[str], features: Sequence[Any], index_path: Sequence[str] | None, check_crc: bool) -> Records:
+    return records_of(path, index_path, ExampleParser(declared(features)))
+
+
+@tfrecord.read
+def _(record: Record, *, check_crc: bool) -> tuple[np.ndarray[Any, Any], ...]:
+    return record.context(payload(record, check_crc))
+
+
+@tfrecord.origin
+def _(record: Record) -> str:
+    return record.origin

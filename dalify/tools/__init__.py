@@ -1,0 +1,1 @@
+"""Small programs for the command line: ``python -m dalify.tools.NAME``."""

@@ -1,0 +1,38 @@
+"""Write the index of a WebDataset archive, in the format of DALI's tool of this name.
+
+``python -m dalify.tools.wds2idx ARCHIVE INDEX``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from dalify.base.errors import DalifyError
+from dalify.formats.webdataset import write_index
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write an index; return the exit status.
+
+    Args:
+        arguments: of the command line; those of the process where None.
+    """
+    parser = argparse.ArgumentParser(prog="wds2idx", description="Write the index of a WebDataset archive.")
+    parser.add_argument("file", metavar="archive", help="the tar archive")
+    parser.add_argument("index", help="the index file to be written")
+    given = parser.parse_args(arguments)
+    try:
+        count = write_index(given.file, given.index)
+    except (DalifyError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{count} samples")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

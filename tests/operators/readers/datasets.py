@@ -1,0 +1,201 @@
+"""Small data sets of every container, and runs of a reader here and in the real DALI."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import tarfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalify
+from tests.helpers.containers import (
+    caffe2_record,
+    caffe2_tensor,
+    caffe_datum,
+    example,
+    write_lmdb,
+    write_recordio,
+    write_tfrecord,
+)
+
+__all__ = ["DATASETS", "Batches", "run_reader", "write_tar"]
+
+Batches = list[list[list[np.ndarray]]]
+"""``[batch][output][sample]``."""
+
+
+def write_tar(path: Path, files: Sequence[tuple[str, bytes]], form: int = tarfile.GNU_FORMAT) -> None:
+    """Write an archive with Python's own package."""
+    with tarfile.open(path, "w", format=form) as archive:
+        for name, contents in files:
+            member = tarfile.TarInfo(name)
+            member.size = len(contents)
+            archive.addfile(member, io.BytesIO(contents))
+
+
+def run_reader(
+    package: Any, name: str, batches: int, batch_size: int = 3, threads: int = 2, **arguments: Any
+) -> tuple[list[str], Batches, dict[str, Any]]:
+    """Run a reader of dalify or of the real DALI.
+
+    Returns:
+        the layouts, the batches, and what ``reader_meta`` tells.
+    """
+    pipe = package.Pipeline(batch_size=batch_size, num_threads=threads, device_id=None, prefetch_queue_depth=1, seed=1)
+    with pipe, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        given = {key: value(package) if callable(value) else value for key, value in arguments.items()}
+        result = functools.reduce(getattr, name.split("."), package.fn)(name="reader", **given)
+        if isinstance(result, dict):
+            result = list(result.values())
+        pipe.set_outputs(*(result if isinstance(result, (list, tuple)) else [result]))
+    pipe.build()
+    found: Batches = []
+    layouts: list[str] = []
+    for _ in range(batches):
+        outputs = pipe.run()
+        layouts = [output.layout() for output in outputs]
+        found.append([[np.array(output.at(index)) for index in range(len(output))] for output in outputs])
+    meta = dict(pipe.reader_meta("reader"))
+    if package is dalify:
+        pipe.close()
+    return layouts, found, meta
+
+
+def _payload(number: int) -> bytes:
+    return bytes([number]) * (number % 4 + 1)
+
+
+def _file(folder: Path, count: int) -> dict[str, Any]:
+    for number in range(count):
+        (folder / f"{number:03d}.bin").write_bytes(_payload(number))
+    return {"files": [str(folder / f"{number:03d}.bin") for number in range(count)]}
+
+
+def _tfrecord(folder: Path, count: int) -> dict[str, Any]:
+    halves = [range(count // 2), range(count // 2, count)]
+    paths = [folder / "0.tfrecord", folder / "1.tfrecord"]
+    for path, numbers in zip(paths, halves, strict=True):
+        records = [example({"image": _payload(n), "label": [n], "box": [n / 2] * (n % 3)}) for n in numbers]
+        write_tfrecord(path, records, path.with_suffix(".idx"))
+
+    def features(package: Any) -> dict[str, Any]:
+        declarations = _module(package, "tfrecord")
+        return {
+            "image": declarations.FixedLenFeature([], declarations.string, ""),
+            "label": declarations.FixedLenFeature([1], declarations.int64, -1),
+            "box": declarations.VarLenFeature(declarations.float32, 0.0),
+        }
+
+    return {
+        "path": list(map(str, paths)),
+        "index_path": [str(path.with_suffix(".idx")) for path in paths],
+        "features": features,
+    }
+
+
+def _module(package: Any, name: str) -> Any:
+    return __import__(f"{package.__name__}.{name}", fromlist=[name])
+
+
+def _webdataset(folder: Path, count: int) -> dict[str, Any]:
+    paths = [folder / "0.tar", folder / "1.tar"]
+    for path, numbers in zip(paths, (range(count // 3), range(count // 3, count)), strict=True):
+        files = [
+            (f"d/{number:03d}.{extension}", contents)
+            for number in numbers
+            for extension, contents in (("jpg", _payload(number)), ("cls", np.int32(number).tobytes()))
+        ]
+        write_tar(path, files)
+    return {
+        "paths": list(map(str, paths)),
+        "ext": ["jpg", "cls"],
+        "dtypes": lambda package: [package.types.UINT8, package.types.INT32],
+    }
+
+
+def _mxnet(folder: Path, count: int) -> dict[str, Any]:
+    items = [(_payload(n), float(n) if n % 3 else [n / 4, n / 2]) for n in range(count)]
+    write_recordio(folder / "a.rec", folder / "a.idx", items)
+    return {"path": [str(folder / "a.rec")], "index_path": [str(folder / "a.idx")]}
+
+
+def _caffe(folder: Path, count: int) -> dict[str, Any]:
+    write_lmdb(folder / "lmdb", [caffe_datum(_payload(n), n - 2, encoded=True) for n in range(count)])
+    return {"path": str(folder / "lmdb")}
+
+
+def _caffe2(folder: Path, count: int) -> dict[str, Any]:
+    records = [
+        caffe2_record(
+            caffe2_tensor(_payload(n)),
+            caffe2_tensor([n]),
+            caffe2_tensor([n / 2] * (n % 3 + 1)),
+            caffe2_tensor([n, n + 1, n + 2, n + 3]),
+        )
+        for n in range(count)
+    ]
+    write_lmdb(folder / "lmdb", records)
+    return {"path": str(folder / "lmdb"), "additional_inputs": 1, "bbox": True}
+
+
+def _numpy(folder: Path, count: int) -> dict[str, Any]:
+    for number in range(count):
+        array = np.arange(12, dtype=np.float32).reshape(3, 4) + number
+        np.save(folder / f"{number:03d}.npy", array if number % 2 else np.asfortranarray(array))
+    return {"file_root": str(folder)}
+
+
+def _coco(folder: Path, count: int) -> dict[str, Any]:
+    random = np.random.default_rng(3)
+    for number in range(count):
+        (folder / f"{number}.jpg").write_bytes(_payload(number))
+    annotations = []
+    for number in range(count):
+        for _ in range(number % 4):
+            x, y, w, h = random.uniform(0, 20, 4).round(2).tolist()
+            triangle = [x, y, x + w, y, x, y + h]
+            annotations.append(
+                {
+                    "id": len(annotations),
+                    "image_id": number * 7,
+                    "category_id": [3, 90, 17][int(x) % 3],
+                    "bbox": [x, y, w, h],
+                    "iscrowd": 0,
+                    "segmentation": [triangle, [value / 2 for value in triangle]],
+                }
+            )
+    document = {
+        "images": [{"id": n * 7, "file_name": f"{n}.jpg", "width": 50 + n, "height": 40} for n in range(count)][::-1],
+        "annotations": annotations,
+        "categories": [{"id": 90, "name": "a"}, {"id": 3, "name": "b"}, {"id": 17, "name": "c"}],
+    }
+    (folder / "annotations.json").write_text(json.dumps(document))
+    return {
+        "file_root": str(folder),
+        "annotations_file": str(folder / "annotations.json"),
+        "polygon_masks": True,
+        "image_ids": True,
+    }
+
+
+DATASETS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
+    "readers.caffe": _caffe,
+    "readers.caffe2": _caffe2,
+    "readers.coco": _coco,
+    "readers.file": _file,
+    "readers.mxnet": _mxnet,
+    "readers.numpy": _numpy,
+    "readers.tfrecord": _tfrecord,
+    "readers.webdataset": _webdataset,
+}
+"""By reader: writes ``count`` entries into an empty folder and returns the arguments that read them.
+
+Arguments that are functions get the package, dalify or the real one.
+"""
