@@ -16,7 +16,7 @@ from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, Pipelin
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.steps import located
-from dalify.graph import Node
+from dalify.graph import Node, rule_arguments
 from dalify.sources.convert import BatchConverter, to_batch
 from dalify.sources.declaration import declarations
 from dalify.sources.external import ExternalSource
@@ -58,7 +58,8 @@ class ExternalFeed:
         self.slots = slots
         self.name = node.name
         self._torch_device = torch_device
-        self._fed: deque[list[Batch]] = deque()
+        self._fed: deque[list[Batch] | Callable[[], Sequence[Any]]] = deque()
+        self._batch_size = batch_size
         self._last: list[Batch] | None = None
         self._repeat_last: bool = arguments.get("repeat_last", False)
         self._is_asking = False
@@ -144,19 +145,38 @@ class ExternalFeed:
 
     def _next_fed(self) -> list[Batch]:
         if self._fed:
-            self._last = self._fed.popleft()
+            fed = self._fed.popleft()
+            self._last = self._made(fed) if callable(fed) else fed
         elif not self.repeats:
             raise self._nothing_fed()
         assert self._last is not None, "dalify bug: a batch that was not fed is repeated"
         # What consumers change in place must not change what comes again.
         return [to_batch(batch) for batch in self._last] if self._repeat_last else self._last
 
+    def _made(self, make: Callable[[], Sequence[Any]]) -> list[Batch]:
+        """Return the batch that an operator makes of what it was fed."""
+        specs = self.node.operator.apply_rule((), rule_arguments(self.node))
+        try:
+            return [
+                self._on_device(
+                    Batch(None, data, spec.layout or "")
+                    if isinstance(data, list)
+                    else Batch(data, None, spec.layout or "")
+                )
+                for spec, data in zip(specs, make(), strict=True)
+            ]
+        except Exception as error:
+            raise located(error, self.node, None, None) from error.__cause__
+
     def _nothing_fed(self) -> PipelineStateError:
+        kind = self.node.operator.public_name.removeprefix("fn.")
         return PipelineStateError(
-            f"no data were fed to the external_source{f' {self.name!r}' if self.name else ''}.",
+            f"no data were fed to the {kind}{f' {self.name!r}' if self.name else ''}.",
             line=self.node.line,
             hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "
-            "give it a source.",
+            "give it a source."
+            if self.node.operator.feed_function is None
+            else "Call pipe.feed_input(name, data) before what was fed last is used up.",
         )
 
     def feed(self, data: Any, layout: str | None) -> None:
@@ -178,6 +198,15 @@ class ExternalFeed:
         try:
             if data is None:
                 raise SourceError("None is no data.", hint="Feed an array with a leading sample axis, or a list.")
+            make = self.node.operator.feed_function
+            if make is not None:
+                # Read once and forgotten: nothing is copied, and nothing has to agree with what was fed before.
+                converted = BatchConverter(
+                    dtype=None, ndim=None, layout="", batch_size=self._batch_size, copy=False, allocate=np.empty
+                )
+                samples = converted(data).samples
+                self._fed.extend(make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
+                return
             (batch,) = self._converted([data])
             if layout and len(layout) != batch.ndim:
                 raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")

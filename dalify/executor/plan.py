@@ -105,7 +105,7 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]]) -> tuple[int, i
 
     The depth grows where the rank would fall.
     """
-    if node.operator.name in ("external_source", "_literal"):
+    if node.operator.name in ("external_source", "_literal") or node.operator.feed_function is not None:
         return (0, 0)
     rank = _RANKS[_kind_of(node), node.operator.is_serial]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
@@ -127,7 +127,7 @@ class _Planner:
     def add(self, node: Node) -> None:
         outputs = tuple(self._slot(Edge(node, output)) for output in range(node.output_count))
         name = node.operator.name
-        if name == "external_source":
+        if name == "external_source" or node.operator.feed_function is not None:
             self._externals.append((node, outputs))
             return
         if name == "_literal":

@@ -30,7 +30,8 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
         apart = (
             operator.is_random or operator.is_reader or operator.is_serial or operator.has_side_effect or node.preserve
         )
-        if apart or node.name is not None or operator.name == "external_source":
+        is_fed = operator.name == "external_source" or operator.feed_function is not None
+        if apart or node.name is not None or is_fed:
             return node
         try:
             arguments = tuple(

@@ -57,6 +57,8 @@ def place(graph: Graph, report: Report) -> Graph:
             assert source is not None, "dalify bug: a copy of nothing"
             return (moved(source, node.output_device),)
         device = node.device
+        if node.operator.feed_function is not None:
+            return replace(node, device=node.output_device)  # what is fed is brought there before a batch begins
         if name in _STRUCTURAL:
             return _with_inputs(node, device, moved, name)
         runs_on = "cpu" if device == "mixed" else device

@@ -140,6 +140,7 @@ class Operator:
         self.arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
         self.origin_function: Callable[[Any], str] | None = None
         self.stand_in_function: Callable[[Any], Any] | None = None
+        self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
         self.inputs, self.parameters = _schema_of(rule)
         self._rule_names = tuple(self.parameters)
         if reader:
@@ -206,6 +207,16 @@ class Operator:
         self.origin_function = function
         return function
 
+    def feed(self, function: Callable[..., Sequence[Callable[[], Sequence[Any]]]]) -> Callable[..., Any]:
+        """Attach what users feed by hand, ``pipe.feed_input(name, data)``, to an operator without inputs and kernels.
+
+        It gets the list of the samples that were fed, ``batch_size``, and the operator's constant arguments by name,
+        and returns one function for each iteration that the data serve. They are called in this order, when the
+        iterations begin; each returns, for each output, an array ``[N, ...]`` or a list of N arrays.
+        """
+        self.feed_function = function
+        return function
+
     def stand_in(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Attach what takes the place of a bad sample when the user asked for that with ``on_error="replace"``.
 
@@ -245,6 +256,10 @@ class Operator:
                 hint=f"It takes: {', '.join(self.parameters) or 'no arguments'}.",
             )
         return found
+
+    def __reduce__(self) -> str:
+        """Be pickled by name: an operator is the one of its module."""
+        return self.__name__
 
     def __repr__(self) -> str:
         """Return the public name."""

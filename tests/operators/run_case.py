@@ -42,7 +42,12 @@ __all__ = [
 
 Output = tuple[str, list[np.ndarray]]
 ALL = tuple(range(SAMPLES))
-NAMES = [name for name in catalogue.names() if not name.rpartition(".")[2].startswith("_") and not name.startswith("_")]
+_FED = ("experimental.inputs.",)  # operators that give nothing unless they are fed have tests of their own
+NAMES = [
+    name
+    for name in catalogue.names()
+    if not name.rpartition(".")[2].startswith("_") and not name.startswith(("_", *_FED))
+]
 every_operator = pytest.mark.parametrize("name", NAMES)
 
 

@@ -1,0 +1,1 @@
+"""Tests of operators of one namespace."""
