@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numba import njit
 
 from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
+
+_GOOD, _NEGATIVE, _REVERSED, _TOO_LARGE, _OUTSIDE = range(5)
 
 
 @operator(random=True, allocating=True)
@@ -57,57 +59,73 @@ def roi_random_crop(
     return Spec(DALIDataType.INT64, 1, "")
 
 
-def _vectors(name: str, values: Any, axes: int) -> np.ndarray:
-    """Return an argument as int64 [N, axes]; a single number is for all axes."""
-    if values.shape[1] not in (1, axes):
-        raise ShapeError(f"{name} needs {axes} numbers, as many as crop_shape; got {values.shape[1]}.")
-    return np.broadcast_to(values, (len(values), axes)).astype(np.int64)
+@njit(nogil=True, cache=True)
+def _place(out, window, start, other, is_shape, shape, uniforms):
+    """Place the windows of all samples; return what is wrong, in which sample and along which axis.
+
+    Args:
+        out: int64 [N, axes], to fill.
+        window: extents, int32 [N, axes].
+        start: where the regions begin, int32 [N, axes], or [N, 1] for all axes; so the next three.
+        other: where they end, or their extents.
+        is_shape: it is extents.
+        shape: of the data; [N, 0]: not known.
+        uniforms: in [0, 1), float64 [N, axes].
+    """
+    for n in range(out.shape[0]):
+        for axis in range(out.shape[1]):
+            extent = np.int64(window[n, axis])
+            begin = np.int64(start[n, axis % start.shape[1]])
+            end = np.int64(other[n, axis % other.shape[1]])
+            end += begin if is_shape else 0
+            if extent < 0:
+                return _NEGATIVE, n, axis
+            if end < begin:
+                return _REVERSED, n, axis
+            low, high = min(begin, end - extent), max(begin, end - extent)
+            if shape.shape[1]:
+                whole = np.int64(shape[n, axis % shape.shape[1]])
+                if extent > whole:
+                    return _TOO_LARGE, n, axis
+                if begin < 0 or end > whole:
+                    return _OUTSIDE, n, axis
+                low, high = max(low, 0), min(high, whole - extent)
+            out[n, axis] = min(low + np.int64(uniforms[n, axis] * (high - low + 1)), high)
+    return _GOOD, 0, 0
 
 
-def _refuse(wrong: np.ndarray, error: type[IndexingError] | type[ArgumentValueError], text: str, **values: Any) -> None:
-    """Raise for the first sample and axis that are wrong; `text` names the values and ``{axis}``."""
-    if not wrong.any():
-        return
-    sample, axis = np.argwhere(wrong)[0].tolist()
-    found = error(text.format(axis=axis, **{name: int(value[sample, axis]) for name, value in values.items()}))
-    found.sample = sample
-    raise found
+def _number(values: np.ndarray, sample: int, axis: int) -> int:
+    return int(values[sample, axis % values.shape[1]])
 
 
 @roi_random_crop.cpu
 def _(x, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, draws):
-    axes = crop_shape.shape[1]
-    window = crop_shape.astype(np.int64)
-    start = _vectors("roi_start", roi_start, axes)
-    end = start + _vectors("roi_shape", roi_shape, axes) if roi_end is None else _vectors("roi_end", roi_end, axes)
-    _refuse(
-        window < 0, ArgumentValueError, "crop_shape must not be negative; got {window}, axis {axis}.", window=window
-    )
-    _refuse(
-        end < start, ArgumentValueError, "the region ends before it begins: [{a}, {b}), axis {axis}.", a=start, b=end
-    )
-    shape = None if in_shape is None else _vectors("in_shape", in_shape, axes)
+    count, axes = crop_shape.shape
+    arguments = {"in_shape": in_shape, "roi_end": roi_end, "roi_shape": roi_shape, "roi_start": roi_start}
+    for name, values in arguments.items():
+        if values is not None and values.shape[1] not in (1, axes):
+            raise ShapeError(f"{name} needs {axes} numbers, as many as crop_shape; got {values.shape[1]}.")
     if x is not None:
         if x.ndim - 1 < axes:
             raise ShapeError(f"crop_shape has {axes} numbers; the data have {x.ndim - 1} dimensions.")
-        shape = np.tile(np.array(x.shape[1 : 1 + axes], np.int64), (len(window), 1))
-    low, high = np.minimum(start, end - window), np.maximum(start, end - window)
-    if shape is not None:
-        _refuse(
-            window > shape,
-            IndexingError,
-            "the window of {w} elements is larger than the data, {s}, axis {axis}.",
-            w=window,
-            s=shape,
-        )
-        _refuse(
-            (start < 0) | (end > shape),
-            IndexingError,
-            "the region [{a}, {b}) reaches out of the data, {s} elements, axis {axis}.",
-            a=start,
-            b=end,
-            s=shape,
-        )
-        low, high = np.maximum(low, 0), np.minimum(high, shape - window)
-    places = high - low + 1
-    return low + np.minimum((draws.uniform(axes) * places).astype(np.int64), places - 1)
+        shape = np.tile(np.array(x.shape[1 : 1 + axes], np.int32), (count, 1))
+    else:
+        shape = np.empty((count, 0), np.int32) if in_shape is None else in_shape
+    other = roi_shape if roi_end is None else roi_end
+    out = np.empty((count, axes), np.int64)
+    window, start, other, shape = map(read_only, (crop_shape, roi_start, other, shape))
+    problem, n, axis = _place(out, window, start, other, roi_end is None, shape, draws.uniform(axes))
+    if problem != _GOOD:
+        begin, extent = _number(start, n, axis), _number(window, n, axis)
+        end = _number(other, n, axis) + (begin if roi_end is None else 0)
+        whole = _number(shape, n, axis) if shape.shape[1] else 0
+        kind, text = {
+            _NEGATIVE: (ArgumentValueError, f"crop_shape must not be negative; got {extent}"),
+            _REVERSED: (ArgumentValueError, f"the region ends before it begins: [{begin}, {end})"),
+            _TOO_LARGE: (IndexingError, f"the window of {extent} elements is larger than the data, {whole}"),
+            _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) reaches out of the data, {whole} elements"),
+        }[problem]
+        error = kind(f"{text}, axis {axis}.")
+        error.sample = n
+        raise error
+    return out
