@@ -1,0 +1,90 @@
+"""Stages that take less time than handing them to another thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def
+from dalify.executor.chunking import chunk_bounds, is_brief
+from dalify.registry import Kernel, catalogue
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """The threads that flips ran in."""
+    found: list[str] = []
+    operator = catalogue.find("coord_flip")
+    original = operator.kernels["cpu"]
+
+    def noted(out, x, *, flip_x, flip_y, flip_z, center_x, center_y, center_z, layout):
+        found.append(threading.current_thread().name)
+        if (x.values < 0).any():
+            raise ValueError("negative")
+        original.function(
+            out, x, flip_x=flip_x, flip_y=flip_y, flip_z=flip_z, center_x=center_x, center_y=center_y,
+            center_z=center_z, layout=layout,
+        )  # fmt: skip
+
+    monkeypatch.setitem(operator.kernels, "cpu", Kernel(noted, "cpu"))
+    return found
+
+
+def pipeline_of(values: list[float], seconds_per_sample: float, *, depth: int = 1) -> Any:
+    fed = iter(values)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=depth)
+    def graph() -> Any:
+        return fn.coord_flip(fn.external_source(source=lambda: np.full((2, 3, 1), next(fed), np.float32)))
+
+    pipe = graph()
+    pipe.build()
+    for stage in pipe._engine().plan.stages:
+        stage.seconds_per_sample = seconds_per_sample
+    return pipe
+
+
+def test_they_run_in_the_thread_that_would_hand_them_over(threads):
+    for seconds, is_here in ((0.0, True), (1e-3, False)):
+        pipe = pipeline_of([0.25], seconds)
+        np.testing.assert_array_equal(pipe.run()[0].as_array(), np.full((2, 3, 1), 0.75, np.float32))
+        assert (threads.pop() == threading.current_thread().name) == is_here
+        pipe.close()
+
+
+def test_an_error_belongs_to_its_batch(threads):
+    pipe = pipeline_of([0.25, -1.0, 0.5, 0.0], 0.0, depth=2)
+    assert pipe.run()[0].as_array()[0, 0, 0] == 0.75
+    with pytest.raises(ValueError, match="negative"):
+        pipe.run()
+    assert pipe.run()[0].as_array()[0, 0, 0] == 0.5
+    assert set(threads) == {threading.current_thread().name}
+    pipe.close()
+
+
+def test_many_in_a_row_need_no_deep_stack():
+    """A batch stage after a segment and so on: none of them calls the next one."""
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def graph() -> Any:
+        x = fn.external_source(source=lambda: np.zeros((2, 3), np.float32))
+        for _ in range(400):
+            x = fn.permute_batch(x, indices=[1, 0]) + 1
+        return x
+
+    pipe = graph()
+    pipe.build()
+    for stage in pipe._engine().plan.stages:
+        stage.seconds_per_sample = 0.0
+    assert (pipe.run()[0].as_array() == 400).all()
+    pipe.close()
+
+
+def test_what_is_brief():
+    assert is_brief(16, 1e-6)
+    assert not is_brief(16, None)
+    assert not is_brief(16, 1e-3)
+    assert len(chunk_bounds(16, 1e-6, 4)) == 1
