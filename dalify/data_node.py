@@ -1,5 +1,6 @@
-"""Graph values, under DALI's import path."""
+"""Graph values and the index that makes a new axis, under DALI's import path."""
 
 from dalify.graph.datanode import DataNode
+from dalify.graph.datanode import new_axis as newaxis
 
-__all__ = ["DataNode"]
+__all__ = ["DataNode", "newaxis"]

@@ -7,5 +7,5 @@ from dalify.api.compose import compose
 from dalify.api.namespace import install
 
 _module = install(__name__, "ops", make_class, pascal_case)
-_module.Compose = compose
+_module.__dict__["Compose"] = compose
 sys.modules[__name__] = _module

@@ -128,8 +128,10 @@ def _joined(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
 
 
 def _taken(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
-    """Return some samples; neighbours are not copied."""
+    """Return some samples; neighbours and constants are not copied."""
     first, last = int(rows[0]), int(rows[-1])
+    if isinstance(value.dense, np.ndarray) and value.dense.strides[0] == 0 and value.origins is None:
+        first, last = 0, len(rows) - 1  # a constant: all samples are one
     if value.dense is None or last - first + 1 != len(rows):
         return value.take(rows)
     origins = None if value.origins is None else value.origins[first : last + 1]

@@ -63,6 +63,7 @@ IMPORT_PATHS = [
     "types",
     "math",
     "pipeline",
+    "pipeline.experimental",
     "plugin.pytorch",
     "plugin.base_iterator",
     "auto_aug.core",
