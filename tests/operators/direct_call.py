@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.data import Batch
+from dalify.data.rows import Rows
 from dalify.executor.values import argument_array, constant_array
 from dalify.registry import Operator, Spec, catalogue
 from tests.operators.cases import Case, Each
@@ -26,8 +27,6 @@ def why_no_direct_call(operator: Operator) -> str:
         return "has no kernel of its own"
     if operator.is_random or operator.is_reader or operator.is_serial:
         return "needs the numbers, the files or the turns of a pipeline"
-    if operator.is_ragged:
-        return "gets samples of all lengths in one call"
     return "gets whole batches" if operator.is_batchwise or operator.whole_batch is not None else ""
 
 
@@ -72,12 +71,14 @@ def _of_one(operator: Operator, case: Case, folder: Path, index: int) -> list[np
     named.update(wanted, out_specs=out_specs, out_spec=out_specs[0] if out_specs else None)
     kernel = operator.kernels["cpu"]
     arguments = {item: named[item] for item in kernel.names}
-    inputs = [None if batch is None else batch.dense for batch in batches]
+    form = Rows.of_dense if operator.is_ragged else lambda dense: dense
+    inputs = [None if batch is None else form(batch.dense) for batch in batches]
     if operator.is_allocating:
         made = kernel.function(*inputs, **arguments)
-        return [np.asarray(result[0]) for result in (made if isinstance(made, tuple) else (made,))]
+        made = made if isinstance(made, tuple) else (made,)
+        return [result.values if isinstance(result, Rows) else np.asarray(result[0]) for result in made]
     outs = [np.empty((1, *(spec.shape or ())), spec.dtype.numpy) for spec in out_specs if spec.dtype is not None]
-    kernel.function(*outs, *inputs, **arguments)
+    kernel.function(*map(form, outs), *inputs, **arguments)
     return [out[0] for out in outs]
 
 
