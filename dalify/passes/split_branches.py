@@ -64,7 +64,7 @@ class _Splitter:
         if node.operator.name == "_conditional.join":
             index, *sides = (edge for edge in node.inputs if edge is not None)
             index = self._reduced(index, branch, node)
-            parts = [self._reduced(edge, self._side(index, k, branch), node) for k, edge in enumerate(sides)]
+            parts = [self._reduced(edge, self._side(index, k, branch, node.line), node) for k, edge in enumerate(sides)]
             return replace(node, inputs=(index, *parts), branch=branch)
         inputs = tuple(None if edge is None else self._reduced(edge, branch, node) for edge in node.inputs)
         arguments = {
@@ -78,15 +78,18 @@ class _Splitter:
         if branch is None:
             return None
         parent = self._canonical(branch.parent)
-        return self._side(self._reduced(branch.condition, parent, branch.condition.node), branch.taken, parent, branch)
+        return self._side(
+            self._reduced(branch.condition, parent, branch.condition.node), branch.taken, parent, branch.line
+        )
 
-    def _side(self, predicate: Edge, taken: bool | int, parent: Branch | None, like: Branch | None = None) -> Branch:
+    def _side(
+        self, predicate: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None = None
+    ) -> Branch:
         # The side True of a condition and branch 1 of a choice are equal as numbers.
         key = (predicate, isinstance(taken, bool), taken, parent)
         found = self._branches.get(key)
         if found is None:
-            line = like.line if like is not None else predicate.node.line
-            found = self._branches[key] = Branch(predicate, taken, parent, line)
+            found = self._branches[key] = Branch(predicate, taken, parent, line or predicate.node.line)
         return found
 
     def _reduced(self, edge: Edge, branch: Branch | None, user: Node) -> Edge:
