@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,14 @@ from dalify.registry import Spec, operator
 _DATA, _LABEL = 4, 5
 
 
-@operator(outputs=lambda given: given["image_available"] + given["label_available"], reader=True)
+def _count(given: Mapping[str, Any]) -> int:
+    count = given["image_available"] + given["label_available"]
+    if not count:
+        raise ArgumentValueError("neither images nor labels are available: there is nothing to read.")
+    return count
+
+
+@operator(outputs=_count, reader=True)
 def caffe(*, path: list[str], image_available: bool = True, label_available: bool = True) -> tuple[Spec, ...]:
     """Read the ``Datum`` messages of Caffe's LMDB databases, in the order of their keys.
 
@@ -40,8 +47,6 @@ def caffe(*, path: list[str], image_available: bool = True, label_available: boo
     Example:
         >>> encoded, labels = fn.readers.caffe(path="train_lmdb")  # doctest: +SKIP
     """
-    if not (image_available or label_available):
-        raise ArgumentValueError("neither images nor labels are available: there is nothing to read.")
     image, label = Spec(DALIDataType.UINT8, 1, ""), Spec(DALIDataType.INT32, 1, "")
     return (image,) * image_available + (label,) * label_available
 

@@ -24,7 +24,11 @@ def _count(given: Mapping[str, Any]) -> int:
         raise ArgumentValueError(
             f"additional_inputs must be from 0 to {_MOST_INPUTS}; got {given['additional_inputs']}."
         )
-    return given["image_available"] + (given["label_type"] != _NO_LABEL) + given["additional_inputs"] + given["bbox"]
+    has_label = given["label_type"] != _NO_LABEL
+    count = given["image_available"] + has_label + given["additional_inputs"] + given["bbox"]
+    if not count:
+        raise ArgumentValueError("there is nothing to read: no image, no label, no box and no additional inputs.")
+    return count
 
 
 @operator(outputs=_count, reader=True)
@@ -77,8 +81,6 @@ def caffe2(
     specs += [Spec(None, 1, "")] * additional_inputs
     if bbox:
         specs.append(Spec(DALIDataType.INT32, 1, ""))
-    if not specs:
-        raise ArgumentValueError("there is nothing to read: no image, no label, no box and no additional inputs.")
     return tuple(specs)
 
 

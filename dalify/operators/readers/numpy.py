@@ -168,8 +168,8 @@ def _(
     part = read_window(file.path, header, inside_start, inside_stop)
     if is_inside or out_of_bounds_policy == "trim_to_shape":
         return (part,)
-    fill = np.empty((), part.dtype)
-    saturate_cast(fill, np.array(fill_value, np.float32))
+    fill = np.empty(1, part.dtype)
+    saturate_cast(fill, np.array([fill_value], np.float32))
     padded = np.full([last - first for first, last in zip(start, stop, strict=True)], fill, part.dtype)
     if part.size:
         target = tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,13 @@ _BEHAVIOURS = ("empty", "skip", "error")
 _WIDEST_DTYPE = DALIDataType.BOOL
 
 
-@operator(outputs=lambda arguments: len(arguments["ext"]), reader=True)
+def _count(arguments: Mapping[str, Any]) -> int:
+    if not arguments["ext"]:
+        raise ArgumentValueError("ext is empty: there is nothing to read.", hint="For example ext=['jpg', 'cls'].")
+    return len(arguments["ext"])
+
+
+@operator(outputs=_count, reader=True)
 def webdataset(
     *,
     paths: list[str],
@@ -56,8 +62,6 @@ def webdataset(
         ...     paths=["train-0.tar", "train-1.tar"], ext=["jpg;png", "cls"], missing_component_behavior="error"
         ... )  # doctest: +SKIP
     """
-    if not ext:
-        raise ArgumentValueError("ext is empty: there is nothing to read.", hint="For example ext=['jpg', 'cls'].")
     _behaviour(missing_component_behavior)
     return tuple(Spec(dtype, 1, "") for dtype in _types(dtypes, len(ext)))
 

@@ -138,8 +138,8 @@ def test_saved_annotations(oracle: ModuleType, data: Path, wanted: dict[str, Any
     ):
         for one, two in zip(own, other, strict=True):
             np.testing.assert_array_equal(one, two)
+    missing = {"polygon_masks": True} if not wanted else {"image_ids": True, "pixelwise_masks": True}
     with pytest.raises(ReaderError, match="Save the annotations anew"):
-        missing = {"polygon_masks": True} if not wanted else {"image_ids": True, "pixelwise_masks": True}
         read(dalify, data, annotations_file=None, preprocessed_annotations=str(data / "ours"), **missing)
     (data / "ours" / "labels.dat").write_bytes(b"\x05\0\0\0")
     with pytest.raises(ReaderError, match="damaged"):

@@ -66,8 +66,6 @@ def test_batches_are_those_of_dali(
 ):
     """Contents, types, layouts and order over more than two epochs, and what is told of the data."""
     arguments = {**arguments_of(name, written), **options}
-    if name == "readers.mxnet":
-        arguments["path"] = arguments["path"][0]
     layouts, ours, meta = run_reader(dalify, name, 9, **arguments)
     their_layouts, theirs, their_meta = run_reader(oracle, name, 9, **arguments)
     assert layouts == their_layouts
