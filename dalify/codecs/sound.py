@@ -36,6 +36,15 @@ _NO_SOUNDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
+class _File(io.BytesIO):
+    """Encoded data as a file for libsndfile, which seeks in front of the beginning where headers are damaged."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to a place, at the earliest to the beginning."""
+        start = {io.SEEK_CUR: self.tell(), io.SEEK_END: len(self.getbuffer())}.get(whence, 0)
+        return super().seek(max(0, start + offset))
+
+
 class _Wave(NamedTuple):
     """A WAV file of 16-bit samples: [frames, channels] of little-endian int16, and the rate in Hz."""
 
@@ -72,7 +81,7 @@ def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
         if head.startswith(prefix):
             raise DecodeError(f"no sound: the data are {name}.")
     try:
-        with soundfile.SoundFile(io.BytesIO(data.data)) as file:
+        with soundfile.SoundFile(_File(data.data)) as file:
             # libsndfile does not scale floats that are read as integers.
             is_float = file.subtype in _FLOAT_KINDS and dtype.kind == "i"
             samples = _read(file, "float32" if is_float else dtype.name)

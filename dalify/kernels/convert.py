@@ -146,8 +146,8 @@ def _float_to_integer_torch(x: torch.Tensor, bits: int, signed: bool) -> Any:
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         return _round_half_away_torch(x.nan_to_num(0.0, float(high), float(low))).clamp(low, high)
     rounded = _round_half_away_torch(x.double()).nan_to_num(0.0)
-    if bits == 32:
-        low, high = (-(2**31), 2**31 - 1) if signed else (0, 2**32 - 1)
+    if bits <= 32:
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         return rounded.clamp(low, high).long()
     above = rounded >= 2.0**63  # 2**63 - 1 is no float64; a uint64 above it is out of torch's reach, see the docstring
     whole = rounded.masked_fill(above, 0).clamp(-(2.0**63) if signed else 0, None).long()

@@ -31,7 +31,8 @@ def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: An
             if last > begin:
                 new = zero + x[last]
                 old = zero + x[last - window] if last >= window else zero
-                total += new * new - old * old
+                total -= old * old  # first, as in DALI: what is left of a loud part depends on the order
+                total += new * new
             power = np.float32(total) * scale
             out[last] = power
             largest = power if power > largest else largest

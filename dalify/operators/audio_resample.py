@@ -81,7 +81,7 @@ def audio_resample(
     if x.ndim not in (None, 1, 2):
         raise ShapeError(f"sounds must be [samples] or [samples, channels]; got {x.ndim} dimensions.")
     for name, value in (("in_rate", in_rate), ("scale", scale), ("out_rate", out_rate), ("out_length", out_length)):
-        if value is not None and value is not VARIES and (value < 0 or value == 0 and name == "in_rate"):
+        if value is not None and value is not VARIES and (value < 0 or (value == 0 and name == "in_rate")):
             bound = "be positive" if name == "in_rate" else "not be negative"
             raise ArgumentValueError(f"{name} must {bound}; got {value:g}.")
     result = x.replace(dtype=x.dtype if dtype is None else dtype)

@@ -49,6 +49,8 @@ VECTORS = [
     (np.array([0.5, -0.5, 300, np.nan, np.inf], np.float16), np.uint8, [1, 0, 255, 0, 255]),
     (np.array([True, False]), np.float32, [1, 0]),
     (np.array([0.5, 1e300, -1e300, 0.49999999999999994], np.float64), np.int32, [1, 2**31 - 1, -(2**31), 0]),
+    (np.array([1e300, -40000, 300.5, -300.5, np.nan], np.float64), np.int16, [32767, -32768, 301, -301, 0]),
+    (np.array([1e300, -1, 254.5, np.inf, np.nan], np.float64), np.uint8, [255, 0, 255, 255, 0]),
     (np.array([70000, -5], np.float32), np.float16, [np.inf, -5]),
 ]
 
