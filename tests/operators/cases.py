@@ -182,6 +182,16 @@ def _film_files(folder: Path) -> Mapping[str, Any]:
     return {"filenames": [str(path) for path in paths], "labels": [3, 1, 2], "sequence_length": 3}
 
 
+def _picture_folders(folder: Path) -> Mapping[str, Any]:
+    """Write films as folders of pictures."""
+    for film, count in enumerate((5, 4)):
+        place = folder / "taken apart" / f"film{film}"
+        place.mkdir(parents=True, exist_ok=True)
+        for number in range(count):
+            cv2.imwrite(str(place / f"{number}.png"), drawn_photo(20, 24, 10 * film + number))
+    return {"file_root": str(folder / "taken apart"), "sequence_length": 3}
+
+
 def _numpy_files() -> Data:
     def encode(array: np.ndarray) -> np.ndarray:
         file = io.BytesIO()
@@ -309,6 +319,7 @@ CASES: dict[str, Case] = {
     "experimental.readers.video": _case(
         arguments=_film_files, not_sample_by_sample="each run reads the next sequences"
     ),
+    "readers.sequence": _case(arguments=_picture_folders, not_sample_by_sample="each run reads the next sequences"),
     "readers.video": _case(
         arguments=_film_files, not_sample_by_sample="each run reads the next sequences", not_beside_dali=_NO_CPU
     ),

@@ -1,0 +1,134 @@
+"""Read sequences of pictures that lie in a folder for each film."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
+from dalify.codecs.image import decode_image, image_shape
+from dalify.data import DALIDataType, DALIImageType
+from dalify.formats.file_list import FileList, files_in_class_folders
+from dalify.formats.whole_file import read_file
+from dalify.registry import Spec, operator
+
+_IMAGE_TYPES = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY, DALIImageType.ANY_DATA)
+
+
+@operator(reader=True)
+def sequence(
+    *,
+    file_root: str,
+    sequence_length: int,
+    image_type: DALIImageType = DALIImageType.RGB,
+    step: int = 1,
+    stride: int = 1,
+) -> Spec:
+    """Read sequences from films that were taken apart into pictures: ``file_root/<film>/<picture>``.
+
+    Films and pictures follow in byte order of their names ("10.png" before "2.png"). A sequence lies within one film
+    and is complete; deeper folders are not entered.
+
+    Args:
+        file_root: folder with one sub-folder per film.
+        sequence_length: pictures of a sequence.
+        image_type: RGB, BGR, GRAY or ANY_DATA.
+        step: distance of the first pictures of sequences.
+        stride: distance of the pictures of a sequence.
+
+    Returns:
+        uint8 ``[frames, height, width, channels]``, layout FHWC.
+
+    Raises:
+        ReaderError: a folder that is absent or empty, no film that is long enough, or pictures of different sizes in a
+            sequence.
+        DecodeError: a file that is no picture; names it.
+        ArgumentValueError: an argument out of its range.
+
+    Example:
+        >>> clips = fn.readers.sequence(file_root="films", sequence_length=8)  # doctest: +SKIP
+    """
+    for name, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):
+        if value < 1:
+            raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
+    if image_type not in _IMAGE_TYPES:
+        names = [f"types.{item.name}" for item in _IMAGE_TYPES]
+        raise ArgumentValueError(option_error_text("image_type", image_type, names))
+    del file_root
+    return Spec(DALIDataType.UINT8, 4, "FHWC")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Sequences(Sequence[list[str]]):
+    """The paths of each sequence.
+
+    Attributes:
+        files: all pictures.
+        starts: numbers of the first picture of each sequence.
+        offsets: of the pictures of a sequence from its first one.
+    """
+
+    files: FileList
+    starts: np.ndarray[Any, Any]
+    offsets: range
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, index: int) -> list[str]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[list[str]]: ...
+    def __getitem__(self, index: int | slice) -> list[str] | list[list[str]]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        start = int(self.starts[index])
+        return [self.files[start + offset].path for offset in self.offsets]
+
+
+@sequence.index
+def _(file_root: str, sequence_length: int, step: int, stride: int, **_without_effect: object) -> _Sequences:
+    files = files_in_class_folders(file_root)
+    counts = np.bincount([entry.label for entry in files])
+    reach = (sequence_length - 1) * stride
+    starts: list[int] = []
+    first = 0
+    for count in counts.tolist():
+        starts += range(first, first + count - reach, step)
+        first += count
+    if not starts:
+        raise ReaderError(
+            f"no film in {file_root!r} is long enough: a sequence spans {reach + 1} pictures, the longest film has "
+            f"{counts.max()}."
+        )
+    return _Sequences(files, np.array(starts, np.int64), range(0, reach + 1, stride))
+
+
+@sequence.read
+def _(entry: list[str], *, image_type: DALIImageType) -> tuple[np.ndarray[Any, Any], ...]:
+    clip: np.ndarray[Any, Any] | None = None
+    for number, path in enumerate(entry):
+        data = read_file(path)
+        try:
+            shape = image_shape(data, image_type)
+            if clip is None:
+                clip = np.empty((len(entry), *shape), np.uint8)
+            elif shape != clip.shape[1:]:
+                raise ReaderError(
+                    f"the pictures of a sequence must have one shape: {entry[0]!r} has {clip.shape[1:]}, {path!r} has "
+                    f"{shape}."
+                )
+            decode_image(data, image_type, DALIDataType.UINT8, out=clip[number])
+        except DecodeError as error:
+            error.locate(origin=path)
+            raise
+    assert clip is not None, "dalify bug: a sequence of no pictures"
+    return (clip,)
+
+
+@sequence.origin
+def _(entry: list[str]) -> str:
+    return entry[0]
