@@ -6,9 +6,11 @@ Alone because labels follow from the order of folders, which has to be the same 
 from __future__ import annotations
 
 import fnmatch
+import io
 import itertools
 import os
 import re
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,9 +67,13 @@ class FileList(Sequence[FileEntry]):
     def __init__(
         self, folders: Sequence[str], counts: Sequence[int], names: Iterable[str], labels: Sequence[int] | None = None
     ) -> None:
-        encoded = [os.fsencode(name) for name in names]
-        self._names = b"".join(encoded)
-        self._ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+        joined_names, lengths = bytearray(), array("q")
+        for name in names:  # one by one: a list of a million names would be the largest thing here
+            encoded = os.fsencode(name)
+            joined_names += encoded
+            lengths.append(len(encoded))
+        self._names = bytes(joined_names)
+        self._ends = np.cumsum(np.frombuffer(lengths, np.int64))
         self._folders = list(folders)
         self._firsts = [0, *itertools.accumulate(counts)]
         self._labels = None if labels is None else np.asarray(labels, np.int32)
@@ -171,7 +177,7 @@ def files_of_list(file_list: str, file_root: str | None = None) -> FileList:
         raise ReaderError(f"cannot read the file list {file_list!r}: {error.strerror}.") from None
     names: list[str] = []
     labels: list[int] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
         parts = line.rsplit(None, 1)
         if not parts:
             continue
@@ -214,7 +220,7 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
 
 def _below(root: str | None, names: Sequence[str]) -> Iterable[str]:
     join = os.path.join
-    return [join(root, name) for name in names] if root else names
+    return (join(root, name) for name in names) if root else names
 
 
 def _in_byte_order(names: Iterable[str]) -> list[str]:
