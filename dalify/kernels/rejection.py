@@ -142,26 +142,17 @@ def _gamma_centre(shape: float) -> float:
 
 
 @njit(nogil=True, cache=True)
-def _log_gamma_variate(
-    shape: float,
-    log_d: float,
-    block: np.uint64,
-    stride: np.uint64,
-    sample: np.uint64,
-    step: np.uint64,
-    k0: np.uint64,
-    k1: np.uint64,
-) -> float:
-    """Return the logarithm of a gamma-distributed number (Marsaglia and Tsang, 2000); shape > 0, scale 1.
+def _gamma_variate(
+    shape: float, block: np.uint64, stride: np.uint64, sample: np.uint64, step: np.uint64, k0: np.uint64, k1: np.uint64
+) -> tuple[float, float]:
+    """Return v and u of a gamma-distributed number (Marsaglia and Tsang, 2000); shape > 0, scale 1.
 
-    `log_d` is ``log(_gamma_centre(shape))``, the same for many numbers.
+    The number is ``_gamma_centre(shape) * v``, and for shapes below 1 that times ``u ** (1 / shape)``: the method makes
+    a number of shape + 1, and the power brings it down.
     """
-    # For shapes below 1 the method makes a number of shape + 1, and U ** (1 / shape) brings it down; in logarithms,
-    # because both numbers of a beta with tiny parameters would underflow to 0.
     d = _gamma_centre(shape)
     c = 1.0 / math.sqrt(9.0 * d)
-    log_v = 0.0
-    boost = np.uint64(0)
+    v, boost = 1.0, np.uint64(0)
     for _ in range(_ATTEMPTS):
         w = philox4x32(block & _LOW_32, sample, step & _LOW_32, step >> np.uint64(32), k0, k1)
         u = (np.float64(w[0]) + 0.5) * _INVERSE_2_32
@@ -170,15 +161,15 @@ def _log_gamma_variate(
         root = 1.0 + c * x
         if root > 0.0:
             v = root * root * root
-            log_v = math.log(v)
             test = (np.float64(w[2]) + 0.5) * _INVERSE_2_32
             square = x * x
-            # The first condition implies the second, and nine times in ten it saves a logarithm.
-            if test < 1.0 - 0.0331 * square * square or math.log(test) < 0.5 * square + d - d * v + d * log_v:
+            # The first condition implies the second, and nine times in ten it saves two logarithms.
+            if test < 1.0 - 0.0331 * square * square:
+                break
+            if math.log(test) < 0.5 * square + d - d * v + d * math.log(v):
                 break
         block += stride
-    value = log_d + log_v
-    return value + math.log((np.float64(boost) + 0.5) * _INVERSE_2_32) / shape if shape < 1.0 else value
+    return v, (np.float64(boost) + 0.5) * _INVERSE_2_32
 
 
 @njit(nogil=True, cache=True)
@@ -197,12 +188,24 @@ def _fill_beta(
     for n in range(out.shape[0]):
         sample = np.uint64(samples[n]) & _LOW_32
         alpha, beta = alphas[n], betas[n]
-        log_d, log_e = math.log(_gamma_centre(alpha)), math.log(_gamma_centre(beta))
+        scale = _gamma_centre(beta) / _gamma_centre(alpha)
         for i in range(count):
             block = first_block + np.uint64(2 * i)
-            log_x = _log_gamma_variate(alpha, log_d, block, stride, sample, step, k0, k1)
-            log_y = _log_gamma_variate(beta, log_e, block + np.uint64(1), stride, sample, step, k0, k1)
-            difference = log_y - log_x
+            x, x_boost = _gamma_variate(alpha, block, stride, sample, step, k0, k1)
+            y, y_boost = _gamma_variate(beta, block + np.uint64(1), stride, sample, step, k0, k1)
+            ratio = scale * y / x
+            if alpha >= 1.0 and beta >= 1.0:
+                out[n, i] = 1.0 / (1.0 + ratio)
+                continue
+            # In logarithms, because both numbers of a beta with tiny parameters would underflow to 0.
+            difference = math.log(ratio)
+            if alpha == beta:
+                difference += math.log(y_boost / x_boost) / alpha
+            else:
+                if beta < 1.0:
+                    difference += math.log(y_boost) / beta
+                if alpha < 1.0:
+                    difference -= math.log(x_boost) / alpha
             if difference > 700.0:
                 out[n, i] = math.exp(-difference)
             else:
