@@ -14,6 +14,8 @@ BENCHMARKS = [
     "auto_augment",
     "external_source",
     "conditional",
+    "speech",
+    "video",
     "operators",
     "startup",
 ]
