@@ -8,6 +8,7 @@ from numba import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -46,7 +47,7 @@ def _solarize(out: np.ndarray, x: np.ndarray, lowest: np.ndarray) -> None:
 @solarize.cpu
 def _(out, x, *, threshold):
     lowest = np.clip(np.ceil(np.nan_to_num(threshold)), 0, 256).astype(np.int64)
-    _solarize(out.reshape(len(x), -1), x.reshape(len(x), -1), lowest)
+    _solarize(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), lowest)
 
 
 @solarize.gpu

@@ -8,6 +8,7 @@ from numba import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
 _THRESHOLD = 128
@@ -45,7 +46,7 @@ def _solarize_add(out: np.ndarray, x: np.ndarray, shifts: np.ndarray) -> None:
 @solarize_add.cpu
 def _(out, x, *, shift):
     shifts = np.clip(shift, 0, 255).astype(np.uint8)
-    _solarize_add(out.reshape(len(x), -1), x.reshape(len(x), -1), shifts)
+    _solarize_add(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), shifts)
 
 
 @solarize_add.gpu
