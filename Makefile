@@ -18,7 +18,7 @@ WORKERS ?= -n 2
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format tutorials bench bench-smoke clean
+.PHONY: help install demo test check format docs tutorials bench bench-smoke clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,11 @@ check: $(READY) ## format, lint, types, import rules, spelling
 format: $(READY) ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+docs: $(READY) ## pages, pictures, parity table and stubs of the operators; needed after a change of one
+	@$(BIN)/python -m docs.parity
+	@$(BIN)/python -m docs.operators
+	@$(BIN)/python -m docs.stubs
 
 tutorials: $(READY) ## execute every tutorial; pictures in out/tutorials/
 	@$(BIN)/python tutorials/run.py $(ARGS)

@@ -7,6 +7,7 @@ and their variants are those of the tests. What DALI gives is read from the test
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import tempfile
@@ -203,10 +204,12 @@ def main() -> None:
     figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     os.environ.setdefault("DALIFY_DEVICE", "cpu")
     recording = Recording()
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as text, contextlib.chdir(text), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        folder = Path(text) / "cases"
+        folder.mkdir()
         for name in operators:
-            figures[name] = measure(name, recording, Path(folder))
+            figures[name] = measure(name, recording, folder)
     figures = {name: figures[name] for name in sorted(figures) if name in NAMES}
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(figures), encoding="utf-8")

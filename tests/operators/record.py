@@ -8,6 +8,7 @@ in a process of its own.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import multiprocessing
@@ -159,14 +160,16 @@ def main() -> None:
     parser.add_argument("operators", nargs="*", default=[name for name in NAMES if is_compared(name)])
     operators = parser.parse_args().operators
     found: dict[str, dict[str, Any]] = {}
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
+    with tempfile.TemporaryDirectory() as text, contextlib.chdir(text):
+        folder = Path(text) / "cases"
+        folder.mkdir()
         for name in operators:
             for variant in variants_of(name):
+                data = fingerprint(variant, folder)  # which writes the files of a reader, before the other process
                 result = dali_result(variant, folder)
                 status = "crashed" if result is None else "refused" if isinstance(result, str) else ""
                 outputs = [] if result is None or isinstance(result, str) else result
-                found[variant.key] = {"data": fingerprint(variant, folder), "status": status, "outputs": outputs}
+                found[variant.key] = {"data": data, "status": status, "outputs": outputs}
             counts = [entry["status"] for key, entry in found.items() if key.startswith(f"{name} | ")]
             print(
                 f"{name}: {len(counts)} variants, {counts.count('refused')} refused, {counts.count('crashed')} crashed"

@@ -208,9 +208,10 @@ def _opened(data: np.ndarray) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(data.tobytes())).convert("RGB"))
 
 
-def _sound(data: np.ndarray) -> np.ndarray:
+def _sound(data: np.ndarray) -> tuple[np.ndarray, np.float32]:
     with wave.open(io.BytesIO(data.tobytes())) as file:
-        return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
+        sound = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
+        return sound[:, None], np.float32(file.getframerate())
 
 
 def _emphasised(x: np.ndarray, *, preemph_coeff: float) -> np.ndarray:
@@ -242,7 +243,7 @@ def _mel_filters(x: np.ndarray, *, nfilter: int, sample_rate: float) -> np.ndarr
 
 
 def _cepstrum(x: np.ndarray, *, n_mfcc: int, lifter: float) -> np.ndarray:
-    result = scipy.fft.dct(x.astype(np.float64), type=2, axis=0)[:n_mfcc]
+    result = scipy.fft.dct(x.astype(np.float64), type=2, axis=0)[:n_mfcc] / 2  # SciPy's has twice the sum
     weights = 1 + lifter / 2 * np.sin(np.pi * np.arange(1, n_mfcc + 1) / lifter)
     return (result * weights[:, None]).astype(np.float32)
 

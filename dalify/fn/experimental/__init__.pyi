@@ -15,7 +15,7 @@ _Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, 
 _Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 
-from dalify.fn.experimental import decoders as decoders, readers as readers
+from dalify.fn.experimental import decoders as decoders, inputs as inputs, readers as readers
 
 def dilate(
     x: _Input,

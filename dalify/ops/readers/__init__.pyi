@@ -237,6 +237,55 @@ class MXNet:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> tuple[DataNode, DataNode]: ...
 
+class NemoAsr:
+    """Read the recordings that manifests list, decoded, with what is said in them.
+
+    sound, rate, text = fn.readers.nemo_asr(
+        manifest_filepaths=["train.json"], sample_rate=16000.0, max_duration=16.7
+    )
+    """
+
+    def __init__(
+        self,
+        *,
+        manifest_filepaths: _Many[str],
+        downmix: bool | None = True,
+        dtype: _DType | None = types.FLOAT,
+        max_duration: float | None = 0.0,
+        min_duration: float | None = 0.0,
+        quality: float | None = 50.0,
+        read_idxs: bool | None = False,
+        read_sample_rate: bool | None = True,
+        read_text: bool | None = True,
+        sample_rate: float | None = -1.0,
+        random_shuffle: bool | None = False,
+        initial_fill: int | None = 1024,
+        num_shards: int | None = 1,
+        shard_id: int | None = 0,
+        stick_to_shard: bool | None = False,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        read_ahead: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+        dont_use_mmap: bool | None = False,
+        lazy_init: bool | None = False,
+        skip_cached_images: bool | None = False,
+        use_o_direct: bool | None = False,
+        on_error: str | None = None,
+        shard: str | None = None,
+        sampler: Any = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
+
 class Numpy:
     """Read arrays from `.npy` files, whole or a window of each.
 
@@ -261,6 +310,48 @@ class Numpy:
         roi_end: _Many[int] | DataNode | None = None,
         roi_shape: _Many[int] | DataNode | None = None,
         roi_start: _Many[int] | DataNode | None = None,
+        random_shuffle: bool | None = False,
+        initial_fill: int | None = 1024,
+        num_shards: int | None = 1,
+        shard_id: int | None = 0,
+        stick_to_shard: bool | None = False,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        read_ahead: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+        dont_use_mmap: bool | None = False,
+        lazy_init: bool | None = False,
+        skip_cached_images: bool | None = False,
+        use_o_direct: bool | None = False,
+        on_error: str | None = None,
+        shard: str | None = None,
+        sampler: Any = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Sequence:
+    """Read sequences from films that were taken apart into pictures: `file_root/<film>/<picture>`.
+
+    clips = fn.readers.sequence(file_root="films", sequence_length=8)
+    """
+
+    def __init__(
+        self,
+        *,
+        file_root: str,
+        sequence_length: int,
+        image_type: types.DALIImageType | None = types.RGB,
+        step: int | None = 1,
+        stride: int | None = 1,
         random_shuffle: bool | None = False,
         initial_fill: int | None = 1024,
         num_shards: int | None = 1,
