@@ -92,7 +92,7 @@ def assemble(
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
         for node, slots in plan.externals
     ]
-    readers = {slot: ReaderFeed(step.node, samplers[step.node]) for slot, step in plan.readers.items()}
+    readers = {slot: ReaderFeed(step.node, samplers[step.node], step.ahead) for slot, step in plan.readers.items()}
     feeds = Feeds(externals, readers)
     recovery = Recovery(plan, readers, resources.on_error, resources.max_error_rate)
     if state is not None:  # before workers start: they have to be told how much of an iterable to skip

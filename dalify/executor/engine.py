@@ -132,7 +132,7 @@ class Engine:
         if self._stream is not None:
             iteration.event = share_fed([batch for _, batches in fed for batch in batches], self._stream)
         for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
-            iteration.entries[slot] = reader.next_entries(size)
+            iteration.entries[slot] = reader.next_entries(size, iteration.number)
             iteration.padded = max(iteration.padded, reader.sampler.padded_samples)
         self._set_off(iteration)
 

@@ -15,6 +15,7 @@ import numpy as np
 from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, PipelineStateError, SourceError
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
+from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.steps import located
 from dalify.graph import Node, rule_arguments
 from dalify.sources.convert import BatchConverter, to_batch
@@ -279,19 +280,24 @@ class ReaderFeed:
     Args:
         node: the reader's node.
         sampler: gives the numbers of the entries.
+        ahead: begins to read them; None where they are read when they are needed.
 
     Attributes:
         place: of its state among those of all feeds.
     """
 
-    def __init__(self, node: Node, sampler: Sampler) -> None:
+    def __init__(self, node: Node, sampler: Sampler, ahead: ReadAhead | None = None) -> None:
         self.node = node
         self.place = 0
         self.sampler = sampler
+        self._ahead = ahead
 
-    def next_entries(self, count: int) -> np.ndarray[Any, Any]:
-        """Return the numbers of the next entries."""
-        return self.sampler.next_batch(count)
+    def next_entries(self, count: int, number: int) -> np.ndarray[Any, Any]:
+        """Return the numbers of the next entries, for the batch of the given number."""
+        entries = self.sampler.next_batch(count)
+        if self._ahead is not None:
+            self._ahead.begin(number, entries)
+        return entries
 
     def state(self) -> dict[str, Any]:
         """Return the sampler's state."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from dalify.base.optional import torch
 from dalify.data import Array, Batch, array_dtype, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
+from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.values import Argument
 from dalify.graph import Branch, Node, rule_arguments
 
@@ -206,6 +208,9 @@ class ReaderStep:
         outputs: slots of the results.
         index: what the reader's ``index`` function returned.
         argument_slots: slots of per-sample arguments by name.
+
+    Attributes:
+        ahead: begins to read when a batch is scheduled, where the data lie on another machine; else None.
     """
 
     def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
@@ -228,6 +233,11 @@ class ReaderStep:
                 self._constants[name] = given[name]
             else:
                 self._arguments[name] = Argument(parameter, None if slot is not None else given[name], slot)
+        self.ahead: ReadAhead | None = None
+        varies = argument_slots or any(given[name] is not None for name in self._arguments)
+        if getattr(index, "is_remote", False) and not varies:
+            named = {**self._constants, **dict.fromkeys(self._arguments)}
+            self.ahead = ReadAhead(index, partial(self._read, **named))
 
     def run(self, frame: Frame) -> None:
         """Read the chunk's samples one after the other."""
@@ -251,9 +261,11 @@ class ReaderStep:
                     assert self.node.operator.stand_in_function is not None, "dalify bug: a reader without stand-in"
                     arrays = self.node.operator.stand_in_function(entry)
                 else:
-                    for name, values in varying.items():
-                        named[name] = values[offset]
-                    arrays = self._read(entry, **named)
+                    arrays = None if self.ahead is None else self.ahead.take(frame.step, frame.start + offset, number)
+                    if arrays is None:
+                        for name, values in varying.items():
+                            named[name] = values[offset]
+                        arrays = self._read(entry, **named)
             except Exception as error:
                 raise located(error, self.node, frame.start + offset, origin) from error.__cause__
             origins.append(origin)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.storage import folder_of, is_remote, joined, listed, read_text
 
 __all__ = ["KNOWN_EXTENSIONS", "FileEntry", "FileList", "files_given", "files_in_class_folders", "files_of_list"]
 
@@ -103,6 +104,11 @@ class FileList(Sequence[FileEntry]):
         return (self[number] for number in range(len(self)))
 
     @property
+    def is_remote(self) -> bool:
+        """Whether files lie on another machine."""
+        return b"://" in self._names or any(map(is_remote, self._folders))
+
+    @property
     def labels(self) -> np.ndarray[Any, np.dtype[np.int32]]:
         """The label of each file, int32 ``[N]``."""
         if self._labels is not None:
@@ -148,7 +154,7 @@ def files_in_class_folders(
     names: list[str] = []
     skipped: Counter[str] = Counter()
     for name in classes:
-        folder = f"{Path(file_root, name)}{os.sep}"
+        folder = f"{joined(file_root, name)}/" if is_remote(file_root) else f"{Path(file_root, name)}{os.sep}"
         present = _names_within(folder, folders=False)
         chosen = _in_byte_order(filter(is_wanted_file, present))
         if len(chosen) < len(present) and not names:  # what was left out is told only if nothing was found
@@ -171,10 +177,7 @@ def files_of_list(file_list: str, file_root: str | None = None) -> FileList:
     Raises:
         ReaderError: no such list, an empty one, or a line that is not of this form (with its number).
     """
-    try:
-        text = Path(file_list).read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise ReaderError(f"cannot read the file list {file_list!r}: {error.strerror}.") from None
+    text = read_text(file_list, "the file list")
     names: list[str] = []
     labels: list[int] = []
     for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
@@ -192,7 +195,7 @@ def files_of_list(file_list: str, file_root: str | None = None) -> FileList:
         labels.append(label)
     if not names:
         raise ReaderError(f"the file list {file_list!r} is empty.")
-    root = str(Path(file_list).absolute().parent) if file_root is None else file_root
+    root = folder_of(file_list) if file_root is None else file_root
     return FileList([""], [len(names)], _below(root, names), labels)
 
 
@@ -219,8 +222,7 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
 
 
 def _below(root: str | None, names: Sequence[str]) -> Iterable[str]:
-    join = os.path.join
-    return (join(root, name) for name in names) if root else names
+    return (joined(root, name) for name in names) if root else names
 
 
 def _in_byte_order(names: Iterable[str]) -> list[str]:
@@ -231,6 +233,8 @@ def _in_byte_order(names: Iterable[str]) -> list[str]:
 
 def _names_within(folder: str, *, folders: bool) -> list[str]:
     """Return the names of sub-folders, or of everything else; links count as what they point to."""
+    if is_remote(folder):
+        return listed(folder)[0 if folders else 1]
     try:
         with os.scandir(folder or ".") as entries:
             return [entry.name for entry in entries if entry.is_dir() == folders]

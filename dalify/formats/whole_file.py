@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.formats import storage
 
 __all__ = ["read_file"]
 
@@ -17,9 +18,14 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return the contents of a file as 1-D uint8; empty for an empty file. The GIL is free while data come.
 
+    Args:
+        path: on this machine, or any URL that fsspec knows.
+
     Raises:
         ReaderError: the file is absent, a folder, or cannot be read.
     """
+    if storage.is_remote(path):
+        return storage.read(path)
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError as error:

@@ -1,0 +1,102 @@
+"""Samples that are on their way from another machine while batches before them are computed.
+
+Alone because waiting for a network is no work: it needs many threads that do nothing, not the few that compute.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ReadAhead"]
+
+# Answers of a storage take tens of milliseconds; so many at once fill a fast line with files of 100 kB.
+_THREADS = 32
+# Batches that nobody asked for were dropped by a reset; their samples are forgotten after so many more.
+_REMEMBERED = 64
+
+
+class ReadAhead:
+    """Begins to read the samples of a batch when it is scheduled.
+
+    Args:
+        index: of the reader.
+        read: from an entry to its arrays.
+    """
+
+    def __init__(self, index: Sequence[Any], read: Callable[[Any], Any]) -> None:
+        self._index = index
+        self._read = read
+        self._batches: dict[int, dict[int, tuple[int, Future[Any]]]] = {}
+        self._process = os.getpid()
+
+    def begin(self, number: int, entries: np.ndarray[Any, Any]) -> None:
+        """Begin to read.
+
+        Args:
+            number: of the batch.
+            entries: numbers of its entries, by place.
+        """
+        self._forget(number)
+        self._batches[number] = {
+            place: (entry, _submit(self._read_entry, entry)) for place, entry in enumerate(entries.tolist())
+        }
+
+    def _forget(self, number: int) -> None:
+        if self._process != os.getpid():  # the threads that should bring them have stayed in the parent
+            self._process = os.getpid()
+            self._batches.clear()
+        for other in [other for other in self._batches if other == number or other < number - _REMEMBERED]:
+            for _, future in self._batches.pop(other).values():
+                future.cancel()
+
+    def _read_entry(self, entry: int) -> Any:
+        return self._read(self._index[entry])
+
+    def take(self, number: int, place: int, entry: int) -> Any:
+        """Return the arrays of a sample; None where it was not begun, or another entry was.
+
+        Raises:
+            Exception: what reading it raised.
+        """
+        if self._process != os.getpid():
+            return None
+        began, future = self._batches.get(number, {}).pop(place, (None, None))
+        return future.result() if future is not None and began == entry else None
+
+
+_queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] = queue.SimpleQueue()
+_started_in = 0
+_lock = threading.Lock()
+
+
+def _submit(function: Callable[[int], Any], entry: int) -> Future[Any]:
+    global _queue, _started_in
+    future: Future[Any] = Future()
+    with _lock:
+        if _started_in != os.getpid():
+            _started_in = os.getpid()
+            _queue = queue.SimpleQueue()
+            for number in range(_THREADS):
+                # Daemons: a storage that does not answer must not keep a process from ending.
+                threading.Thread(target=_work, args=(_queue,), name=f"dalify-read-{number}", daemon=True).start()
+        _queue.put((future, function, entry))
+    return future
+
+
+def _work(tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]]) -> None:
+    while True:
+        future, function, entry = tasks.get()
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(function(entry))
+        except BaseException as error:
+            future.set_exception(error)
+        del future, function  # what was read belongs to who asked for it

@@ -1,0 +1,346 @@
+"""Files that lie elsewhere: any URL that fsspec knows, read with patience and kept in a cache on disk.
+
+Alone because networks stall and disks fill up, and no reader should have to know. Paths without a scheme never come
+here.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import random
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.optional import LazyModule
+
+fsspec = LazyModule("fsspec", "reading from URLs", "dalify[remote]")
+fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
+
+__all__ = [
+    "StorageOptions",
+    "configure",
+    "current",
+    "folder_of",
+    "is_remote",
+    "joined",
+    "listed",
+    "local_copy",
+    "read",
+    "read_text",
+    "size_of",
+]
+
+T = TypeVar("T")
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+_FIRST_WAIT_S = 0.2
+_LONGEST_WAIT_S = 10.0
+# What trying again does not change.
+_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageOptions:
+    """How remote files are read.
+
+    Attributes:
+        cache_folder: where copies of what was read are kept; None: nowhere. Files are taken not to change.
+        cache_bytes: bound of the cache; what was not used for longest is dropped.
+        timeout_s: how long to wait for one answer.
+        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s.
+    """
+
+    cache_folder: str | None = None
+    cache_bytes: int = 10 << 30
+    timeout_s: float = 30.0
+    retries: int = 4
+
+
+_options = StorageOptions(cache_folder=os.environ.get("DALIFY_CACHE") or None)
+_lock = threading.Lock()
+_cached_bytes: dict[str, int] = {}  # by cache folder
+_is_disk_full = False
+
+
+def configure(
+    *,
+    cache_folder: str | os.PathLike[str] | None = None,
+    cache_bytes: int = 10 << 30,
+    timeout_s: float = 30.0,
+    retries: int = 4,
+) -> None:
+    """Say how remote files are read, from now on and in all readers of this process.
+
+    Addresses of servers, keys and the like are settings of fsspec: ``fsspec.config.conf["s3"] = {...}``.
+
+    Args:
+        cache_folder: where copies of what was read are kept; None: nowhere. By default that of the environment variable
+            DALIFY_CACHE. Files are taken not to change.
+        cache_bytes: bound of the cache; what was not used for longest is dropped.
+        timeout_s: how long to wait for one answer.
+        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s.
+
+    Raises:
+        ArgumentValueError: a value out of range.
+    """
+    global _options, _is_disk_full
+    if not cache_bytes > 0 or not timeout_s > 0 or retries < 0:
+        raise ArgumentValueError(
+            "cache_bytes and timeout_s must be above 0, and retries not negative; got "
+            f"cache_bytes={cache_bytes}, timeout_s={timeout_s}, retries={retries}."
+        )
+    _options = StorageOptions(
+        cache_folder=None if cache_folder is None else os.fspath(cache_folder),
+        cache_bytes=cache_bytes,
+        timeout_s=timeout_s,
+        retries=retries,
+    )
+    _is_disk_full = False
+    _cached_bytes.clear()
+
+
+def current() -> StorageOptions:
+    """Return the options in force."""
+    return _options
+
+
+def is_remote(path: str) -> bool:
+    """Tell whether a path is a URL: ``s3://…``, ``https://…``, ``memory://…``."""
+    return "://" in path
+
+
+def joined(root: str | None, name: str) -> str:
+    """Return a path below a folder; what is complete in itself stays as it is."""
+    if not root or is_remote(name):
+        return name
+    return f"{root.rstrip('/')}/{name}" if is_remote(root) else os.path.join(root, name)  # noqa: PTH118 -- a million
+
+
+def folder_of(path: str) -> str:
+    """Return the folder in which a file lies."""
+    return path.rpartition("/")[0] if is_remote(path) else str(Path(path).absolute().parent)
+
+
+def read_text(path: str, what: str) -> str:
+    """Return the contents of a text file, UTF-8, on this machine or elsewhere.
+
+    Args:
+        path: of the file.
+        what: it is, for messages.
+
+    Raises:
+        ReaderError: the file is absent or cannot be read.
+    """
+    if is_remote(path):
+        return read(path).tobytes().decode("utf-8", "surrogateescape")
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.") from None
+
+
+def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
+    """Return the bytes of a file, or a part of them, as a new 1-D uint8 array.
+
+    Args:
+        url: where it lies.
+        start: first byte.
+        size: number of bytes; None for all that follow.
+
+    Raises:
+        ReaderError: the file is absent, ends before, or the storage does not answer.
+    """
+    if size == 0:
+        return np.empty(0, np.uint8)
+    kept = _cache_path(f"{url}@{start}+{size}")
+    if kept is not None:
+        found = _from_cache(kept)
+        if found is not None:
+            return found
+    end = None if size is None else start + size
+    whole = start == 0 and size is None
+    contents = _patiently(url, lambda system, path: _call(system, "cat_file", path, start or None, end))
+    if not whole and size is not None and len(contents) != size:
+        raise ReaderError(f"the file {url!r} ends before byte {start + size}.")
+    if kept is not None:
+        _to_cache(kept, contents)
+    return np.frombuffer(bytearray(contents), np.uint8)
+
+
+def size_of(url: str) -> int:
+    """Return the size of a file in bytes.
+
+    Raises:
+        ReaderError: the file is absent, or the storage does not answer or does not tell.
+    """
+    size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
+    if size is None:
+        raise ReaderError(f"the storage does not tell the size of {url!r}.")
+    return int(size)
+
+
+def listed(url: str) -> tuple[list[str], list[str]]:
+    """Return the names of the sub-folders and of the files of a folder, unsorted.
+
+    Raises:
+        ReaderError: the folder is absent, or the storage does not answer.
+    """
+
+    def ask(system: Any, path: str) -> list[dict[str, Any]]:
+        system.invalidate_cache(path)  # it may have changed since
+        return _call(system, "ls", path, True)
+
+    folders: list[str] = []
+    files: list[str] = []
+    for entry in _patiently(url, ask):
+        name = entry["name"].rstrip("/").rpartition("/")[2]
+        (folders if entry["type"] == "directory" else files).append(name)
+    return folders, files
+
+
+def local_copy(url: str) -> str:
+    """Return the path of a copy on this machine, for what has to be read through from beginning to end.
+
+    It lies in the cache, or where there is none in the folder for temporary files until the process ends.
+
+    Raises:
+        ReaderError: the file is absent, or the storage does not answer.
+    """
+    kept = _cache_path(f"{url}@0+None") or Path(_temporary_folder(), hashlib.sha256(url.encode()).hexdigest()[:32])
+    if not kept.exists():
+        contents = _patiently(url, lambda system, path: _call(system, "cat_file", path))
+        _write(kept, contents)
+    return str(kept)
+
+
+_temporary: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _temporary_folder() -> str:
+    with _lock:
+        if not _temporary:
+            _temporary.append(tempfile.TemporaryDirectory(prefix="dalify-"))
+        return _temporary[0].name
+
+
+def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
+    """Ask a storage, again and again where it does not answer."""
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except DalifyError:
+        raise
+    except (ValueError, ImportError) as error:
+        raise ReaderError(f"cannot read {url!r}: {error}.") from None
+    wait_s = _FIRST_WAIT_S
+    attempts = _options.retries + 1
+    for attempt in range(attempts):
+        try:
+            return ask(system, path)
+        except _FINAL as error:
+            reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error) or "refused"
+            raise ReaderError(f"cannot read {url!r}: {reason}.") from None
+        except Exception as error:  # each storage has exceptions of its own
+            if attempt == attempts - 1:
+                reason = f"{type(error).__name__}: {error}".rstrip(": ")
+                times = f"{attempts} attempts" if attempts > 1 else "one attempt"
+                raise ReaderError(
+                    f"cannot read {url!r}: {reason} ({times}, each of at most {_options.timeout_s:g} s).",
+                    hint="storage.configure(timeout_s=..., retries=...) makes it more patient.",
+                ) from None
+            # Not all at the same moment: what is overloaded would be so again.
+            time.sleep(wait_s * random.uniform(0.5, 1.5))
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+    raise AssertionError("dalify bug: neither an answer nor an error")
+
+
+def _call(system: Any, method: str, path: str, *arguments: Any) -> Any:
+    if getattr(system, "async_impl", False):
+        function = getattr(system, f"_{method}")
+        return fsspec_asyn.sync(system.loop, function, path, *arguments, timeout=_options.timeout_s)
+    return getattr(system, method)(path, *arguments)
+
+
+# -- the cache
+
+
+def _cache_path(key: str) -> Path | None:
+    if _options.cache_folder is None or _is_disk_full:
+        return None
+    return Path(_options.cache_folder, hashlib.sha256(key.encode()).hexdigest()[:32])
+
+
+def _from_cache(path: Path) -> Bytes | None:
+    try:
+        contents = np.fromfile(path, np.uint8)
+        os.utime(path)
+    except OSError:
+        return None
+    return contents
+
+
+def _to_cache(path: Path, contents: bytes) -> None:
+    """Keep a copy. A cache that cannot be written is done without."""
+    global _is_disk_full
+    try:
+        _write(path, contents)
+    except OSError as error:
+        _is_disk_full = True
+        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+        warnings.warn(f"nothing more is kept in the cache {path.parent}: {why}.", stacklevel=2)
+        return
+    _make_room(path.parent, len(contents))
+
+
+def _write(path: Path, contents: bytes) -> None:
+    """Write a file so that others see it whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        unfinished.write_bytes(contents)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _make_room(folder: Path, added: int) -> None:
+    """Drop what was not used for longest, down to nine tenths of the bound."""
+    with _lock:
+        name = str(folder)
+        if name in _cached_bytes:
+            _cached_bytes[name] += added
+        else:
+            _cached_bytes[name] = sum(size for _, size, _ in _cached_files(folder))
+        if _cached_bytes[name] <= _options.cache_bytes:
+            return
+        files = sorted(_cached_files(folder))
+        total = sum(size for _, size, _ in files)  # other processes may write there, too
+        for _, size, path in files:
+            if total <= 0.9 * _options.cache_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+        _cached_bytes[name] = total
+
+
+def _cached_files(folder: Path) -> list[tuple[float, int, Path]]:
+    """Return time of last use, size and path of each file."""
+    found: list[tuple[float, int, Path]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                status = entry.stat()
+            except FileNotFoundError:  # another process has just dropped it
+                continue
+            found.append((status.st_mtime, status.st_size, Path(entry.path)))
+    return found

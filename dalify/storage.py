@@ -1,0 +1,5 @@
+"""How files on other machines are read: ``storage.configure(cache_folder="/data/cache", timeout_s=10)``."""
+
+from dalify.formats.storage import configure
+
+__all__ = ["configure"]

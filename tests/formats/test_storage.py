@@ -1,0 +1,300 @@
+"""Files on other machines: patience with networks, a bounded cache, and errors that say what happened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats import storage
+from dalify.formats.file_list import files_in_class_folders
+from tests.helpers.web_server import Behaviour, web_server
+
+pytest.importorskip("aiohttp")
+
+
+@pytest.fixture(autouse=True)
+def quick_options() -> Iterator[None]:
+    storage.configure(timeout_s=5, retries=0)
+    yield
+    storage.configure()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for label, name in enumerate("ab"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        for number in range(6):
+            (tmp_path / "data" / name / f"{number}.jpg").write_bytes(bytes([10 * label + number]) * (number + 1))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[tuple[str, Behaviour]]:
+    with web_server(folder) as found:
+        yield found
+
+
+def test_whole_files_and_parts(folder: Path, server: tuple[str, Behaviour]) -> None:
+    (folder / "numbers").write_bytes(bytes(range(200)))
+    (folder / "empty").write_bytes(b"")
+    url, _ = server
+    assert storage.read(f"{url}/numbers").tolist() == list(range(200))
+    assert storage.read(f"{url}/numbers", 20, 30).tolist() == list(range(20, 50))
+    assert storage.read(f"{url}/numbers", 190).tolist() == list(range(190, 200))
+    assert storage.read(f"{url}/numbers", 20, 0).size == storage.read(f"{url}/empty").size == 0
+    assert storage.read(f"{url}/numbers").flags.writeable
+    assert storage.size_of(f"{url}/numbers") == 200
+    with pytest.raises(ReaderError, match=r"numbers' ends before byte 230"):
+        storage.read(f"{url}/numbers", 180, 50)
+
+
+def test_folders(server: tuple[str, Behaviour]) -> None:
+    url, _ = server
+    folders, files = storage.listed(url)
+    assert (sorted(folders), files) == (["a", "b"], [])
+    found = files_in_class_folders(url)
+    assert len(found) == 12
+    assert found.is_remote
+    assert found[7] == (f"{url}/b/1.jpg", 1)
+
+
+@pytest.mark.parametrize(
+    ("root", "name", "expected"),
+    [
+        ("s3://bucket", "a.jpg", "s3://bucket/a.jpg"),
+        ("s3://bucket/", "a.jpg", "s3://bucket/a.jpg"),
+        ("/data", "s3://bucket/a.jpg", "s3://bucket/a.jpg"),
+        ("/data", "a.jpg", str(Path("/data", "a.jpg"))),
+        (None, "a.jpg", "a.jpg"),
+    ],
+)
+def test_joined(root: str | None, name: str, expected: str) -> None:
+    assert storage.joined(root, name) == expected
+
+
+def test_absent_file_is_told_at_once(server: tuple[str, Behaviour]) -> None:
+    url, behaviour = server
+    storage.configure(retries=5)
+    with pytest.raises(ReaderError, match=r"nowhere'.*no such file"):
+        storage.read(f"{url}/nowhere")
+    assert len(behaviour.asked) == 1
+
+
+def test_tries_again(server: tuple[str, Behaviour], monkeypatch: pytest.MonkeyPatch) -> None:
+    url, behaviour = server
+    waits: list[float] = []
+    monkeypatch.setattr(storage.time, "sleep", waits.append)
+    monkeypatch.setattr(storage.random, "uniform", lambda low, high: 1.0)
+    storage.configure(retries=7)
+    behaviour.failures = 7
+    assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4
+    assert [wait for wait in waits if wait] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0]
+    behaviour.failures = 8
+    with pytest.raises(ReaderError, match=r"503.*8 attempts, each of at most 30 s") as caught:
+        storage.read(f"{url}/a/3.jpg")
+    assert "storage.configure(timeout_s=..., retries=...)" in str(caught.value)
+
+
+def test_storage_that_stalls(server: tuple[str, Behaviour]) -> None:
+    url, behaviour = server
+    behaviour.delay_s = 3
+    storage.configure(timeout_s=0.3, retries=0)
+    began = time.perf_counter()
+    with pytest.raises(ReaderError, match=r"one attempt, each of at most 0\.3 s"):
+        storage.read(f"{url}/a/3.jpg")
+    assert time.perf_counter() - began < 2
+
+
+def test_unknown_scheme() -> None:
+    with pytest.raises(ReaderError, match=r"cannot read 'nosuch://x': Protocol not known: nosuch"):
+        storage.read("nosuch://x")
+
+
+@pytest.mark.parametrize("options", [{"cache_bytes": 0}, {"timeout_s": 0}, {"retries": -1}])
+def test_options_out_of_range(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentValueError, match="must be above 0"):
+        storage.configure(**options)
+
+
+# -- the cache
+
+
+def test_second_time_comes_from_the_cache(tmp_path: Path, server: tuple[str, Behaviour]) -> None:
+    url, behaviour = server
+    storage.configure(cache_folder=tmp_path / "cache")
+    for _ in range(3):
+        assert storage.read(f"{url}/a/5.jpg").tolist() == [5] * 6
+        assert storage.read(f"{url}/a/5.jpg", 1, 2).tolist() == [5] * 2
+    assert len(behaviour.asked) == 2
+
+
+def test_cache_is_bounded_and_drops_what_is_oldest(tmp_path: Path, folder: Path, server: tuple[str, Behaviour]) -> None:
+    url, behaviour = server
+    for number in range(10):
+        (folder / f"{number}").write_bytes(bytes([number]) * 100)
+    cache = tmp_path / "cache"
+    storage.configure(cache_folder=cache, cache_bytes=550)
+    now = time.time()
+    for number in range(10):
+        storage.read(f"{url}/{number}")
+        for age, path in enumerate(sorted(cache.iterdir(), key=lambda item: item.stat().st_mtime, reverse=True)):
+            os.utime(path, (now - 10 * age, now - 10 * age))  # clocks of file systems are coarse
+        storage.read(f"{url}/0")  # the one that is always needed
+        assert sum(path.stat().st_size for path in cache.iterdir()) <= 550
+    assert behaviour.asked.count("/0") == 1
+    assert behaviour.asked.count("/1") == 1
+    storage.read(f"{url}/1")
+    assert behaviour.asked.count("/1") == 2
+
+
+def test_full_disk_costs_the_cache_only(
+    tmp_path: Path, server: tuple[str, Behaviour], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, behaviour = server
+    storage.configure(cache_folder=tmp_path / "cache")
+
+    def full(self: Path, contents: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.warns(UserWarning, match="nothing more is kept in the cache .*the disk is full"):
+        assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4
+    assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4  # told once
+    assert len(behaviour.asked) == 2
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_local_copy(tmp_path: Path, server: tuple[str, Behaviour]) -> None:
+    url, behaviour = server
+    path = storage.local_copy(f"{url}/a/3.jpg")
+    assert Path(path).read_bytes() == bytes([3] * 4)
+    assert storage.local_copy(f"{url}/a/3.jpg") == path
+    assert len(behaviour.asked) == 1
+
+
+# -- in a pipeline
+
+
+@pipeline_def(batch_size=4, num_threads=1, prefetch_queue_depth=3)
+def reading(url: str, random_shuffle: bool = False) -> Any:
+    return fn.readers.file(file_root=url, name="Reader", random_shuffle=random_shuffle)
+
+
+def test_reader_gives_what_it_gives_here(folder: Path, server: tuple[str, Behaviour]) -> None:
+    url, _ = server
+    here, there = reading(str(folder), random_shuffle=True, seed=1), reading(url, random_shuffle=True, seed=1)
+    for _ in range(5):
+        for one, other in zip(here.run(), there.run(), strict=True):
+            for index in range(4):
+                np.testing.assert_array_equal(one.at(index), other.at(index))
+
+
+def test_reads_ahead(server: tuple[str, Behaviour]) -> None:
+    """Requests are under way together, though one thread computes."""
+    url, behaviour = server
+    pipe = reading(url)
+    pipe.build()
+    behaviour.asked.clear()
+    behaviour.delay_s = 0.1
+    began = time.perf_counter()
+    for _ in range(3):
+        pipe.run()
+    assert behaviour.largest_at_once >= 4
+    assert time.perf_counter() - began < 12 * 0.1
+
+
+def test_nothing_is_read_twice(server: tuple[str, Behaviour]) -> None:
+    url, behaviour = server
+    pipe = reading(url)
+    pipe.build()
+    behaviour.asked.clear()
+    for _ in range(3):
+        pipe.run()
+    pipe.close()
+    # Twelve files, and those of the next epoch that were begun ahead.
+    counts = Counter(behaviour.asked)
+    assert set(counts) == {f"/{name}/{number}.jpg" for name in "ab" for number in range(6)}
+    assert max(counts.values()) <= 2
+    assert len(behaviour.asked) <= 20
+
+
+def test_a_request_that_fails_costs_its_batch(server: tuple[str, Behaviour]) -> None:
+    url, behaviour = server
+    pipe = reading(url, prefetch_queue_depth=1)
+    pipe.build()
+    behaviour.failures = 1
+    with pytest.raises(ReaderError, match=r"503") as caught:
+        pipe.run()
+    assert "from http://127.0.0.1" in str(caught.value)
+    pipe.run()
+
+
+def test_reset_and_resume(server: tuple[str, Behaviour]) -> None:
+    url, _ = server
+    pipe = reading(url, random_shuffle=True, seed=2)
+    first = [pipe.run()[1].as_array().tolist() for _ in range(3)]
+    state = pipe.state_dict()
+    following = [pipe.run()[1].as_array().tolist() for _ in range(3)]
+    pipe.load_state_dict(state)
+    assert [pipe.run()[1].as_array().tolist() for _ in range(3)] == following
+    pipe.start_epoch(0)
+    assert [pipe.run()[1].as_array().tolist() for _ in range(3)] == first
+
+
+def test_bad_file_is_skipped(folder: Path, server: tuple[str, Behaviour]) -> None:
+    url, _ = server
+    pipe = reading(url, on_error="skip")
+    pipe.build()
+    (folder / "a" / "2.jpg").unlink()
+    for _ in range(3):
+        pipe.run()
+    assert {sample.source for sample in pipe.bad_samples()} == {f"{url}/a/2.jpg"}
+
+
+# -- an object store
+
+
+@pytest.fixture(scope="module")
+def object_store() -> Iterator[str]:
+    """Yield the address of a server that speaks S3, with a bucket."""
+    server_module = pytest.importorskip("moto.server")
+    pytest.importorskip("s3fs")
+    boto3 = pytest.importorskip("boto3")
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=address, **keys)
+    client.create_bucket(Bucket="photos")
+    for label, name in enumerate("ab"):
+        for number in range(3):
+            client.put_object(Bucket="photos", Key=f"train/{name}/{number}.jpg", Body=bytes([10 * label + number]) * 5)
+    yield address
+    client.close()
+    server.stop()
+
+
+@pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow")  # in the libraries of the object store
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_object_store(object_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    settings = {"key": "a", "secret": "b", "endpoint_url": object_store}
+    monkeypatch.setitem(fsspec.config.conf, "s3", settings)
+    pipe = reading("s3://photos/train", batch_size=6)
+    contents, labels = pipe.run()
+    assert [contents.at(index).tolist() for index in range(6)] == [[value] * 5 for value in (0, 1, 2, 10, 11, 12)]
+    assert labels.as_array()[:, 0].tolist() == [0, 0, 0, 1, 1, 1]
+    with pytest.raises(ReaderError, match=r"cannot read 's3://photos/nowhere"):
+        reading("s3://photos/nowhere").build()

@@ -1,0 +1,92 @@
+"""A small web server on this machine that can be slow, fail and stall: what networks do."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Behaviour", "web_server"]
+
+
+class Behaviour:
+    """What the server does; may be changed while it runs.
+
+    Attributes:
+        delay_s: before every answer.
+        failures: number of answers from now on that are an internal error.
+        asked: paths of all requests for contents.
+        largest_at_once: most requests that were under way together.
+    """
+
+    def __init__(self) -> None:
+        self.delay_s = 0.0
+        self.failures = 0
+        self.asked: list[str] = []
+        self.largest_at_once = 0
+        self._at_once = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def counted(self, path: str) -> Iterator[bool]:
+        """Note a request; tell whether it should fail."""
+        with self._lock:
+            self.asked.append(path)
+            self._at_once += 1
+            self.largest_at_once = max(self.largest_at_once, self._at_once)
+            fails = self.failures > 0
+            self.failures -= fails
+        try:
+            yield fails
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def __init__(self, *arguments: Any, behaviour: Behaviour, **named: Any) -> None:
+        self._behaviour = behaviour
+        super().__init__(*arguments, **named)
+
+    def do_GET(self) -> None:
+        with self._behaviour.counted(self.path) as fails:
+            time.sleep(self._behaviour.delay_s)
+            if fails:
+                self.send_error(503)
+                return
+            first = self.headers.get("Range")
+            if first is None or not first.startswith("bytes="):
+                super().do_GET()
+                return
+            contents = Path(self.translate_path(self.path)).read_bytes()
+            start, _, stop = first.removeprefix("bytes=").partition("-")
+            part = contents[int(start) : int(stop) + 1 if stop else None]
+            self.send_response(206)
+            self.send_header("Content-Length", str(len(part)))
+            self.send_header("Content-Range", f"bytes {start}-{int(start) + len(part) - 1}/{len(contents)}")
+            self.end_headers()
+            self.wfile.write(part)
+
+    def log_message(self, *arguments: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def web_server(folder: Path) -> Iterator[tuple[str, Behaviour]]:
+    """Serve a folder; yield its URL and what decides how the server behaves."""
+    behaviour = Behaviour()
+    handler = functools.partial(_Handler, directory=str(folder), behaviour=behaviour)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", behaviour
+        finally:
+            server.shutdown()
+            thread.join()
