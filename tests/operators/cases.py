@@ -333,6 +333,7 @@ CASES: dict[str, Case] = {
     "readers.coco": _reader("readers.coco"),
     "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
     "readers.mxnet": _reader("readers.mxnet"),
+    "readers.nemo_asr": _reader("readers.nemo_asr"),
     "readers.numpy": _reader("readers.numpy", roi_start=[1], roi_axes=[0], known_late="the files say their type"),
     "readers.tfrecord": _reader("readers.tfrecord", not_beside_dali="declarations of features are objects of its own"),
     "readers.webdataset": _reader("readers.webdataset", dtypes=None),

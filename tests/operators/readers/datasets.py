@@ -7,6 +7,7 @@ import io
 import json
 import tarfile
 import warnings
+import wave
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -185,12 +186,31 @@ def _coco(folder: Path, count: int) -> dict[str, Any]:
     }
 
 
+def _nemo_asr(folder: Path, count: int) -> dict[str, Any]:
+    lines = []
+    for number in range(count):
+        path = folder / f"{number}.wav"
+        with wave.open(str(path), "wb") as file:
+            file.setnchannels(1 + number % 2)
+            file.setsampwidth(2)
+            file.setframerate(8000)
+            file.writeframes((np.arange(40 * (1 + number % 2)) * 100 + number).astype("<i2").tobytes())
+        lines.append(json.dumps({"audio_filepath": str(path), "text": f"words {number}", "duration": 0.004}))
+    (folder / "manifest.json").write_text("\n".join(lines) + "\n")
+    return {
+        "manifest_filepaths": [str(folder / "manifest.json")],
+        "read_idxs": True,
+        "dtype": lambda package: package.types.INT16,
+    }
+
+
 DATASETS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
     "readers.caffe": _caffe,
     "readers.caffe2": _caffe2,
     "readers.coco": _coco,
     "readers.file": _file,
     "readers.mxnet": _mxnet,
+    "readers.nemo_asr": _nemo_asr,
     "readers.numpy": _numpy,
     "readers.tfrecord": _tfrecord,
     "readers.webdataset": _webdataset,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dalify
-from dalify.registry import catalogue
+from dalify.registry import READER_PARAMETERS, catalogue
 from tests.operators.readers.datasets import DATASETS, Batches, run_reader
 
 COUNT = 11
@@ -132,18 +132,21 @@ def _pipe(name: str, arguments: dict[str, Any], options: dict[str, Any]) -> Any:
     return pipe
 
 
+def given_to_the_index(operator: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: parameter.normalise(arguments[key], operator.name) if key in arguments else parameter.default
+        for key, parameter in operator.parameters.items()
+        if key not in READER_PARAMETERS
+    }
+
+
 @every_reader
 def test_the_index_survives_pickling_and_forks(written: dict[str, dict[str, Any]], name: str):
     """Open files and databases are neither pickled nor shared with a child that would move them."""
     arguments = {key: value(dalify) if callable(value) else value for key, value in arguments_of(name, written).items()}
     operator = catalogue.find(name)
-    given = {
-        key: parameter.normalise(arguments[key], name) if key in arguments else parameter.default
-        for key, parameter in operator.parameters.items()
-    }
-    own = operator.index_function.__code__
-    names = own.co_varnames[: own.co_argcount]
-    index = operator.index_function(**{key: given[key] for key in names})
+    given = given_to_the_index(operator, arguments)
+    index = operator.index_function(**given)
     constants = {key: given[key] for key in operator.read_names if operator.parameters[key].kind == "static"} | {
         key: None for key in operator.read_names if operator.parameters[key].kind != "static"
     }
@@ -181,13 +184,6 @@ def test_a_million_entries_would_fit(written: dict[str, dict[str, Any]], name: s
         folder.mkdir()
         arguments = {key: value(dalify) if callable(value) else value for key, value in write(folder, count).items()}
         operator = catalogue.find(name)
-        own = operator.index_function.__code__
-        names = own.co_varnames[: own.co_argcount]
-        given = {
-            key: operator.parameters[key].normalise(arguments[key], name)
-            if key in arguments
-            else operator.parameters[key].default
-            for key in names
-        }
-        sizes.append(len(pickle.dumps(operator.index_function(**given))))
+        index = operator.index_function(**given_to_the_index(operator, arguments))
+        sizes.append(len(pickle.dumps(index)))
     assert (sizes[1] - sizes[0]) / 200 < 400

@@ -1,0 +1,140 @@
+"""Manifests of NVIDIA NeMo: recordings and what is said in them, an object of JSON per line.
+
+Alone because they are kept in a few arrays: a million entries must not be a million dictionaries.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from dalify.base.errors import ReaderError
+
+__all__ = ["Recording", "Recordings"]
+
+_NOT_GIVEN = -1.0
+
+
+class Recording(NamedTuple):
+    """One entry of a manifest.
+
+    Attributes:
+        path: of the sound.
+        offset: where it begins, in seconds.
+        duration: in seconds; negative for all of it.
+        text: what is said, UTF-8.
+        number: of the entry among those of its manifest that were taken.
+    """
+
+    path: str
+    offset: float
+    duration: float
+    text: bytes
+    number: int
+
+
+class Recordings(Sequence[Recording]):
+    """The entries of manifests, those of a wanted duration.
+
+    Args:
+        manifests: paths of the manifests.
+        min_duration: in seconds; 0 for any. Entries without a duration are left out where it is given.
+        max_duration: in seconds; 0 for any.
+
+    Raises:
+        ReaderError: a manifest is absent or damaged.
+    """
+
+    def __init__(self, manifests: Sequence[str], min_duration: float, max_duration: float) -> None:
+        # DALI keeps its limits in 32 bits: an entry of 0.01 s is longer than a limit of 0.01.
+        least, most = float(np.float32(min_duration)), float(np.float32(max_duration))
+        paths, texts = bytearray(), bytearray()
+        path_ends, text_ends = array("q", [0]), array("q", [0])
+        offsets, durations, numbers = array("d"), array("d"), array("q")
+        for manifest in manifests:
+            number = 0
+            for place, entry in _entries(manifest):
+                path, offset, duration, text = _checked(entry, place)
+                if (least > 0 and duration < least) or (most > 0 and duration > most):
+                    continue
+                paths += os.fsencode(path)
+                texts += text.encode(errors="surrogateescape")
+                path_ends.append(len(paths))
+                text_ends.append(len(texts))
+                offsets.append(offset)
+                durations.append(duration)
+                numbers.append(number)
+                number += 1
+        self._paths, self._path_ends = bytes(paths), path_ends
+        self._texts, self._text_ends = bytes(texts), text_ends
+        self._offsets, self._durations, self._numbers = offsets, durations, numbers
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Recording: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Recording]: ...
+    def __getitem__(self, index: int | slice) -> Recording | list[Recording]:
+        """Return one entry, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"entry {index} of {len(self)}")
+        return Recording(
+            os.fsdecode(self._paths[self._path_ends[number] : self._path_ends[number + 1]]),
+            self._offsets[number],
+            self._durations[number],
+            self._texts[self._text_ends[number] : self._text_ends[number + 1]],
+            self._numbers[number],
+        )
+
+    def __repr__(self) -> str:
+        """Return the count."""
+        return f"Recordings({len(self)} entries)"
+
+
+def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
+    """Yield each object with its place: one per line, or, as NeMo's own examples are written, over several."""
+    try:
+        text = Path(manifest).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise ReaderError(f"cannot read the manifest {manifest!r}: {error.strerror}.") from None
+    decode = json.JSONDecoder().raw_decode
+    place = 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        try:
+            entry, end = decode(text, place)
+        except ValueError as error:
+            line = text.count("\n", 0, place) + 1
+            raise ReaderError(f"{manifest}, line {line}: no JSON: {error}.") from None
+        yield f"{manifest}, entry at character {place}", entry
+        place = end
+
+
+def _checked(entry: Any, place: str) -> tuple[str, float, float, str]:
+    path = entry.get("audio_filepath") if isinstance(entry, dict) else None
+    if not isinstance(path, str) or not path:
+        raise ReaderError(f"{place}: it has no text 'audio_filepath'.")
+    numbers: list[float] = []
+    for name, default in (("offset", 0.0), ("duration", _NOT_GIVEN)):
+        value = entry.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
+            raise ReaderError(f"{place}: {name} must be a number of seconds; got {value!r}.")
+        numbers.append(default if value is None else float(value))
+    text = entry.get("text")
+    if text is not None and not isinstance(text, str):
+        raise ReaderError(f"{place}: text must be a text; got {text!r}.")
+    return path, numbers[0], numbers[1], text or ""
