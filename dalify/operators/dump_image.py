@@ -10,6 +10,9 @@ from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, Read
 from dalify.data import DALIDataType
 from dalify.registry import Spec, operator
 
+# Each byte as text with a space behind it, zeros in front.
+_TEXTS = np.array([list(f"{value} ".encode().rjust(4, b"\0")) for value in range(256)], np.uint8)
+
 
 @operator(batchwise=True, serial=True, side_effect=True)
 def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Spec:
@@ -57,14 +60,14 @@ def _(x, *, suffix):
             error.sample = index
             raise error
         # One line per row, with a space behind each value.
-        values = np.reshape(image, (height, width * channels)).tolist()
-        rows = (" ".join(map(str, row)) + " \n" for row in values)
-        text = f"P{3 if channels == 3 else 2}\n{width} {height}\n255\n{''.join(rows)}"
+        rows = _TEXTS[np.reshape(image, (height, width * channels))].reshape(height, -1)
+        lines = np.concatenate([rows, np.full((height, 1), ord("\n"), np.uint8)], axis=1)
+        text = f"P{3 if channels == 3 else 2}\n{width} {height}\n255\n".encode() + lines[lines != 0].tobytes()
         path = Path(f"{index}-{suffix}-0.ppm")
         try:
             # Batches are made ahead: whoever looks at a file must not find it half written.
             partial = path.with_suffix(".part")
-            partial.write_text(text, encoding="ascii")
+            partial.write_bytes(text)
             partial.replace(path)
         except OSError as error:
             raise ReaderError(f"cannot write the file {str(path.absolute())!r}: {error.strerror}.") from None
