@@ -328,6 +328,7 @@ CASES: dict[str, Case] = {
         not_sample_by_sample="each run reads the next sequences",
         not_beside_dali=_NO_CPU,
     ),
+    "experimental.readers.fits": _reader("experimental.readers.fits", not_beside_dali="it wants a GPU there"),
     "readers.caffe": _reader("readers.caffe"),
     "readers.caffe2": _reader("readers.caffe2", label_type=4, additional_inputs=0, bbox=False),
     "readers.coco": _reader("readers.coco"),

@@ -25,7 +25,7 @@ from tests.helpers.containers import (
     write_tfrecord,
 )
 
-__all__ = ["DATASETS", "Batches", "run_reader", "write_tar"]
+__all__ = ["DATASETS", "Batches", "run_reader", "write_fits", "write_tar"]
 
 Batches = list[list[list[np.ndarray]]]
 """``[batch][output][sample]``."""
@@ -186,6 +186,30 @@ def _coco(folder: Path, count: int) -> dict[str, Any]:
     }
 
 
+def _fits(folder: Path, count: int) -> dict[str, Any]:
+    """Written by hand: a header of cards of 80 characters in blocks of 2880 bytes, and the data, big endian."""
+    for number in range(count):
+        write_fits(folder / f"{number:03d}.fits", [None, (np.arange(12).reshape(3, 4) + number).astype(np.int16)])
+    return {"file_root": str(folder), "dtypes": lambda package: package.types.INT16}
+
+
+def write_fits(path: Path, units: Sequence[np.ndarray | None], **cards: float) -> None:
+    """Write images of int16, int32 or floats; None is a unit without data; ``cards`` go into every header."""
+    data = b""
+    for number, array in enumerate(units):
+        bits = 8 if array is None else array.dtype.itemsize * (-8 if array.dtype.kind == "f" else 8)
+        extents = [] if array is None else list(array.shape[::-1])
+        values: dict[str, Any] = {"XTENSION": "'IMAGE   '"} if number else {"SIMPLE": "T"}
+        values |= {"BITPIX": bits, "NAXIS": len(extents)}
+        values |= {f"NAXIS{axis}": extent for axis, extent in enumerate(extents, 1)}
+        values |= {"PCOUNT": 0, "GCOUNT": 1} if number else {"EXTEND": "T"}
+        text = "".join(f"{key:8}= {value!s:>20}".ljust(80) for key, value in {**values, **cards}.items())
+        head = f"{text}{'END':80}".encode()
+        body = b"" if array is None else array.astype(array.dtype.newbyteorder(">")).tobytes()
+        data += head + b" " * (-len(head) % 2880) + body + bytes(-len(body) % 2880)
+    path.write_bytes(data)
+
+
 def _nemo_asr(folder: Path, count: int) -> dict[str, Any]:
     lines = []
     for number in range(count):
@@ -205,6 +229,7 @@ def _nemo_asr(folder: Path, count: int) -> dict[str, Any]:
 
 
 DATASETS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
+    "experimental.readers.fits": _fits,
     "readers.caffe": _caffe,
     "readers.caffe2": _caffe2,
     "readers.coco": _coco,
