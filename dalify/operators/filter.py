@@ -13,6 +13,7 @@ from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.convolve import bordered_indices, data_axes
+from dalify.kernels.correlate import correlate_image
 from dalify.kernels.frames import flat_frames, per_frame
 from dalify.registry import PerSample, operator
 
@@ -26,6 +27,9 @@ _BORDERS = {
 }
 _MODES = ("same", "valid")
 _IMAGE_AXES = 2
+# Elements of a filter from which OpenCV filters by discrete Fourier transforms, and from which that pays.
+_TRANSFORMED_FROM, _TRANSFORMED_WELL_FROM = 130, 700
+_OURS_FROM, _OURS_CHANNELS = 25, 3
 
 
 @operator
@@ -148,8 +152,11 @@ def _sums(
     depth: int,
     place: Any,
 ) -> np.ndarray:
-    """Return the sums for one image, rounded where `depth` has bytes; in `place` where OpenCV can write there."""
+    """Return the sums for one image, rounded where `depth` has bytes; in `place` where they can be written there."""
     (rows, columns), (row, column) = weights.shape, anchor
+    if place is not None and _is_ours(image, weights):
+        correlate_image(place, image, weights, (row, column) if mode == "same" else None, border, fill)
+        return place
     if mode == "same" and border != "wrap" and fill == 0:
         # OpenCV mirrors and repeats by itself; it neither wraps nor pads with a value other than 0.
         return cv2.filter2D(image, depth, weights, dst=place, anchor=(column, row), borderType=_BORDERS[border])
@@ -162,6 +169,13 @@ def _sums(
         height, width = height + 1 - rows, width + 1 - columns
     # The anchor in the corner: the sums that use nothing but the image then come first.
     return cv2.filter2D(image, depth, weights, anchor=(0, 0))[:height, :width]
+
+
+def _is_ours(image: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether our own kernel is faster than OpenCV's: direct sums for bytes, and the transforms of large matrices."""
+    if weights.size >= _TRANSFORMED_FROM:
+        return weights.size <= _TRANSFORMED_WELL_FROM
+    return weights.size >= _OURS_FROM and image.dtype == np.uint8 and image.shape[2] >= _OURS_CHANNELS
 
 
 def _volume_sums(
