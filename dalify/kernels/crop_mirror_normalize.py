@@ -17,6 +17,9 @@ __all__ = ["crop_mirror_normalize"]
 
 _PIXELS = 16
 _FLOAT_BYTES = 4
+# Indices without a sign: numba takes a negative one for a place counted from the end, and looks at each in turn.
+_ONE, _TWO, _THREE = np.uintp(1), np.uintp(2), np.uintp(3)
+_NATIVE = (np.uint8, np.float32, np.int16, np.uint16, np.int32)  # others are converted as a whole before
 
 
 def crop_mirror_normalize(
@@ -46,7 +49,7 @@ def crop_mirror_normalize(
         is_planar: channels come before the spatial axes in `out`.
     """
     samples, channels = len(x), x.shape[-1]
-    source = x if x.dtype in (np.uint8, np.float32) else x.astype(np.float32)
+    source = x if x.dtype in _NATIVE else x.astype(np.float32)
     target = out
     if out.dtype != np.float32 or not out.flags.c_contiguous:
         target = np.empty(out.shape, np.float32)
@@ -99,6 +102,15 @@ def _planar(out, x, anchor, mirror, mean, multiplier, shift, fill):
                 pixels = x[n, z0 + d, y0 + i, x0 + left : x0 + right].reshape(-1)
                 if x.itemsize == 1 and channels == 3 and end - begin >= _PIXELS:
                     _split_bytes(out[n, :, d, i, begin:end], pixels, mean[n], multiplier[n], shift, mirror[n])
+                elif channels == 1:
+                    target, average, factor = out[n, 0, d, i, begin:end], mean[n, 0], multiplier[n, 0]
+                    if mirror[n]:
+                        last = np.uintp(pixels.size - 1)
+                        for j in range(pixels.size):
+                            target[j] = (np.float32(pixels[last - np.uintp(j)]) - average) * factor + shift
+                    else:
+                        for j in range(pixels.size):
+                            target[j] = (np.float32(pixels[j]) - average) * factor + shift
                 elif mirror[n]:
                     _split_row(rows[:, : end - begin], pixels, mean[n], multiplier[n], shift)
                     for c in range(channels):
@@ -142,21 +154,22 @@ def _split_row(targets, pixels, mean, multiplier, shift):
         m0, m1, m2 = mean[0], mean[1], mean[2]
         s0, s1, s2 = multiplier[0], multiplier[1], multiplier[2]
         for j in range(width):
-            r[j] = (np.float32(pixels[3 * j]) - m0) * s0 + shift
-            g[j] = (np.float32(pixels[3 * j + 1]) - m1) * s1 + shift
-            b[j] = (np.float32(pixels[3 * j + 2]) - m2) * s2 + shift
+            at = _THREE * np.uintp(j)
+            r[j] = (np.float32(pixels[at]) - m0) * s0 + shift
+            g[j] = (np.float32(pixels[at + _ONE]) - m1) * s1 + shift
+            b[j] = (np.float32(pixels[at + _TWO]) - m2) * s2 + shift
     else:
         for c in range(channels):
             target, average, factor = targets[c], mean[c], multiplier[c]
             for j in range(width):
-                target[j] = (np.float32(pixels[channels * j + c]) - average) * factor + shift
+                target[j] = (np.float32(pixels[np.uintp(channels * j + c)]) - average) * factor + shift
 
 
 @njit(nogil=True, cache=True)
 def _reverse(target, row):
-    last = target.size - 1
+    last = np.uintp(target.size - 1)
     for j in range(target.size):
-        target[j] = row[last - j]
+        target[j] = row[last - np.uintp(j)]
 
 
 @njit(nogil=True, cache=True)
