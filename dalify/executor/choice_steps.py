@@ -144,9 +144,12 @@ def _any_shape(batch: Batch) -> Any:
 
 def _numbers(index: Batch, node: Node) -> np.ndarray[Any, Any]:
     """Return the index as integers ``[N]``; data from outside show only here whether they can be one."""
+    dense = index.dense
+    if isinstance(dense, np.ndarray) and dense.ndim == 1 and dense.dtype.kind in "iu":
+        return dense  # asked for once per branch and chunk, so the usual case comes first
     try:
         check_index(index.spec_of(0))
     except DalifyError as error:
         raise located(error, node, None, None) from None
-    dense = index.dense if index.dense is not None else stack_samples(index.samples)
-    return np.asarray(dense).reshape(len(index))
+    stacked = dense if dense is not None else stack_samples(index.samples)
+    return np.asarray(stacked).reshape(len(index))

@@ -94,11 +94,15 @@ class LiteralStep:
         self._value: np.ndarray[Any, Any] = node.arguments["value"]
         self._layout: str = node.arguments.get("layout", "")
         self._dtype = array_dtype(self._value)
+        self._batch: Batch | None = None  # of the last chunk: most chunks have as many samples
 
     def run(self, frame: Frame) -> None:
         """Repeat the value without copying."""
-        dense = np.broadcast_to(self._value, (frame.count, *self._value.shape))
-        frame.values[self.outputs[0]] = Batch(dense, None, self._layout, "cpu", None, self._dtype)
+        batch = self._batch
+        if batch is None or len(batch) != frame.count:
+            dense = np.broadcast_to(self._value, (frame.count, *self._value.shape))
+            batch = self._batch = Batch(dense, None, self._layout, "cpu", None, self._dtype)
+        frame.values[self.outputs[0]] = batch
 
 
 class SplitStep:
