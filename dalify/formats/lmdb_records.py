@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 from dalify.base.optional import LazyModule
+from dalify.formats.memory import file_memory
 
 __all__ = ["LmdbRecord", "LmdbRecords"]
 
@@ -87,7 +88,9 @@ class LmdbRecord(NamedTuple):
                 value = transaction.get(self.key)
                 if value is None:
                     raise ReaderError("the database no longer has this key.")
-                return np.frombuffer(value, np.uint8).copy()
+                contents = file_memory(len(value))
+                contents[:] = np.frombuffer(value, np.uint8)
+                return contents
         except lmdb.Error as error:
             raise ReaderError(f"cannot read the record: {error}.") from None
 

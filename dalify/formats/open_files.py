@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.formats.memory import file_memory
 
 __all__ = ["OpenFiles"]
 
@@ -89,7 +90,7 @@ class OpenFiles:
         # An index may promise anything: what is not there is refused before memory is asked for.
         if offset + size > descriptor.size:
             raise self._ends_early(file, offset, size)
-        contents = np.empty(size, np.uint8)
+        contents = file_memory(size)
         filled = 0
         try:
             while filled < size:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.formats.memory import file_memory
 from dalify.formats import storage
 
 __all__ = ["read_file"]
@@ -31,7 +32,7 @@ def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
     except OSError as error:
         raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
     try:
-        contents = np.empty(os.fstat(descriptor).st_size, np.uint8)
+        contents = file_memory(os.fstat(descriptor).st_size)
         filled = 0
         while filled < contents.size:
             count = os.readv(descriptor, [contents.data[filled:]])

@@ -1,0 +1,174 @@
+"""How fast are files and containers read? Photographs as they are, without decoding, on one thread.
+
+Beside the readers of the real DALI and, where they are installed, the containers' own Python packages. Everything is in
+the memory of the system after the first epoch: what is timed is the work, not the disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import OURS, RIVAL, Contender, Options, RunBatch, compare, library, photo_folder
+from tests.helpers.containers import (
+    caffe2_record,
+    caffe2_tensor,
+    caffe_datum,
+    example,
+    write_lmdb,
+    write_recordio,
+    write_tfrecord,
+)
+from tests.operators.readers.datasets import write_tar
+
+__all__ = ["main"]
+
+BATCH_SIZE = 32
+MOST_FILES = 128
+PATCH = 256
+
+
+def _written(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
+    """Write every container; return the arguments of its reader, those that are functions to be given the library."""
+    files = [folder / f"{number:05d}.jpg" for number in range(len(photos))]
+    for file, photo in zip(files, photos, strict=True):
+        file.write_bytes(photo)
+    records = [example({"image/encoded": photo, "image/class/label": [n]}) for n, photo in enumerate(photos)]
+    write_tfrecord(folder / "a.tfrecord", records, folder / "a.tfrecord.idx")
+    names = [
+        (f"{n:05d}.{end}", data) for n, photo in enumerate(photos) for end, data in (("jpg", photo), ("cls", b"1"))
+    ]
+    write_tar(folder / "a.tar", names)
+    write_recordio(folder / "a.rec", folder / "a.idx", [(photo, float(n)) for n, photo in enumerate(photos)])
+    write_lmdb(folder / "caffe", [caffe_datum(photo, n, encoded=True) for n, photo in enumerate(photos)])
+    write_lmdb(
+        folder / "caffe2", [caffe2_record(caffe2_tensor(photo), caffe2_tensor([n])) for n, photo in enumerate(photos)]
+    )
+    (folder / "numpy").mkdir()
+    for number in range(len(photos) // 4):
+        np.save(folder / "numpy" / f"{number:05d}.npy", np.full((512, 512), number, np.float32))
+
+    def features(lib: SimpleNamespace) -> dict[str, Any]:
+        declarations = lib.tfrecord
+        return {
+            "image/encoded": declarations.FixedLenFeature([], declarations.string, ""),
+            "image/class/label": declarations.FixedLenFeature([1], declarations.int64, -1),
+        }
+
+    return {
+        "file": {"files": list(map(str, files))},
+        "tfrecord": {
+            "path": str(folder / "a.tfrecord"),
+            "index_path": str(folder / "a.tfrecord.idx"),
+            "features": features,
+        },
+        "webdataset": {"paths": str(folder / "a.tar"), "ext": ["jpg", "cls"]},
+        "mxnet": {"path": [str(folder / "a.rec")], "index_path": [str(folder / "a.idx")]},
+        "caffe": {"path": str(folder / "caffe")},
+        "caffe2": {"path": str(folder / "caffe2")},
+        "numpy": {"file_root": str(folder / "numpy")},
+        "numpy, a patch": {"file_root": str(folder / "numpy"), "roi_start": [64, 64], "roi_shape": [PATCH, PATCH]},
+    }
+
+
+def _contender(name: str, root: str, reader: str, arguments: dict[str, Any]) -> Contender:
+    @contextmanager
+    def opened() -> Iterator[RunBatch]:
+        lib = library(root)
+        if reader == "tfrecord":
+            lib.tfrecord = __import__(f"{root}.tfrecord", fromlist=["tfrecord"])
+
+        @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=1, device_id=None)
+        def pipeline() -> Any:
+            given = {key: value(lib) if callable(value) else value for key, value in arguments.items()}
+            result = reduce(getattr, ["readers", reader.partition(",")[0]], lib.fn)(**given)
+            result = list(result.values()) if isinstance(result, dict) else result
+            return tuple(result) if isinstance(result, list) else result
+
+        pipe = pipeline()
+        pipe.build()
+        yield lambda: len(pipe.run()[0])
+
+    return Contender(name, opened, (root, "lmdb") if reader.startswith("caffe") else (root,))
+
+
+def _own(name: str, needs: str, samples: Callable[[], Iterator[Any]]) -> Contender:
+    """A package's own way to go through its container, again and again."""
+
+    @contextmanager
+    def opened() -> Iterator[RunBatch]:
+        def endless() -> Iterator[Any]:
+            while True:
+                yield from samples()
+
+        left = endless()
+
+        def run() -> int:
+            for _ in range(BATCH_SIZE):
+                next(left)
+            return BATCH_SIZE
+
+        yield run
+
+    return Contender(name, opened, (needs,))
+
+
+def _packages(folder: Path) -> dict[str, Contender]:
+    def of_webdataset() -> Iterator[Any]:
+        package = __import__("webdataset")
+        return iter(package.WebDataset(str(folder / "a.tar"), shardshuffle=False))
+
+    def of_tfrecord() -> Iterator[Any]:
+        package = __import__("tfrecord")
+        kinds = {"image/encoded": "byte", "image/class/label": "int"}
+        return iter(package.tfrecord_loader(str(folder / "a.tfrecord"), None, kinds))
+
+    def of_lmdb() -> Iterator[Any]:
+        package = __import__("lmdb")
+        # A copy of its own: the package opens no database twice in a process.
+        copy = shutil.copytree(folder / "caffe", folder / "caffe_of_lmdb", dirs_exist_ok=True)
+        with package.open(str(copy), readonly=True, lock=False) as environment, environment.begin() as transaction:
+            for _, value in transaction.cursor():
+                yield value
+
+    def of_numpy() -> Iterator[Any]:
+        return (np.load(path) for path in sorted((folder / "numpy").glob("*.npy")))
+
+    def of_files() -> Iterator[Any]:
+        return (np.frombuffer(path.read_bytes(), np.uint8) for path in sorted(folder.glob("*.jpg")))
+
+    return {
+        "file": _own("Path.read_bytes", "numpy", of_files),
+        "webdataset": _own("webdataset", "webdataset", of_webdataset),
+        "tfrecord": _own("tfrecord", "tfrecord", of_tfrecord),
+        "caffe": _own("lmdb, not parsed", "lmdb", of_lmdb),
+        "numpy": _own("numpy.load", "numpy", of_numpy),
+    }
+
+
+def main(options: Options) -> None:
+    """Time the reader of every container."""
+    photos_of = photo_folder(options)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        photos = [path.read_bytes() for path in sorted(photos_of.glob("*/*.jpg"))[:MOST_FILES]]
+        sizes = {"numpy": 512 * 512 * 4.0, "numpy, a patch": PATCH * PATCH * 4.0}
+        packages = _packages(folder)
+        for reader, arguments in _written(folder, photos).items():
+            contenders = [
+                _contender(name, root, reader, arguments) for name, root in (("dalify", OURS), ("DALI", RIVAL))
+            ]
+            contenders += [packages[reader]] if reader in packages else []
+            kilobytes = sizes.get(reader, sum(map(len, photos)) / len(photos)) / 1000
+            title = f"readers.{reader}: {kilobytes:.0f} kB each"
+            found = compare(title, contenders, options, unit="samples/s")
+            speeds = ", ".join(f"{name} {speed * kilobytes / 1000:.0f}" for name, speed in found.items())
+            print(f"MB/s: {speeds}")
