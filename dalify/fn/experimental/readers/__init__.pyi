@@ -15,6 +15,44 @@ _Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, 
 _Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 
+def fits(
+    *,
+    dtypes: _Many[_DType] | None = None,
+    file_filter: str | None = "*.fits",
+    file_list: str | None = None,
+    file_root: str | None = None,
+    files: _Many[str] | None = None,
+    hdu_indices: _Many[int] | None = ...,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read images from FITS files.
+
+    sky = fn.experimental.readers.fits(file_root="sky", dtypes=[types.FLOAT])
+    """
+    ...
+
 def video(
     *,
     sequence_length: int,
