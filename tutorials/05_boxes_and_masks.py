@@ -9,6 +9,7 @@ Boxes and masks come from a callback here, so that they are certain to be right;
 """
 
 # %%
+import json
 from pathlib import Path
 
 import numpy as np
@@ -231,6 +232,55 @@ for index in range(8):
     found = sorted(CLASSES[label] for label in set(mask.ravel().tolist()) - {0})
     captions += ["image", ", ".join(found) or "nothing left"]
 contact_sheet(OUT / "05_masks.png", sheet, captions)
+
+# %% [markdown]
+"""## 3. From COCO files
+
+With a data set on disk, `fn.readers.coco` takes the callback's place. `ratio=True, ltrb=True` give relative corners, as
+above; labels are numbered from 1. Without zooming out, the window is known before the picture is decoded, and
+`decoders.image_slice` decodes only what lies in it.
+"""
+
+
+# %%
+def write_coco(folder: Path, count: int) -> Path:
+    """Write pictures and their annotations in COCO's form."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures, objects = [], []
+    for number in range(count):
+        image, boxes, labels, _ = Shapes()(types.SampleInfo(number, 0, number, 0))
+        height, width = image.shape[:2]
+        Image.fromarray(image).save(folder / f"{number}.jpg", quality=95)
+        pictures.append({"id": number, "file_name": f"{number}.jpg", "width": width, "height": height})
+        for (left, top, right, bottom), label in zip(
+            (boxes * [width, height, width, height]).tolist(), labels, strict=True
+        ):
+            box = [left, top, right - left, bottom - top]
+            objects.append(
+                {"id": len(objects), "image_id": number, "category_id": int(label[0]), "bbox": box, "iscrowd": 0}
+            )
+    categories = [{"id": number, "name": name} for number, name in enumerate(CLASSES) if name]
+    annotations = folder / "instances.json"
+    annotations.write_text(json.dumps({"images": pictures, "annotations": objects, "categories": categories}))
+    return annotations
+
+
+ANNOTATIONS = write_coco(OUT / "coco", 32)
+
+
+@pipeline_def(batch_size=8, num_threads=2, seed=2)
+def from_coco():
+    encoded, boxes, labels = fn.readers.coco(
+        file_root=str(ANNOTATIONS.parent), annotations_file=str(ANNOTATIONS), ratio=True, ltrb=True, random_shuffle=True
+    )
+    anchor, shape, boxes, labels = fn.random_bbox_crop(
+        boxes, labels, aspect_ratio=[0.5, 2.0], thresholds=[0.1, 0.5], scaling=[0.3, 1.0], num_attempts=50
+    )
+    images = fn.decoders.image_slice(encoded, anchor, shape, output_type=types.RGB)
+    return fn.resize(images, size=[SIZE, SIZE]), boxes, labels
+
+
+show("05_coco.png", *from_coco().run())
 
 # %% [markdown]
 """| with the image | goes |
