@@ -76,6 +76,7 @@ def displace_cpu(
 ) -> None:
     """Fill `out` [N, H, W, C] with `x` seen through `maps`, or with `x` where `mask` [N] is 0."""
     nearest = interp_type == DALIInterpType.INTERP_NN
+    fill_value = fill_value if x.dtype.kind == "f" else np.trunc(fill_value)
     for n in range(len(x)):
         if mask[n]:
             sample_2d(out[n : n + 1], x[n : n + 1], maps, nearest=nearest, fill=fill_value)
@@ -89,6 +90,7 @@ def displace_gpu(
     """Do what `displace_cpu` does, on torch tensors."""
     points = torch.as_tensor(maps, device=x.device)
     nearest = interp_type == DALIInterpType.INTERP_NN
+    fill_value = fill_value if x.is_floating_point() else np.trunc(fill_value)
     sample_torch(out, x, [points[:, 1], points[:, 0]], nearest=nearest, fill=fill_value)
     if not mask.all():
         kept = torch.as_tensor(mask == 0, device=x.device)

@@ -47,9 +47,17 @@ def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) 
     return tuple(inside), tuple(source), is_whole
 
 
-def channel_fill(values: Sequence[float], layout: str) -> np.ndarray:
-    """Return fill values, one for all channels or one each, in the form that broadcasts to a sample of a layout."""
+def channel_fill(values: Sequence[float], layout: str, *, is_float: bool) -> np.ndarray:
+    """Return fill values, one for all channels or one each, in the form that broadcasts to a sample of a layout.
+
+    Args:
+        values: what users gave.
+        layout: of the sample.
+        is_float: the result has floats; else fractions are cut off.
+    """
     fill = np.asarray(values, np.float64)
+    if not is_float:
+        fill = np.trunc(fill)
     if fill.size == 1:
         return fill.reshape(())
     return fill.reshape([-1 if letter == "C" else 1 for letter in layout])

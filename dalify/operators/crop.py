@@ -50,7 +50,8 @@ def crop(
         crop_pos_z: the same along D (or F).
         crop_w: width of the window, with `crop_h`.
         dtype: element type of the result; values are rounded and saturated. That of `x` by default.
-        fill_values: values outside the sample, one for all channels or one each; with ``pad``.
+        fill_values: values outside the sample, one for all channels or one each; with ``pad``. Integers are
+            truncated and saturated.
         out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with
             `fill_values`; ``trim_to_shape``: they are cut.
         rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
@@ -136,4 +137,4 @@ def _(
     full = np.zeros((len(anchors), len(layout)), np.int64)
     full[:, [layout.index(letter) for letter in layout.replace("C", "")]] = anchors
     copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
-    copy(out, x, full, fill=channel_fill(fill_values, layout))
+    copy(out, x, full, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))

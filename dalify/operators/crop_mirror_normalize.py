@@ -58,6 +58,7 @@ def crop_mirror_normalize(
         crop_w: width of the window, with `crop_h`.
         dtype: element type of the result; integers are rounded half away from zero and saturated.
         fill_values: values of the result outside the sample, one for all channels or one each; with ``pad``.
+            Integers are truncated and saturated.
         mean: subtracted; one number for all channels or one each, in units of `x` (0..255 for uint8).
         mirror: non-zero: reverse W after the crop.
         out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with
@@ -189,5 +190,5 @@ def _(
         std=spread(std, (len(anchors), channels), np.float32),
         scale=scale,
         shift=shift,
-        fill_values=fill_values,
+        fill_values=fill_values if out_spec.dtype.is_float else np.trunc(fill_values),
     )

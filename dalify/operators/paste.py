@@ -80,4 +80,4 @@ def _(out, x, *, paste_x, paste_y, fill_value):
         # The window begins before the image: the canvas is a window around it.
         anchors[:, axis] = -np.trunc(places * np.float32(out.shape[1 + axis] - x.shape[1 + axis])).astype(np.int64)
     copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
-    copy(out, x, anchors, fill=channel_fill(fill_value, "HWC"))
+    copy(out, x, anchors, fill=channel_fill(fill_value, "HWC", is_float=True))

@@ -54,7 +54,8 @@ def slice(
         axis_names: letters of these axes; "WH" by default.
         dtype: element type of the result; values are rounded and saturated. That of `data` by default.
         end: where the part ends, in elements.
-        fill_values: values outside the data, one for all channels or one each; with ``pad``.
+        fill_values: values outside the data, one for all channels or one each; with ``pad``. Integers are truncated
+            and saturated.
         normalized_anchor: a float `anchor` is in parts of the extent.
         normalized_shape: a float `shape_input` is in parts of the extent.
         out_of_bounds_policy: ``error``: the part has to be inside; ``pad`` (or ``constant``): filled with
@@ -198,7 +199,7 @@ def _(
 
 @slice.cpu
 @slice.gpu
-def _(out, data, anchor, shape_input, *, spec, anchors, fill_values, out_of_bounds_policy):
+def _(out, data, anchor, shape_input, *, spec, out_spec, anchors, fill_values, out_of_bounds_policy):
     if out_of_bounds_policy in BORDERS:
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
@@ -206,4 +207,4 @@ def _(out, data, anchor, shape_input, *, spec, anchors, fill_values, out_of_boun
     if len(fill_values) > 1:
         check_fill_values(fill_values, spec.extent("C"))
     copy: Any = copy_window if isinstance(data, np.ndarray) else copy_window_torch
-    copy(out, data, anchors, fill=channel_fill(fill_values, layout))
+    copy(out, data, anchors, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))

@@ -90,6 +90,8 @@ _CROPS: Changes = {
     "too large": {"crop": [40, 40]},
     "pad": {"crop": [40, 30], "out_of_bounds_policy": "pad", "fill_values": [1.0, 2.0, 3.0]},
     "pad, one value": {"crop": [40, 30], "out_of_bounds_policy": "pad", "fill_values": 7.0},
+    "pad, fraction": {"crop": [40, 30], "out_of_bounds_policy": "pad", "fill_values": 2.6},
+    "pad, beyond": {"crop": [40, 30], "out_of_bounds_policy": "pad", "fill_values": 300.0, "dtype": types.UINT8},
     "trim": {"crop": [40, 30], "out_of_bounds_policy": "trim_to_shape"},
     "position out of range": {"crop_pos_x": 1.5},
     "nothing": {"crop": [0, 10]},
@@ -124,6 +126,8 @@ _MASKED: Changes = {
     "no mask": {"mask": GONE},
     "masked out": {"mask": 0},
     "fill_value": {"fill_value": 200.0},
+    "fraction": {"fill_value": 2.6},
+    "beyond": {"fill_value": 300.0},
 }
 _FILLS: Changes = {f"dtype={name}": {"dtype": getattr(types, name)} for name in ("UINT8", "INT64", "FLOAT16", "BOOL")}
 
@@ -455,6 +459,18 @@ ARGUMENTS: dict[str, Changes] = {
             "out_of_bounds_policy": "pad",
             "fill_values": [1.0, 2.0, 3.0],
         },
+        "pad, fraction": {
+            "rel_start": [-0.1, 0.5],
+            "rel_end": [0.5, 1.5],
+            "out_of_bounds_policy": "pad",
+            "fill_values": 2.6,
+        },
+        "pad, beyond": {
+            "rel_start": [-0.1, 0.5],
+            "rel_end": [0.5, 1.5],
+            "out_of_bounds_policy": "pad",
+            "fill_values": -3.0,
+        },
         "trim": {"rel_start": [-0.1, 0.5], "rel_end": [0.5, 1.5], "out_of_bounds_policy": "trim_to_shape"},
         "out of bounds": {"rel_start": [-0.1, 0.5], "rel_end": [0.5, 1.5]},
         "nothing": {"rel_start": [0.5, 0.5], "rel_end": [0.5, 0.5]},
@@ -477,6 +493,8 @@ ARGUMENTS: dict[str, Changes] = {
     },
     # filters and noise
     "erase": {
+        "fraction": {"fill_value": 2.6},
+        "beyond": {"fill_value": 300.0},
         "default axes": {"axis_names": "HW", "fill_value": 0.0},
         "several": {"anchor": [3.0, 5.0, 15.0, 2.0], "shape": [4.0, 4.0, 3.0, 9.0]},
         "normalized": {"normalized": True, "anchor": [0.1, 0.3], "shape": [0.2, 0.4]},

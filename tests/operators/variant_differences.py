@@ -8,6 +8,8 @@ _STRADDLES = "DALI reads three channels a step, and so mixes neighbouring pixels
 _AXES = "DALI takes the first two axes for height and width, whatever the layout says"
 _OVERFLOW = "DALI adds up squares of 32 bits, which overflow"
 _CONSTANT_MASK = "DALI takes notice of a mask only where it differs from sample to sample"
+_WRAPS = "a fill value beyond the type saturates; DALI lets it wrap"
+_OPENCV = "DALI takes OpenCV, which for these types rounds positions to 1/32 pixel"
 _MIRROR = "DALI mirrors the rows where channels or frames stand in front"
 _ONE_MEAN = "DALI reads beyond a mean that is a single number for several results"
 
@@ -20,6 +22,7 @@ REFUSED: dict[str, str] = {
     "box_encoder | one row": "a label without a box; DALI takes no notice of it",
     "box_encoder | three dimensions": "boxes are rows of four; DALI takes any four numbers in a row",
     "color_twist | four channels": _STRADDLES,
+    "experimental.warp_perspective | interp_type=CUBIC": "only nearest and linear are here",
     "flip | depth without D": "DALI does nothing; a depth that data do not have is a mistake",
     "grid_mask | CDHW": _AXES,
     "grid_mask | CHW": _AXES,
@@ -37,9 +40,15 @@ REFUSED: dict[str, str] = {
 # "operator | label": why the result is another one.
 DIFFERENT: dict[str, str] = {
     "cat | no rows": "DALI leaves out samples without elements, so that the width of the result depends on the height",
+    "crop | pad, beyond": _WRAPS,
+    "crop_mirror_normalize | pad, beyond": _WRAPS,
     "coord_transform | nothing": "no points are still points of two coordinates; DALI forgets their number",
+    "erase | beyond": _WRAPS,
+    "experimental.warp_perspective | of int16": _OPENCV,
+    "experimental.warp_perspective | two channels": _OPENCV,
     "grid_mask | FHWC": _AXES,
     "laplacian | of float16": "DALI rounds every derivative to float16 before it adds them up",
+    "pad | negative fill": _WRAPS,
     "reductions.mean | dtype=UINT8": "DALI scales in the type of the result, where 1 / count is 0",
     "reductions.mean_square | of uint16": _OVERFLOW,
     "reductions.rms | of uint16": _OVERFLOW,
@@ -49,20 +58,18 @@ DIFFERENT: dict[str, str] = {
     "resize_crop_mirror | CHW": _MIRROR,
     "resize_crop_mirror | FCHW": _MIRROR,
     "resize_crop_mirror | FHWC": _MIRROR,
+    "slice | pad, beyond": _WRAPS,
+    "sphere | beyond": _WRAPS,
     "sphere | masked out": _CONSTANT_MASK,
     "sphere | one pixel": "a pixel is its own centre; DALI divides by a radius of 0",
     "squeeze | negative": "DALI takes no notice of negative axes",
+    "tensor_resize | mode": "DALI also scales axes that are not named: two of three channels are left",
+    "water | beyond": _WRAPS,
     "water | masked out": _CONSTANT_MASK,
 }
 
 # "operator | label": not right yet.
 OPEN: dict[str, str] = {
     "box_encoder | of bool": "numpy's error instead of ours",
-    "experimental.warp_perspective | interp_type=CUBIC": "not there",
-    "experimental.warp_perspective | no layout": "the result should be HWC",
-    "experimental.warp_perspective | of int16": "DALI's weights are of OpenCV's fixed point",
-    "experimental.warp_perspective | two channels": "DALI's weights are of OpenCV's fixed point",
-    "pad | negative fill": "DALI wraps the value",
-    "tensor_resize | mode": "DALI scales axes that are not named, too",
     "transforms.combine | of float16": "numba's error instead of ours",
 }

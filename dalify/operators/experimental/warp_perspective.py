@@ -69,6 +69,7 @@ def warp_perspective(
         ... )  # doctest: +SKIP
     """
     layout = visual_layout(x, _LAYOUTS)
+    x = x.replace(layout=layout)
     check_interpolation(interp_type)
     for name, value, options in (("border_mode", border_mode, _BORDERS), ("pixel_origin", pixel_origin, _ORIGINS)):
         if value not in options:
@@ -85,12 +86,7 @@ def warp_perspective(
     if len(size) != 2 or min(size) < 0:
         raise ArgumentValueError(f"size must be a height and a width, not negative; got {list(size)}.")
     height, width = (math.floor(extent + 0.5) for extent in size)
-    return x.with_extents({"H": height, "W": width}) if x.layout else _resized(x, layout, height, width)
-
-
-def _resized(x: Spec, layout: str, height: int, width: int) -> Spec:
-    named = x.replace(layout=layout).with_extents({"H": height, "W": width})
-    return named.replace(layout="")
+    return x.with_extents({"H": height, "W": width})
 
 
 def _maps(given: Any, matrix: Any, inverse_map: bool, pixel_origin: str, frames: int) -> np.ndarray:
