@@ -136,7 +136,7 @@ def crop_anchors(
         ArgumentValueError: a position outside 0..1.
         IndexingError: a window reaches out of the source, and the policy is ``error``.
     """
-    columns = []
+    columns: list[Any] = []
     for letter, extent, size in zip(letters, extents, window, strict=True):
         name = _POSITIONS.get(letter, "crop_pos_z")
         position = np.asarray(positions[name], np.float32)
@@ -144,14 +144,18 @@ def crop_anchors(
         if not (0 <= position.item() <= 1 if position.size == 1 else ((position >= 0) & (position <= 1)).all()):
             wrong = ~((position >= 0) & (position <= 1))
             raise _of_sample(wrong, ArgumentValueError(f"{name} must lie within 0..1; got {position[wrong][0]:g}."))
-        exact = position * np.float32(extent - size)
-        half = 0 if rounding == "truncate" else np.float32(0.5 if size <= extent else -0.5)
-        columns.append(np.trunc(exact + half))
+        half = np.float32(0 if rounding == "truncate" else 0.5 if size <= extent else -0.5)
+        if position.size == 1:
+            columns.append(int(position.reshape(-1)[0] * np.float32(extent - size) + half))
+        else:
+            columns.append(np.trunc(position * np.float32(extent - size) + half))
         if policy == "error" and not 0 <= size <= extent:
             raise IndexingError(
                 f"a crop window of {' x '.join(map(str, window))} does not fit into {' x '.join(map(str, extents))}.",
                 hint="Resize first, or write out_of_bounds_policy='pad' or 'trim_to_shape'.",
             )
+    if columns and isinstance(columns[0], int):
+        return np.array([columns], np.int64)
     return np.stack(columns, 1).astype(np.int64)
 
 

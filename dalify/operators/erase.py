@@ -11,6 +11,8 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, S
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import PerSample, Spec, operator
 
+_FARTHEST = np.float32(2.0**62)
+
 
 def _axes(x: Spec, axes: Sequence[int] | None, axis_names: str | None) -> tuple[int, ...]:
     """Return the axes that anchors and shapes refer to."""
@@ -96,8 +98,12 @@ def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, 
     starts = starts * scale if anchor_is_part else starts
     sizes = sizes * scale if shape_is_part else sizes
     starts = starts - sizes * np.float32(0.5) if centered else starts
-    bounds = np.stack([starts, starts + sizes], axis=2)
-    return np.clip(np.nan_to_num(np.trunc(bounds)), 0, extents).astype(np.int64)
+    bounds = np.empty((len(sizes), form[1], 2, form[2]), np.float32)
+    bounds[:, :, 0], bounds[:, :, 1] = starts, starts + sizes
+    np.trunc(bounds, out=bounds)
+    bounds[np.isnan(bounds)] = 0
+    # In integers: float32 does not hold all extents.
+    return np.minimum(np.clip(bounds, 0, _FARTHEST).astype(np.int64), extents)
 
 
 def _fills(values: np.ndarray, spec: Spec) -> np.ndarray:
@@ -126,7 +132,7 @@ def _fills(values: np.ndarray, spec: Spec) -> np.ndarray:
 
 
 def _is_same_for_all(values: np.ndarray) -> bool:
-    return bool((values == values[:1]).all())
+    return len(values) == 1 or bool((values == values[:1]).all())
 
 
 def _erase(out: Any, x: Any, spec: Spec, convert: Any, **arguments: Any) -> None:
