@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DecodeError
+from dalify.codecs.chroma import FULL_RANGE, STUDIO_RANGE, fits, planes_to_rgb
 from dalify.codecs.video import av
 from dalify.data.dtypes import DALIImageType
 
 __all__ = ["FrameConverter"]
 
 _FORMATS = {DALIImageType.RGB: "rgb24", DALIImageType.YCbCr: "yuv444p"}
+# Those that ``chroma`` converts; the older names with a j are of the full range.
+_PLANAR = frozenset({"yuv420p", "yuv422p", "yuv444p", "yuvj420p", "yuvj422p", "yuvj444p"})
+_FULL_RANGE = 2
 
 
 class FrameConverter:
@@ -35,6 +39,8 @@ class FrameConverter:
         self._flags = flags.BILINEAR | flags.FULL_CHR_H_INT | flags.ACCURATE_RND
         self._matrix = reformatter.Colorspace.ITU601
         self._reformatter = reformatter.VideoReformatter()
+        self._form: tuple[Any, ...] = ()  # of the frame before
+        self._sites: list[bool] = []  # where chroma may lie, as far as frames have shown: on the left pixel, or between
 
     def fill(self, out: np.ndarray[Any, Any], frame: Any) -> None:
         """Convert a frame.
@@ -51,6 +57,33 @@ class FrameConverter:
                 f"the pictures change their size within the video: {out.shape[0]} x {out.shape[1]}, "
                 f"then {frame.height} x {frame.width}."
             )
+        form = (frame.format.name, int(frame.color_range) == _FULL_RANGE, frame.height, frame.width)
+        if form != self._form:
+            self._form = form
+            is_known = form[0] in _PLANAR and not self._is_planar and fits(frame.planes, frame.width, frame.height)
+            self._sites = [False, True] if is_known else []
+        if len(self._sites) == 1:
+            self._compiled(out, frame, self._sites[0])
+            return
+        self._convert(out, frame)
+        if self._sites:
+            # Nobody tells where chroma lies but FFmpeg's converter, by its results. Frames without colour tell nothing.
+            trial = np.empty_like(out)
+            self._sites = [site for site in self._sites if self._agrees(trial, out, frame, site)]
+            if form[0].endswith("444p"):
+                self._sites = self._sites[:1]
+
+    def _agrees(self, trial: np.ndarray[Any, Any], out: np.ndarray[Any, Any], frame: Any, site: bool) -> bool:
+        self._compiled(trial, frame, site)
+        return np.array_equal(trial, out)
+
+    def _compiled(self, out: np.ndarray[Any, Any], frame: Any, site: bool) -> None:
+        height, width = out.shape[:2]
+        is_full = self._form[1] or "j" in self._form[0]
+        luma, cb, cr = (_rows(plane, plane.width) for plane in frame.planes)
+        planes_to_rgb(out.reshape(height, 3 * width), luma, cb, cr, FULL_RANGE if is_full else STUDIO_RANGE, site)
+
+    def _convert(self, out: np.ndarray[Any, Any], frame: Any) -> None:
         converted = self._reformatter.reformat(
             frame,
             format=self._format,
