@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.formats.storage import local_copy
 
 __all__ = ["Annotations", "BoxOptions", "decompressed", "read_annotations"]
 
@@ -111,7 +112,7 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
 
 def _document(path: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(Path(path).read_bytes())
+        document = json.loads(Path(local_copy(path)).read_bytes())
     except OSError as error:
         raise ReaderError(f"cannot read the annotations {path!r}: {error.strerror}.") from None
     except ValueError as error:

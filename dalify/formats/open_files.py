@@ -15,6 +15,7 @@ import numpy as np
 
 from dalify.base.errors import ReaderError
 from dalify.formats.memory import file_memory
+from dalify.formats import storage
 
 __all__ = ["OpenFiles"]
 
@@ -42,7 +43,7 @@ class OpenFiles:
     Pickled, it is the paths.
 
     Args:
-        paths: of the files.
+        paths: of the files, on this machine or URLs.
 
     Attributes:
         paths: of the files.
@@ -71,7 +72,13 @@ class OpenFiles:
         Raises:
             ReaderError: the file is absent or cannot be read.
         """
-        return self._descriptor(file).size
+        path = storage.copy_if_there(self.paths[file])
+        return storage.size_of(path) if storage.is_remote(path) else self._descriptor(file).size
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether one of the files lies on another machine."""
+        return any(storage.is_remote(path) for path in self.paths)
 
     def read(self, file: int, offset: int, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Return bytes of a file as a new 1-D uint8 array. The GIL is free while data come.
@@ -84,9 +91,12 @@ class OpenFiles:
         Raises:
             ReaderError: the file is absent, cannot be read, or ends before.
         """
-        descriptor = self._descriptor(file)
         if not 0 <= offset <= offset + size:
             raise ReaderError(f"{self.paths[file]!r} has no {size} bytes at byte {offset}: the index is damaged.")
+        path = self.paths[file]
+        if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
+            return storage.read(path, offset, size)
+        descriptor = self._descriptor(file)
         # An index may promise anything: what is not there is refused before memory is asked for.
         if offset + size > descriptor.size:
             raise self._ends_early(file, offset, size)
@@ -115,7 +125,7 @@ class OpenFiles:
         if found is None:
             path = self.paths[file]
             try:
-                found = _Descriptor(os.open(path, _FLAGS))
+                found = _Descriptor(os.open(storage.copy_if_there(path), _FLAGS))
             except OSError as error:
                 raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
             with self._lock:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.file_list import FileList
+from dalify.formats.storage import folder_of, is_remote, joined, listed, read_text
 
 __all__ = ["plain_files"]
 
@@ -39,30 +40,26 @@ def plain_files(
             raise ReaderError("files is an empty list.")
         return _paths(files, file_root)
     if file_list is not None:
-        try:
-            text = Path(file_list).read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError as error:
-            raise ReaderError(f"cannot read the file list {file_list!r}: {error.strerror}.") from None
+        text = read_text(file_list, "the file list")
         names = [line for line in map(str.strip, text.split("\n")) if line]
         if not names:
             raise ReaderError(f"the file list {file_list!r} is empty.")
-        return _paths(names, str(Path(file_list).absolute().parent) if file_root is None else file_root)
+        return _paths(names, folder_of(file_list) if file_root is None else file_root)
     if file_root is None:
         raise ArgumentValueError("one of file_root, file_list and files is needed.")
     return _in_folders(file_root, file_filter)
 
 
 def _paths(names: Sequence[str], root: str | None) -> FileList:
-    join = os.path.join
-    return FileList([""], [len(names)], [join(root, name) for name in names] if root else names)
+    return FileList([""], [len(names)], [joined(root, name) for name in names] if root else names)
 
 
 def _in_folders(file_root: str, file_filter: str) -> FileList:
     folders, own = _listed(file_root)
-    prefixes = [f"{Path(file_root)}{os.sep}"]
+    prefixes = [_prefix(file_root)]
     groups = [fnmatch.filter(own, file_filter)]
     for name in folders:
-        prefixes.append(f"{Path(file_root, name)}{os.sep}")
+        prefixes.append(_prefix(joined(file_root, name)))
         groups.append(fnmatch.filter(_listed(prefixes[-1])[1], file_filter))
     if not any(groups):
         raise ReaderError(
@@ -72,8 +69,15 @@ def _in_folders(file_root: str, file_filter: str) -> FileList:
     return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group])
 
 
+def _prefix(folder: str) -> str:
+    return f"{folder.rstrip('/')}/" if is_remote(folder) else f"{Path(folder)}{os.sep}"
+
+
 def _listed(folder: str) -> tuple[list[str], list[str]]:
     """Return the names of sub-folders and of everything else, in byte order."""
+    if is_remote(folder):
+        folders, files = listed(folder)
+        return sorted(folders), sorted(files)
     folders: list[str] = []
     files: list[str] = []
     try:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.records import Record, Records, read_integers
+from dalify.formats.storage import is_remote, size_of
 
 __all__ = ["image_and_labels", "records_of", "write_index"]
 
@@ -63,6 +64,8 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str]) -> Records:
 
 
 def _size(path: str) -> int:
+    if is_remote(path):
+        return size_of(path)
     try:
         return os.stat(path).st_size  # noqa: PTH116 - a text is given
     except OSError as error:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.open_files import OpenFiles
+from dalify.formats.storage import local_copy
 
 __all__ = ["Record", "Records", "paired", "read_integers"]
 
@@ -88,6 +89,16 @@ class Records(Sequence[Record]):
         file = bisect_right(self._firsts, number) - 1
         return Record(self._files, file, int(self._offsets[number]), int(self._sizes[number]), self._context)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether files lie on another machine."""
+        return self._files.is_remote
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The number of the file of each record, ``[N]``."""
+        return np.repeat(np.arange(len(self._files)), np.diff(self._firsts))
+
     def __repr__(self) -> str:
         """Return counts."""
         return f"Records({len(self)} records, {len(self._files)} files)"
@@ -131,7 +142,7 @@ def read_integers(path: str, columns: int, what: str) -> NDArray[np.int64]:
         ReaderError: the file is absent or no such text.
     """
     try:
-        text = Path(path).read_bytes()
+        text = Path(local_copy(path)).read_bytes()
     except OSError as error:
         raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.") from None
     # Only digits and white space: numpy's parser stops at anything else with a warning.

@@ -30,6 +30,7 @@ fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
 __all__ = [
     "StorageOptions",
     "configure",
+    "copy_if_there",
     "current",
     "folder_of",
     "is_remote",
@@ -209,19 +210,33 @@ def listed(url: str) -> tuple[list[str], list[str]]:
     return folders, files
 
 
-def local_copy(url: str) -> str:
+def local_copy(path: str) -> str:
     """Return the path of a copy on this machine, for what has to be read through from beginning to end.
 
-    It lies in the cache, or where there is none in the folder for temporary files until the process ends.
+    It lies in the cache, or where there is none in the folder for temporary files until the process ends. What lies on
+    this machine is its own copy.
 
     Raises:
         ReaderError: the file is absent, or the storage does not answer.
     """
-    kept = _cache_path(f"{url}@0+None") or Path(_temporary_folder(), hashlib.sha256(url.encode()).hexdigest()[:32])
+    if not is_remote(path):
+        return path
+    kept = _copy_path(path)
     if not kept.exists():
-        contents = _patiently(url, lambda system, path: _call(system, "cat_file", path))
-        _write(kept, contents)
+        _write(kept, _patiently(path, lambda system, name: _call(system, "cat_file", name)))
     return str(kept)
+
+
+def copy_if_there(path: str) -> str:
+    """Return the path of the copy that ``local_copy`` made; the path itself where it made none."""
+    if not is_remote(path):
+        return path
+    kept = _copy_path(path)
+    return str(kept) if kept.exists() else path
+
+
+def _copy_path(url: str) -> Path:
+    return _cache_path(f"{url}@0+None") or Path(_temporary_folder(), hashlib.sha256(url.encode()).hexdigest()[:32])
 
 
 _temporary: list[tempfile.TemporaryDirectory[str]] = []

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.formats.storage import local_copy
 
 __all__ = ["Member", "members"]
 
@@ -41,7 +42,7 @@ def members(path: str) -> Iterator[Member]:
         ReaderError: the archive is absent, empty, damaged or cut off.
     """
     try:
-        with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        with Path(local_copy(path)).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             # A copy of the names leaves before the map is closed; the array must be gone by then.
             yield from _members(path, mapped)
     except ReaderError:

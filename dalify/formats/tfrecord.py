@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 from dalify.formats.records import Record, Records, paired, read_integers
+from dalify.formats.storage import local_copy
 
 __all__ = ["payload", "records_of", "scan", "write_index"]
 
@@ -57,7 +58,7 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         ReaderError: the file is absent, or cut off in the middle of a record.
     """
     try:
-        with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        with Path(local_copy(path)).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             offsets = _offsets(mapped, path)
     except ReaderError:  # which is a ValueError and an OSError, too
         raise

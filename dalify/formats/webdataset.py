@@ -21,6 +21,7 @@ from dalify.base.errors import ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.records import paired
+from dalify.formats.storage import local_copy
 from dalify.formats.tar import members
 
 __all__ = ["Sample", "Samples", "samples_of", "write_index"]
@@ -94,6 +95,16 @@ class Samples(Sequence[Sample]):
         if not 0 <= number < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
         return Sample(self, bisect_right(self._firsts, number) - 1, number)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether archives lie on another machine."""
+        return self.files.is_remote
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The number of the archive of each sample, ``[N]``."""
+        return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
 
     def __repr__(self) -> str:
         """Return counts."""
@@ -216,7 +227,7 @@ def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
 
 def _read_index(index: str) -> Iterator[_Components]:
     try:
-        lines = Path(index).read_bytes().splitlines()
+        lines = Path(local_copy(index)).read_bytes().splitlines()
     except OSError as error:
         raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
     head = lines[0].split() if lines else []

@@ -14,11 +14,14 @@ import fsspec
 import numpy as np
 import pytest
 
+import dalify
 from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats import storage
 from dalify.formats.file_list import files_in_class_folders
+from dalify.formats.webdataset import write_index
 from tests.helpers.web_server import Behaviour, web_server
+from tests.operators.readers.datasets import DATASETS, run_reader, write_tar
 
 pytest.importorskip("aiohttp")
 
@@ -260,6 +263,50 @@ def test_bad_file_is_skipped(folder: Path, server: tuple[str, Behaviour]) -> Non
     for _ in range(3):
         pipe.run()
     assert {sample.source for sample in pipe.bad_samples()} == {f"{url}/a/2.jpg"}
+
+
+# -- containers
+
+REMOTE = ["readers.coco", "readers.file", "readers.mxnet", "readers.numpy", "readers.tfrecord", "readers.webdataset"]
+
+
+def _elsewhere(value: Any, folder: Path, url: str) -> Any:
+    """Return an argument of a reader with URLs in the place of paths."""
+    if isinstance(value, str):
+        return value.replace(str(folder), url)
+    return [_elsewhere(item, folder, url) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", REMOTE)
+@pytest.mark.parametrize("keeps", [True, False], ids=["cache", "no cache"])
+def test_containers_elsewhere(tmp_path: Path, name: str, keeps: bool) -> None:
+    """Whatever is read here is read there, byte for byte."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    arguments = DATASETS[name](folder, 7)
+    storage.configure(cache_folder=tmp_path / "cache" if keeps else None)
+    with web_server(folder) as (url, _):
+        elsewhere = {key: _elsewhere(value, folder, url) for key, value in arguments.items()}
+        assert elsewhere != arguments
+        layouts, batches, meta = run_reader(dalify, name, 4, random_shuffle=True, **arguments)
+        other_layouts, other_batches, other_meta = run_reader(dalify, name, 4, random_shuffle=True, **elsewhere)
+    assert (layouts, meta) == (other_layouts, other_meta)
+    for outputs, others in zip(batches, other_batches, strict=True):
+        for samples, other_samples in zip(outputs, others, strict=True):
+            for one, other in zip(samples, other_samples, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+def test_archives_with_an_index_are_read_in_parts(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    write_tar(folder / "a.tar", [(f"{number}.txt", bytes([number]) * 100_000) for number in range(8)])
+    write_index(str(folder / "a.tar"), str(folder / "a.idx"))
+    with web_server(folder) as (url, behaviour):
+        given = {"paths": [f"{url}/a.tar"], "index_paths": [f"{url}/a.idx"], "ext": ["txt"]}
+        _, batches, _ = run_reader(dalify, "readers.webdataset", 2, batch_size=2, num_shards=2, shard_id=1, **given)
+        assert [samples[0][0] for outputs in batches for samples in [outputs[0]]] == [4, 6]
+        assert behaviour.sent_bytes < 700_000
 
 
 # -- an object store

@@ -22,6 +22,7 @@ class Behaviour:
         failures: number of answers from now on that are an internal error.
         asked: paths of all requests for contents.
         largest_at_once: most requests that were under way together.
+        sent_bytes: of parts of files.
     """
 
     def __init__(self) -> None:
@@ -29,6 +30,7 @@ class Behaviour:
         self.failures = 0
         self.asked: list[str] = []
         self.largest_at_once = 0
+        self.sent_bytes = 0
         self._at_once = 0
         self._lock = threading.Lock()
 
@@ -71,6 +73,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{int(start) + len(part) - 1}/{len(contents)}")
             self.end_headers()
             self.wfile.write(part)
+            self._behaviour.sent_bytes += len(part)
 
     def log_message(self, *arguments: Any) -> None:
         """Say nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -14,6 +13,7 @@ from dalify.data import DALIDataType
 from dalify.formats.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.coco_masks import pixelwise_mask
 from dalify.formats.coco_saved import load, save
+from dalify.formats.storage import is_remote, joined
 from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
 
@@ -32,6 +32,11 @@ class _Pictures(Sequence[_Picture]):
 
     def __len__(self) -> int:
         return len(self.annotations.names)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the pictures lie on another machine."""
+        return is_remote(self.root)
 
     @overload
     def __getitem__(self, index: int) -> _Picture: ...
@@ -230,7 +235,7 @@ def _contents(picture: _Picture) -> NDArray[np.uint8]:
 
 
 def _path(picture: _Picture) -> str:
-    return os.path.join(picture.pictures.root, picture.pictures.annotations.names[picture.number])  # noqa: PTH118 - quick
+    return joined(picture.pictures.root, picture.pictures.annotations.names[picture.number])
 
 
 @coco.origin

@@ -36,6 +36,11 @@ class _ArrayFiles(Sequence[_ArrayFile]):
     def __len__(self) -> int:
         return len(self._files)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether files lie on another machine."""
+        return self._files.is_remote
+
     @overload
     def __getitem__(self, index: int) -> _ArrayFile: ...
     @overload
