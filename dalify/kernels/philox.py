@@ -88,6 +88,27 @@ def _fill_uniform(
             block = (block + np.uint64(1)) & _LOW_32
 
 
+@njit(nogil=True, cache=True)
+def _fill_uniform_double(
+    out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
+) -> None:
+    count = out.shape[1]
+    step_low, step_high = step & _LOW_32, step >> _SHIFT_32
+    for n in range(out.shape[0]):
+        sample = np.uint64(samples[n]) & _LOW_32
+        row = out[n]
+        block = first_block
+        for i in range(0, count, 2):
+            w0, w1, w2, w3 = philox4x32(block, sample, step_low, step_high, k0, k1)
+            row[i] = (
+                np.float64(np.uint32(w0) >> _SHIFT_5) * 2.0**26 + np.float64(np.uint32(w1) >> _SHIFT_6)
+            ) * 2.0**-53
+            if i + 1 < count:
+                high, low = np.float64(np.uint32(w2) >> _SHIFT_5), np.float64(np.uint32(w3) >> _SHIFT_6)
+                row[i + 1] = (high * 2.0**26 + low) * 2.0**-53
+            block = (block + np.uint64(1)) & _LOW_32
+
+
 def _mix(value: int) -> int:
     """Scramble 64 bits (the finaliser of SplitMix64): neighbouring seeds give unrelated keys."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK_64
@@ -150,9 +171,9 @@ class Draws:
             Array [N, count] of `dtype`.
         """
         if dtype is np.float64:
-            words = self.bits(samples, 2 * count, first_block=first_block)
-            high = (words[:, ::2] >> _SHIFT_5).astype(np.float64)
-            return (high * 2.0**26 + (words[:, 1::2] >> _SHIFT_6)) * 2.0**-53
+            doubles = np.empty((len(samples), count), np.float64)
+            _fill_uniform_double(doubles, *self.numba_arguments(samples, first_block))
+            return doubles
         out = np.empty((len(samples), count), np.float32)
         _fill_uniform(out, *self.numba_arguments(samples, first_block))
         return out
