@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ReaderError
+from dalify.base.errors import MissingPackageError, ReaderError
+from dalify.base.optional import LazyModule
 from dalify.formats.storage import local_copy
 
 __all__ = ["Annotations", "BoxOptions", "decompressed", "read_annotations"]
+
+orjson: Any = LazyModule("orjson", "reading annotations quickly", "dalify[coco]")
 
 Rle = tuple[int, int, NDArray[np.uint32]]
 """A mask by runs: height, width, lengths of runs of 0 and 1 in turns, column by column."""
@@ -112,7 +115,7 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
 
 def _document(path: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(Path(local_copy(path)).read_bytes())
+        document = _parsed(Path(local_copy(path)).read_bytes())
     except OSError as error:
         raise ReaderError(f"cannot read the annotations {path!r}: {error.strerror}.") from None
     except ValueError as error:
@@ -120,6 +123,13 @@ def _document(path: str) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise ReaderError(f"{path!r} are no annotations of COCO: its top is no dictionary.")
     return document
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)  # three times as quick
+    except MissingPackageError:
+        return json.loads(data)
 
 
 def _order(path: str, pictures: Mapping[int, Any], images: Sequence[str] | None) -> list[int]:
