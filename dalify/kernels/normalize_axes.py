@@ -55,6 +55,17 @@ def normalize_axes(
     fill = np.zeros(size["C"], np.float32)
     fill[:channels] = fill_values
 
+    if layout == "HWC" and out_layout in ("CHW", "HWC") and isinstance(x, np.ndarray):
+        # What nearly every pipeline does: ragged batches come here image by image, so nothing is worked out below.
+        windows = np.zeros((samples, 3), np.int64)
+        windows[:, 1], windows[:, 2] = anchors["H"], anchors["W"]
+        is_planar = out_layout == "CHW"
+        target = out[:, :, None] if is_planar else out[:, None]
+        crop_mirror_normalize(
+            target, x[:, None], windows, mirror=mirror, mean=mean, multiplier=multiplier, shift=shift, fill=fill,
+            is_planar=is_planar,
+        )  # fmt: skip
+        return
     # Planes that stay planes are so many images of one channel; so are frames, if all of them are taken.
     keeps_planes = layout == out_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill.tolist())) == 1
     keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
