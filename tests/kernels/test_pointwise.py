@@ -51,8 +51,8 @@ def test_tables(dtype):
     np.testing.assert_array_equal(out_torch.numpy(), expected)
 
 
-@pytest.mark.parametrize("source", [np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
-@pytest.mark.parametrize("target", [np.bool_, np.int16, np.float32, np.float64])
+@pytest.mark.parametrize("source", [np.int8, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("target", [np.bool_, np.float32])
 def test_what_no_table_holds_is_its_last_entry(source, target):
     limits = np.iinfo(source)
     x = np.array([[0, 1, 2, limits.max - 1], [3, limits.min, 127, limits.max]], source)
