@@ -44,14 +44,14 @@ def _overlaps(result, left, top, right, bottom, x0, y0, x1, y1, areas):
 
 @njit(nogil=True, cache=True)
 def _improve(best, best_box, overlaps, box):
-    """Note for every anchor whether this box is better than those before; return the best anchor of the box."""
+    """Note for every anchor whether this box is as good as those before; return the last of the best anchors."""
     highest = overlaps[0]
     for a in range(overlaps.size):
-        better = overlaps[a] > best[a]
+        better = overlaps[a] >= best[a]
         best[a] = overlaps[a] if better else best[a]
         best_box[a] = box if better else best_box[a]
         highest = max(highest, overlaps[a])
-    for a in range(overlaps.size):
+    for a in range(overlaps.size - 1, -1, -1):
         if overlaps[a] == highest:
             return a
     return 0  # not a number anywhere
@@ -103,7 +103,7 @@ def match(
         boxes: float32 [n, 4], left, top, right, bottom.
         labels: int32, one for each of all boxes.
         table: of ``anchor_table``.
-        criteria: an anchor gets its best box where their overlap is larger.
+        criteria: an anchor gets its best box where their overlap is larger; the last one among equals.
         offset: give offsets from the anchor.
         scale: factor of boxes and anchors.
         means: float32 [4], subtracted from offsets.
@@ -135,8 +135,8 @@ def match_on_device(
     union = (padded[..., 2:] - padded[..., :2]).prod(-1)[..., None] + anchors[4] - common
     overlaps = torch.where(union != 0, common / union, torch.zeros_like(union))
     overlaps = torch.where(is_there[..., None], overlaps, torch.full_like(overlaps, -1))
-    best, best_box = _first_of_largest(overlaps, 1)
-    _, own = _first_of_largest(overlaps, 2)
+    best, best_box = _last_of_largest(overlaps, 1)
+    _, own = _last_of_largest(overlaps, 2)
     # The last box wins an anchor.
     boxes_of = torch.arange(most, device=device).expand_as(own)
     forced = torch.full_like(best_box, -1)
@@ -153,11 +153,11 @@ def match_on_device(
     out_labels.copy_(torch.where(chosen, own_labels.gather(1, best_box), torch.zeros_like(own_labels[:1, :1])))
 
 
-def _first_of_largest(values: Any, dim: int) -> tuple[Any, Any]:
-    """Return the largest values along an axis and where the first of them is: torch does not say which it takes."""
+def _last_of_largest(values: Any, dim: int) -> tuple[Any, Any]:
+    """Return the largest values along an axis and where the last of them is: torch does not say which it takes."""
     best = values.amax(dim, keepdim=True)
     shape = [1] * values.ndim
     shape[dim] = -1
     index = torch.arange(values.shape[dim], device=values.device).reshape(shape)
-    first = torch.where(values == best, index, torch.full_like(index, values.shape[dim])).amin(dim)
-    return best.squeeze(dim), first.clamp(max=values.shape[dim] - 1)
+    last = torch.where(values == best, index, torch.zeros_like(index)).amax(dim)
+    return best.squeeze(dim), last

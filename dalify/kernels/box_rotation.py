@@ -80,7 +80,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
             x, y = (left + right) / 2 - width / 2, (top + bottom) / 2 - height / 2
             # The matrix maps the canvas to the image: the points go the other way.
             x, y = x * cosine + y * sine + x_limit / 2, y * cosine - x * sine + y_limit / 2
-            half_x, half_y = (right - left) / 2, (bottom - top) / 2
+            half_x, half_y = abs(right - left) / 2, abs(bottom - top) / 2
             grown_x = half_x * abs(cosine) + half_y * abs(sine)
             grown_y = half_x * abs(sine) + half_y * abs(cosine)
             if swapped:
@@ -92,7 +92,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
             left, right = min(max(x - grown_x, 0.0), x_limit), min(max(x + grown_x, 0.0), x_limit)
             top, bottom = min(max(y - grown_y, 0.0), y_limit), min(max(y + grown_y, 0.0), y_limit)
             area = ((x + grown_x) - (x - grown_x)) * ((y + grown_y) - (y - grown_y))
-            kept[row] = (right - left) * (bottom - top) >= threshold * area
+            kept[row] = (right - left) * (bottom - top) / area >= threshold  # not those without area
             if not kept[row]:
                 continue
             if is_relative:
@@ -148,7 +148,7 @@ def rotate_boxes_on_device(
         start, end = start * source, end * source
     x, y = ((start + end) / 2 - source / 2).unbind(1)
     center = torch.stack([x * cosine + y * sine, y * cosine - x * sine], 1) + target / 2
-    half = (end - start) / 2
+    half = (end - start).abs() / 2
     shares = torch.stack([cosine.abs(), sine.abs()], 1)
     grown = torch.stack([(half * shares).sum(1), (half * shares.flip(1)).sum(1)], 1)
     if mode != EXPAND:
@@ -157,7 +157,7 @@ def rotate_boxes_on_device(
     turned = torch.stack([center - grown, center + grown], 1)
     clipped = torch.minimum(turned.clamp(min=0), target[:, None])
     areas = [(corners[:, 1] - corners[:, 0]).prod(1) for corners in (clipped, turned)]
-    kept = areas[0] >= threshold * areas[1]
+    kept = areas[0] / areas[1] >= threshold  # not those without area
     result = (clipped / target[:, None] if is_relative else clipped)[kept]
     start, end = result.unbind(1)
     flat = torch.cat([start, end - start if is_extent else end], 1).float()

@@ -39,7 +39,8 @@ def bbox_rotate(
 ) -> tuple[Spec, ...]:
     """Turn bounding boxes with their image, as fn.rotate turns it with the same `angle`, `keep_size` and `size`.
 
-    Boxes are clipped to the canvas and dropped where less than `remove_threshold` of them remains.
+    Boxes are clipped to the canvas and dropped where less than `remove_threshold` of them remains, and where they have
+    no area.
 
     Args:
         bboxes: float32 [n, 4].
@@ -51,7 +52,7 @@ def bbox_rotate(
         keep_size: the image keeps its canvas.
         mode: "expand": a box that holds the turned one; "fixed": one of the size before, its sides exchanged beyond 45
             degrees; "halfway": in between.
-        remove_threshold: 0 to 1; 0 drops none.
+        remove_threshold: 0 to 1; 0 drops none that has an area.
         shape_layout: names the extents of `input_shape`.
         size: height and width of the canvas; not with `keep_size`.
 

@@ -29,7 +29,8 @@ def box_encoder(
     """Assign bounding boxes to anchors (Liu et al., SSD: Single Shot MultiBox Detector, arXiv:1512.02325).
 
     Each anchor gets the box with the largest intersection over union, if that is above `criteria`; in any case the best
-    anchor of each box gets that box. Other anchors get label 0 and keep their own coordinates (zeros with `offset`).
+    anchor of each box gets that box. Among equals, the last counts. Other anchors get label 0 and keep their own
+    coordinates (zeros with `offset`).
 
     Args:
         boxes: float32 [n, 4], left, top, right, bottom.

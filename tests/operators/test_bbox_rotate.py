@@ -10,10 +10,6 @@ from tests.helpers.one_operator import assert_equals_dali, run_dalify
 from tests.helpers.real_dali import Each
 
 RANDOM = np.random.default_rng(0)
-IMAGES = [RANDOM.integers(0, 256, shape, dtype=np.uint8) for shape in ((40, 50, 3), (31, 44, 3))]
-SEQUENCES = [RANDOM.integers(0, 256, (3, 20, 31, 3), dtype=np.uint8)]
-
-
 CORNERS = np.sort(RANDOM.random((12, 2, 2)), axis=1).reshape(-1, 4).astype(np.float32)
 LABELS = np.arange(12, dtype=np.int32)
 
@@ -40,6 +36,53 @@ def test_modes(mode, keep_size, angle):
 )
 def test_options(arguments):
     assert_equals_dali("bbox_rotate", [CORNERS, CORNERS[:3] * 0.5], tolerance=1e-5, angle=25.0, **arguments)
+
+
+ODD = np.float32([[0, 0, 1, 1], [0.3, 0.3, 0.3, 0.3], [0.9, 0.9, 1, 1], [-0.2, -0.1, 0.3, 0.4], [2, 2, 3, 3]])
+
+
+@pytest.mark.parametrize("mode", ["expand", "fixed", "halfway"])
+@pytest.mark.parametrize("angle", [0.0, 44.0, 46.0, -46.0, 134.0, 136.0, 400.0])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9])
+def test_odd_boxes(mode, angle, threshold, device):
+    """Without area, over the border, outside; DALI keeps and drops the same."""
+    boxes = [np.concatenate([CORNERS, ODD]), ODD[:1], CORNERS[:0], ODD]
+    labels = [np.arange(len(item), dtype=np.int32)[:, None] for item in boxes]
+    assert_equals_dali(
+        "bbox_rotate", boxes, labels, device=device, tolerance=1e-5, angle=angle, input_shape=[100, 200], mode=mode,
+        keep_size=True, remove_threshold=threshold,
+    )  # fmt: skip
+
+
+def test_corners_in_the_wrong_order():
+    assert_equals_dali(
+        "bbox_rotate", [np.float32([[0.5, 0.6, 0.2, 0.1]])], angle=30.0, input_shape=[50, 50], tolerance=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"mode": "expand"},
+        {"mode": "fixed", "keep_size": True},
+        {"mode": "halfway", "size": [60.0, 90.0]},
+        {"bbox_layout": "xyWH"},
+        {"bbox_normalized": False},
+    ],
+)
+def test_gpu(arguments, emulated_gpu):
+    boxes, labels = [CORNERS, CORNERS[:0], CORNERS[:5]], [LABELS, LABELS[:0], LABELS[:5]]
+    arguments = {"angle": Each(np.float32([20, 50, -110])), "input_shape": [100, 201], **arguments}
+    results = [run_dalify("bbox_rotate", boxes, labels, device=device, **arguments) for device in ("cpu", "gpu")]
+    for one, other in zip(results[0][0], results[1][0], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    for one, other in zip(results[0][1], results[1][1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_angles_that_are_none():
+    with pytest.raises(ArgumentValueError, match=r"finite number of degrees; got nan(?s:.)*sample 1 of the batch"):
+        run_dalify("bbox_rotate", [CORNERS] * 2, angle=Each(np.float32([1, np.nan])), input_shape=[5, 5])
 
 
 def test_pixels():

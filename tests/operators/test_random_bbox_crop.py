@@ -49,19 +49,78 @@ def test_windows_satisfy_the_rules():
         {"thresholds": [0.7], "threshold_type": "overlap", "num_attempts": 20, "bbox_prune_threshold": 0.5},
         {"thresholds": [0.0], "allow_no_crop": False, "input_shape": [200, 100]},
         {"thresholds": [0.0], "allow_no_crop": False, "aspect_ratio": [2.0, 2.0]},
+        {"thresholds": [0.3], "all_boxes_above_threshold": False, "num_attempts": 3},
+        {
+            "thresholds": [0.5, 0.9],
+            "threshold_type": "overlap",
+            "num_attempts": 5,
+            "total_num_attempts": 30,
+            "quiet": True,
+        },
+        {
+            "thresholds": [0.0],
+            "all_boxes_above_threshold": False,
+            "crop_shape": [150, 60],
+            "input_shape": [200, 100],
+            "shape_layout": "HW",
+            "total_num_attempts": 50,
+            "quiet": True,
+        },
+        {"thresholds": [0.0], "allow_no_crop": False, "bbox_layout": "xyXY", "bbox_prune_threshold": 0.3},
     ],
 )
 @pytest.mark.parametrize("boxes", [SMALL, TWO])
 def test_distribution_is_that_of_dali(arguments, boxes):
     count = 1500
-    theirs = run_dali("random_bbox_crop", [boxes] * count, **(SHAPES | arguments))
-    ours = run_dalify("random_bbox_crop", [boxes] * count, **(SHAPES | arguments))
+    arguments = arguments if "crop_shape" in arguments else SHAPES | arguments
+    theirs = run_dali("random_bbox_crop", [boxes] * count, **arguments)
+    ours = run_dalify("random_bbox_crop", [boxes] * count, **arguments)
     for index in (0, 1):
         expected, result = np.stack(theirs[index]), np.stack(ours[index])
         bound = 5 * np.sqrt((expected.var(axis=0) + result.var(axis=0)) / count) + 1e-6  # five standard errors
         assert (np.abs(expected.mean(axis=0) - result.mean(axis=0)) < bound).all()
     whole = [np.mean([shape.min() >= 1 for shape in outputs[1]]) for outputs in (theirs, ours)]
     assert abs(whole[0] - whole[1]) < 0.1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"aspect_ratio": [0.5, 2.0]},
+        {"aspect_ratio": [0.5, 2.0, 0.8, 1.5, 0.6, 1.4]},
+        {"crop_shape": [20, 30, 40], "input_shape": [50, 60, 70], "total_num_attempts": 50, "quiet": True},
+    ],
+)
+def test_distribution_in_volumes(arguments):
+    volume = np.array([[0.2, 0.2, 0.2, 0.6, 0.7, 0.8]], np.float32)
+    common = {"thresholds": [0.0], "allow_no_crop": False, "num_attempts": 20}
+    arguments = {**common, **({} if "crop_shape" in arguments else {"scaling": [0.4, 1.0]}), **arguments}
+    count = 600
+    theirs = run_dali("random_bbox_crop", [volume] * count, ltrb=True, **arguments)
+    ours = run_dalify("random_bbox_crop", [volume] * count, ltrb=True, **arguments)
+    for index in (0, 1):
+        expected, result = np.stack(theirs[index]), np.stack(ours[index])
+        bound = 5 * np.sqrt((expected.var(axis=0) + result.var(axis=0)) / count) + 1e-6
+        assert (np.abs(expected.mean(axis=0) - result.mean(axis=0)) < bound).all()
+
+
+def test_ragged_batches_with_labels_and_indices():
+    counts = (3, 0, 1, 5)
+    random = np.random.default_rng(1)
+    boxes = [np.sort(random.random((count, 2, 2)), axis=1).reshape(count, 4).astype(np.float32) for count in counts]
+    labels = [np.arange(count, dtype=np.int64)[:, None] + 10 for count in counts]
+    outputs = run_dalify(
+        "random_bbox_crop", boxes, labels, allow_no_crop=False, output_bbox_indices=True, thresholds=[0.0], **SHAPES
+    )
+    for n, count in enumerate(counts):
+        indices = outputs[4][n]
+        assert indices.dtype == np.int32
+        assert len(indices) > 0 or not count
+        assert outputs[3][n].shape == (len(indices), 1)
+        np.testing.assert_array_equal(outputs[3][n], labels[n][indices])
+        kept = boxes[n][indices].reshape(-1, 2, 2)
+        expected = np.clip((kept - outputs[0][n]) / outputs[1][n], 0, 1).reshape(-1, 4)
+        np.testing.assert_allclose(outputs[2][n], expected, atol=1e-5)
 
 
 def test_fixed_windows_are_in_pixels():
@@ -117,6 +176,8 @@ def test_mistakes():
     ):
         with pytest.raises(ArgumentValueError, match=text):
             run_dalify("random_bbox_crop", [TWO], **arguments)
+    with pytest.raises(ShapeError, match="2 boxes need as many labels"):
+        run_dalify("random_bbox_crop", [TWO], [np.zeros(3, np.int32)])
     with pytest.raises(DTypeError, match="boxes must be float32"):
         run_dalify("random_bbox_crop", [TWO.astype(np.float64)])
     with pytest.raises(ShapeError, match=r"boxes must be \[n, 4\]"):
