@@ -7,6 +7,8 @@ Borders come from tables of indices: each row is completed once, and no sum need
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numba import njit
 from numba import types as numba_types
@@ -35,12 +37,10 @@ def correlate_image(
         border: a name of `bordered_indices`.
         fill: value outside for "constant".
     """
-    tables = []
-    for axis in (0, 1):
-        before = 0 if anchor is None else anchor[axis]
-        after = 0 if anchor is None else weights.shape[axis] - 1 - before
-        tables.append((*bordered_indices(x.shape[axis], before, after, border), before))
-    (rows, no_row, _), (columns, no_column, left) = tables
+    before = (0, 0) if anchor is None else anchor
+    after = (0, 0) if anchor is None else (weights.shape[0] - 1 - anchor[0], weights.shape[1] - 1 - anchor[1])
+    rows, no_row = _table(x.shape[0], before[0], after[0], border)
+    columns, no_column = _table(x.shape[1], before[1], after[1], border)
     _correlate(
         out.reshape(out.shape[0], -1),
         read_only(x).reshape(x.shape[0], -1),
@@ -49,10 +49,17 @@ def correlate_image(
         no_row,
         columns,
         no_column,
-        left,
+        before[1],
         x.shape[2],
         np.float32(fill),
     )
+
+
+@lru_cache(maxsize=256)
+def _table(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return `bordered_indices`, kept: images of one size follow each other."""
+    index, outside = bordered_indices(size, before, after, border)
+    return read_only(index), read_only(outside)
 
 
 @njit(nogil=True, cache=True)
