@@ -89,7 +89,8 @@ def signed_bin(
 def derived_seed(seed: int | None, part: int) -> int | None:
     """Return the seed of one of several draws of a scheme; None without a seed.
 
-    Draws with equal seeds are equal: with one seed for all, the choice of an augmentation would decide its magnitude.
+    Draws with equal seeds are equal: with one seed for all, as in DALI, the choice of an augmentation would decide its
+    magnitude. (There, 4 augmentations with 5 bins and a seed give 8 of the 20 combinations.)
     """
     return None if seed is None else (seed * 1_000_003 + part * 7_919) % _SEEDS
 
