@@ -11,12 +11,12 @@ from dalify.kernels.convert import saturate_cast
 from dalify.registry import Spec, operator
 
 
-@operator(whole_batch=lambda arguments: arguments.get("axis", -1) == -1)
+@operator(whole_batch=lambda arguments: arguments.get("axis") is None)
 def one_hot(
     x: Spec,
     /,
     *,
-    axis: int = -1,
+    axis: int | None = None,
     axis_name: str | None = None,
     dtype: DALIDataType = DALIDataType.FLOAT,
     num_classes: int = 0,
@@ -25,12 +25,12 @@ def one_hot(
 ) -> Spec:
     """Replace each class number by a vector that has `on_value` at that place and `off_value` elsewhere.
 
-    Numbers that are no class, negative or too large, give vectors of `off_value` only. Where each sample of a batch is
-    one number in one dimension, like the labels of readers, and the axis is last, the result has one dimension, too.
+    Numbers that are no class, negative or too large, give vectors of `off_value` only. Where `axis` is not given and
+    all samples of a batch are a single number ``[1]``, like the labels of readers, the result has one dimension, too.
 
     Args:
         x: class numbers; fractions are cut off.
-        axis: where the axis of the classes stands in the result: 0 to the dimensions of `x`, or -1 for last.
+        axis: where the axis of the classes stands in the result: 0 to the dimensions of `x`, or -1 for last (default).
         axis_name: letter of that axis; without it the layout is dropped.
         dtype: of the result.
         num_classes: length of the vectors.
@@ -50,6 +50,8 @@ def one_hot(
     ndim = x.ndim or 0
     if num_classes < 0:
         raise ArgumentValueError(f"num_classes must not be negative; got {num_classes}.")
+    is_open = axis is None and axis_name is None and ndim == 1 and x.shape is None
+    axis = -1 if axis is None else axis
     if not -1 <= axis <= ndim:
         raise IndexingError(f"axis {axis} is out of range for {ndim}-D class numbers: it must be in [-1, {ndim}].")
     at = ndim if axis < 0 else axis
@@ -61,13 +63,12 @@ def one_hot(
             raise LayoutError("axis_name needs data with a layout; these have none.")
         layout = (x.layout or "")[:at] + axis_name + (x.layout or "")[at:]
     shape = None if x.shape is None else (*x.shape[:at], num_classes, *x.shape[at:])
-    is_open = ndim == 1 and axis == -1 and not layout and shape is None
     return Spec(dtype, None if is_open else ndim + 1, layout, shape, x.device)
 
 
 @one_hot.prepare
 def _(x, *, axis, axis_name, num_classes):
-    if axis == -1 and axis_name is None and all(shape == (1,) for shape in x.shapes()):
+    if axis is None and axis_name is None and all(shape == (1,) for shape in x.shapes()):
         return {"out_shapes": [(num_classes,)] * len(x)}
     return {}
 
@@ -81,7 +82,7 @@ def _entries(dtype, off_value, on_value):
 @one_hot.cpu
 def _(out, x, *, axis, num_classes, off_value, on_value):
     entries = _entries(out.dtype, off_value, on_value)
-    last = np.moveaxis(out, 1 + axis, -1) if axis >= 0 else out
+    last = np.moveaxis(out, 1 + axis, -1) if axis is not None and axis >= 0 else out
     last[...] = entries[0]
     with np.errstate(invalid="ignore"):  # what is not finite becomes a number that is no class
         classes = x.astype(np.int64).reshape(last.shape[:-1])
@@ -92,7 +93,8 @@ def _(out, x, *, axis, num_classes, off_value, on_value):
 @one_hot.gpu
 def _(out, x, *, axis, num_classes, off_value, on_value, out_spec):
     entries = torch.tensor(_entries(out_spec.dtype.numpy, off_value, on_value), device=out.device)
-    rows = x.reshape(out.shape[:-1]) if axis < 0 else x
+    at = -1 if axis is None else axis
+    rows = x.reshape(out.shape[:-1]) if at < 0 else x
     is_class = rows.to(torch.int64)[..., None] == torch.arange(num_classes, device=out.device)
     values = torch.where(is_class, entries[1], entries[0])
-    out.copy_(values.movedim(-1, 1 + axis) if axis >= 0 else values)
+    out.copy_(values.movedim(-1, 1 + at) if at >= 0 else values)

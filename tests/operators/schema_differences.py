@@ -24,6 +24,7 @@ DEFAULTS: dict[str, str] = {
     "external_source.batch": "None is True; DALI's ops.ExternalSource has None, too",
     "external_source.batch_info": "False is what DALI's None means",
     "laplacian.scale": "None is 1 and tells that none was given, which normalized_kernel needs to know",
+    "one_hot.axis": "not given: -1, and [1] becomes a vector; DALI tells in its code whether it was given",
     "random_resized_crop.interp_type": _FOLLOWS,
     "random_resized_crop.mag_filter": _FOLLOWS,
     "random_resized_crop.min_filter": _FOLLOWS,

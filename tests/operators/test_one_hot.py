@@ -19,8 +19,8 @@ def test_labels_of_readers_lose_their_dimension(device: str, emulated_gpu: None)
 
 
 @pytest.mark.parametrize("shapes", [[(1,), (1,)], [(1,), (3,)], [(1, 1), (1, 2)], [(), ()], [(3,), (1,)]])
-@pytest.mark.parametrize("axis", [-1, 0])
-def test_any_shapes(shapes: Sequence[tuple[int, ...]], axis: int) -> None:
+@pytest.mark.parametrize("axis", [{}, {"axis": -1}, {"axis": 0}])
+def test_any_shapes(shapes: Sequence[tuple[int, ...]], axis: dict[str, int]) -> None:
     """One sample of several numbers keeps the dimensions of all; so does an axis that is named."""
     samples = [np.full(shape, 1, np.int32) for shape in shapes]
-    assert_equals_dali("one_hot", samples, num_classes=4, axis=axis)
+    assert_equals_dali("one_hot", samples, num_classes=4, **axis)
