@@ -179,6 +179,6 @@ def fields(data: NDArray[np.uint8], start: int = 0, stop: int | None = None) -> 
 
 
 @numba.njit(nogil=True, cache=True)
-def _signed(data: Any, place: int, stop: int) -> int:
+def _signed(data: Any, place: int, stop: int) -> Any:
     value, _ = varint(data, place, stop)
     return np.int64(value)

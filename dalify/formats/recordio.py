@@ -105,7 +105,7 @@ def image_and_labels(record: Record) -> tuple[NDArray[np.uint8], NDArray[np.floa
     data = _contents(record.read())
     if len(data) < _IMAGE_HEAD.size:
         raise ReaderError("the record is damaged: it is shorter than the header of an image.")
-    flag, label, _, _ = _IMAGE_HEAD.unpack_from(data)
+    flag, label, _, _ = _IMAGE_HEAD.unpack_from(data.data)
     start = _IMAGE_HEAD.size
     if flag == 0:
         return data[start:], np.array([label], np.float32)
@@ -122,7 +122,7 @@ def _contents(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     while True:
         if place + _HEAD.size > len(data):
             raise ReaderError("the record is damaged: it ends within a header.")
-        mark, word = _HEAD.unpack_from(data, place)
+        mark, word = _HEAD.unpack_from(data.data, place)
         if mark != _MARK:
             raise ReaderError(
                 "there is no record where the index says: the mark of RecordIO is missing.",

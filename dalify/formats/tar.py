@@ -73,7 +73,7 @@ def _members(path: str, mapped: mmap.mmap) -> Iterator[Member]:
 
 
 @numba.njit(nogil=True, cache=True)
-def _octal(data: Any, start: int, size: int) -> int:
+def _octal(data: Any, start: int, size: int) -> Any:
     """Return a number of a header: octal digits between blanks, or GNU's binary form; -1 where it is neither."""
     if data[start] & 128:
         value = np.int64(data[start] & 63)
@@ -120,7 +120,7 @@ def _pax(data: Any, place: int, stop: int, state: Any) -> bool:
     """Note path and size of a pax header: records "length key=value"; False where it is damaged."""
     while place < stop and data[place] != 0:
         start = place
-        length = np.int64(0)
+        length: Any = np.int64(0)
         while place < stop and 48 <= data[place] < 58:
             length = length * 10 + np.int64(data[place] - 48)
             if length > stop - start:
