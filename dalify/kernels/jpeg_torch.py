@@ -47,7 +47,7 @@ def _fixed(value: float, bits: int = _BITS) -> int:
     return round(value * (1 << bits))
 
 
-def quantisation_tables(qualities: np.ndarray) -> np.ndarray:
+def _quantisation_tables(qualities: np.ndarray) -> np.ndarray:
     """Return the tables for luma and chroma, int32 [N, 2, 8, 8], for qualities 1 to 100."""
     quality = qualities.astype(np.int64)
     percent = np.where(quality < 50, 5000 // np.maximum(quality, 1), 200 - 2 * quality)[:, None, None, None]
@@ -68,7 +68,7 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray) -> None:
     offset = (128 << 16) + _HALF - 1
     blueness = (-11059 * red - 21709 * green + 32768 * blue + offset) >> 16
     redness = (32768 * red - 27439 * green - 5329 * blue + offset) >> 16
-    tables = torch.as_tensor(quantisation_tables(qualities), device=x.device)
+    tables = torch.as_tensor(_quantisation_tables(qualities), device=x.device)
     luma = _through_blocks(_continued(luma, *_whole_blocks(height, width)), tables[:, 0])[:, :height, :width]
     rows, columns = (height + 1) // 2, (width + 1) // 2
     chroma = []
