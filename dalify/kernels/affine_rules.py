@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ShapeError
+from dalify.base.errors import DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
@@ -26,11 +26,14 @@ def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = Fals
         is_sequence: an argument has one entry per frame.
 
     Raises:
+        DTypeError: `x` has no float32 elements.
         ShapeError: `x` is no matrix of that form, or of another number of dimensions.
     """
     if x is None:
         shape = None if dimensions is None or is_sequence else (dimensions, dimensions + 1)
         return Spec(DALIDataType.FLOAT, 3, "F**") if is_sequence else Spec(DALIDataType.FLOAT, 2, "**", shape)
+    if x.dtype not in (None, DALIDataType.FLOAT):
+        raise DTypeError(f"a transform must be float32; got {x.dtype!s}.", hint="fn.cast(matrix, dtype=types.FLOAT)")
     if x.ndim not in (2, 3) or (x.shape is not None and x.shape[-1] != x.shape[-2] + 1):
         what = f"{x.ndim} dimensions" if x.shape is None else f"the shape {x.shape}"
         raise ShapeError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.box_matching import anchor_table, match, match_on_device
 from dalify.registry import Spec, operator
@@ -48,11 +48,14 @@ def box_encoder(
 
     Raises:
         ArgumentValueError: `anchors`, `means` or `stds` of a wrong number of elements, `criteria` out of range.
+        DTypeError: boxes that are not float32.
         ShapeError: boxes that are not [n, 4], or not one label each.
 
     Example:
         >>> boxes, labels = fn.box_encoder(boxes, labels, anchors=anchors)  # doctest: +SKIP
     """
+    if boxes.dtype not in (None, DALIDataType.FLOAT):
+        raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
     if not anchors or len(anchors) % 4:
         raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {len(anchors)} numbers.")
     if not 0 <= criteria <= 1:

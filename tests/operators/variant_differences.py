@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DIFFERENT", "OPEN", "REFUSED"]
+__all__ = ["DIFFERENT", "REFUSED"]
 
 _STRADDLES = "DALI reads three channels a step, and so mixes neighbouring pixels; beyond the end of the image at last"
 _AXES = "DALI takes the first two axes for height and width, whatever the layout says"
@@ -66,10 +66,4 @@ DIFFERENT: dict[str, str] = {
     "tensor_resize | mode": "DALI also scales axes that are not named: two of three channels are left",
     "water | beyond": _WRAPS,
     "water | masked out": _CONSTANT_MASK,
-}
-
-# "operator | label": not right yet.
-OPEN: dict[str, str] = {
-    "box_encoder | of bool": "numpy's error instead of ours",
-    "transforms.combine | of float16": "numba's error instead of ours",
 }

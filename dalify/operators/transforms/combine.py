@@ -22,6 +22,7 @@ def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool 
         float32 [k, k + 1], layout "**"; with a sequence among them [F, k, k + 1], layout "F**".
 
     Raises:
+        DTypeError: a transform that is not float32.
         ShapeError: transforms of different dimensions or numbers of frames.
 
     Example:

@@ -39,6 +39,7 @@ def crop(
         value per frame (``fn.per_frame``).
 
     Raises:
+        DTypeError: a transform that is not float32.
         ShapeError: arguments or `x` of different dimensions.
 
     Example:

@@ -33,6 +33,7 @@ def rotation(
         value per frame (``fn.per_frame``).
 
     Raises:
+        DTypeError: a transform that is not float32.
         ShapeError: arguments or `x` of different dimensions.
         ArgumentValueError: `axis` has no length.
 

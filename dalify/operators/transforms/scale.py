@@ -36,6 +36,7 @@ def scale(
         value per frame (``fn.per_frame``).
 
     Raises:
+        DTypeError: a transform that is not float32.
         ShapeError: arguments or `x` of different dimensions.
 
     Example:

@@ -34,6 +34,7 @@ def shear(
         value per frame (``fn.per_frame``).
 
     Raises:
+        DTypeError: a transform that is not float32.
         ArgumentValueError: both of `angles` and `shear`, or neither.
         ShapeError: another number of factors, or arguments or `x` of different dimensions.
 

@@ -29,6 +29,7 @@ def translation(
         value per frame (``fn.per_frame``).
 
     Raises:
+        DTypeError: a transform that is not float32.
         ShapeError: `x` transforms points of other dimensions.
 
     Example:
