@@ -68,6 +68,13 @@ def _file(array: np.ndarray) -> np.ndarray:
     return np.frombuffer(b"\x93NUMPY\x01\x00" + _header(array) + array.tobytes(), np.uint8)
 
 
+def _unpacked(array: np.ndarray) -> np.ndarray:
+    """One LZ4 block of literals: what is not worth packing is copied."""
+    data = array.tobytes()
+    more, rest = divmod(len(data) - 15, 255)
+    return np.frombuffer(b"\xf0" + b"\xff" * more + bytes([rest]) + data, np.uint8)
+
+
 def _header(array: np.ndarray) -> bytes:
     text = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}".ljust(117) + "\n"
     return len(text).to_bytes(2, "little") + text.encode()
@@ -92,6 +99,8 @@ def tasks(folder: Path) -> list[Task]:
     spectrum = (np.abs(_RANDOM.normal(0, 1, (BATCH_SIZE, 257, 400))).astype(np.float32), "ft")
     jpeg = ([np.fromfile(file, np.uint8) for file in files], "")
     npy = ([_file(sample) for sample in values[0]], "")
+    paths = ([np.frombuffer(str(file).encode(), np.uint8) for file in files], "")
+    lz4 = ([_unpacked(sample) for sample in values[0]], "")
     window = (np.full((BATCH_SIZE, 5, 5), 0.04, np.float32), "HW")
     polygons = (np.tile(np.array([[0, 0, 3], [1, 3, 7], [2, 7, 10]], np.int32), (BATCH_SIZE, 1, 1)), "")
     vertices = (_RANDOM.normal(0, 1, (BATCH_SIZE, 10, 2)).astype(np.float32), "")
@@ -114,7 +123,9 @@ def tasks(folder: Path) -> list[Task]:
         _task("decoders.image_crop", jpeg, crop=[224, 224]),
         _task("decoders.image_random_crop", jpeg),
         _task("decoders.image_slice", jpeg, rel_start=[0.1, 0.2], rel_end=[0.7, 0.8], axis_names="HW"),
+        _task("decoders.inflate", lz4, shape=[100, 100], dtype=types.FLOAT, in_dali=False),
         _task("decoders.numpy", npy),
+        _task("io.file.read", paths),
         _task("peek_image_shape", jpeg),
         _task("random.beta", alpha=0.4, beta=0.4, shape=[1000]),
         _task("random.choice", values),
@@ -183,6 +194,7 @@ def tasks(folder: Path) -> list[Task]:
         _task("laplacian", photo, window_size=5, normalized_kernel=True),
         _task("sphere", photo),
         _task("water", photo),
+        _task("optical_flow", video, in_dali=False),
         _task("normalize", photo, axis_names="HW"),
         _task("reductions.max", photo, axis_names="HW"),
         _task("reductions.mean", photo, axis_names="HW"),

@@ -18,6 +18,7 @@ __all__ = ["inflate_lz4"]
 
 _TRUNCATED, _BAD_DISTANCE, _TOO_LONG = -1, -2, -3
 _SHORTEST_MATCH = 4
+_SHORT = 32  # to copy fewer bytes one by one is quicker than as a block
 
 
 @njit(nogil=True, cache=True)
@@ -42,8 +43,11 @@ def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
             return _TRUNCATED
         if length > room - written:
             return _TOO_LONG
-        for index in range(length):
-            out[written + index] = block[read + index]
+        if length < _SHORT:
+            for index in range(length):
+                out[written + index] = block[read + index]
+        else:
+            out[written : written + length] = block[read : read + length]
         read += length
         written += length
         if read == size:  # a block ends with literals
@@ -67,9 +71,8 @@ def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
             return _BAD_DISTANCE
         if length > room - written:
             return _TOO_LONG
-        if distance >= length:
-            source = out[written - distance : written - distance + length]
-            out[written : written + length] = source
+        if distance >= length >= _SHORT:
+            out[written : written + length] = out[written - distance : written - distance + length]
         else:  # the match repeats itself: byte by byte
             for index in range(length):
                 out[written + index] = out[written + index - distance]

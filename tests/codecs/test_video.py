@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import random
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from dalify.base.errors import DecodeError
+from dalify.base.errors import DecodeError, MissingPackageError
+from dalify.base.optional import LazyModule
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
+from dalify.codecs.video_index import Division, VideoIndex
 from dalify.codecs.video_sequence import FILLED, fill_sequence, padded
 from dalify.data.dtypes import DALIImageType
 from tests.helpers.videos import FORMS, UNEVEN_TIMES_MS, plain_frames, write_video
 
 av = pytest.importorskip("av", reason="videos need PyAV")
+
+
+class Part(NamedTuple):
+    """A whole video."""
+
+    path: str
+    label: int
+    start: Fraction | None = None
+    end: Fraction | None = None
+    place: str = ""
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -141,3 +156,27 @@ def test_reflections_are_numpys(mode, reference):
     for count in (2, 3, 7):
         expected = np.pad(np.arange(count), (0, 30 - count), reference)
         np.testing.assert_array_equal(padded(np.arange(30), count, mode), expected)
+
+
+def test_without_the_package_its_extra_is_named(monkeypatch):
+    absent = LazyModule("no_such_package_av", "decoding videos", "dalify[video]")
+    monkeypatch.setattr("dalify.codecs.video.av", absent)
+    with pytest.raises(MissingPackageError, match=r"dalify\[video\]"):
+        Video(b"film")
+
+
+def test_threads_read_one_index(tmp_path):
+    codec, options = FORMS["open.mkv"]
+    paths = [write_video(tmp_path / f"{number}.mkv", codec, count=20 + number, **options) for number in range(6)]
+    expected = [plain_frames(path) for path in paths]
+    index = VideoIndex([Part(str(path), label) for label, path in enumerate(paths)], Division(3, step=2))
+
+    def check(number: int) -> None:
+        clip = index[number].read()
+        first = int(clip.numbers[0])
+        np.testing.assert_array_equal(clip.frames, expected[clip.label][first : first + 3])
+
+    order = list(range(len(index))) * 2
+    random.Random(1).shuffle(order)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(check, order))
