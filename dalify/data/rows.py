@@ -44,7 +44,7 @@ class Rows:
         starts = starts_of([sample.shape[0] for sample in samples])
         if len(samples) == 1:
             return Rows(samples[0], starts)
-        return Rows(np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(samples), starts)
+        return Rows(np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(list(samples)), starts)
 
     def __len__(self) -> int:
         """Return the number of samples."""

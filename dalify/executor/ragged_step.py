@@ -86,7 +86,7 @@ class RaggedStep(KernelStep):
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
         """Return where the kernel puts one output of some samples."""
         spec = specs[0]
-        shapes = [item.shape or () for item in specs]
+        shapes: list[tuple[int, ...]] = [item.shape or () for item in specs]
         if shapes.count(shapes[0]) == len(shapes):
             return Rows.of_dense(self._allocate(frame, output, start, len(shapes), spec))
         assert spec.dtype is not None, "dalify bug: rows of no type"

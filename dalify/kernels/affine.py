@@ -228,7 +228,7 @@ def _read_only(matrices: np.ndarray) -> np.ndarray:
     return view
 
 
-def _targets(out: np.ndarray, x: np.ndarray | None, reverse_order: bool) -> tuple[Any, ...]:
+def _targets(out: np.ndarray, x: np.ndarray | None, reverse_order: bool) -> tuple[np.ndarray, np.ndarray, bool, bool]:
     return _by_frame(out), _read_only(out if x is None else x), x is not None, reverse_order
 
 
@@ -317,7 +317,8 @@ def fill_crops(
         absolute: exchange start and end where start is larger.
     """
     size = out.shape[-2]
-    _crops(*_targets(out, x, reverse_order), *(entries(corner, size) for corner in corners), absolute)
+    low, high, target, end = (entries(corner, size) for corner in corners)
+    _crops(*_targets(out, x, reverse_order), low, high, target, end, absolute)
 
 
 def fill_joined(out: np.ndarray, inputs: tuple[np.ndarray, ...]) -> None:

@@ -162,4 +162,4 @@ def rotate_boxes_on_device(
     start, end = result.unbind(1)
     flat = torch.cat([start, end - start if is_extent else end], 1).float()
     lengths = np.bincount(sample[kept.cpu().numpy()], minlength=len(boxes))
-    return Rows(flat, starts_of(lengths)), kept
+    return Rows(flat, starts_of(lengths.tolist())), kept
