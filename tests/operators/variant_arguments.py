@@ -413,6 +413,9 @@ ARGUMENTS: dict[str, Changes] = {
         "crop_pos": {"crop_pos_x": 0.1, "crop_pos_y": 0.9},
         "too large": {"crop": [50, 50]},
     },
+    "segmentation.select_masks": {
+        "numbers are kept": {"reindex_masks": False},
+    },
     "tensor_resize": {
         **_FILTERS,
         "scales": {"only": True, "scales": [0.5, 1.5, 1.0]},
@@ -542,6 +545,11 @@ ARGUMENTS: dict[str, Changes] = {
         "shift": {"shift_x": 3.0, "shift_y": 5.5},
         "ratio": {"ratio": 1.0},
         "tile": {"tile": 1},
+    },
+    "debayer": {
+        **_options("algorithm", "edgeaware_ocv", "vng_ocv", "gray_ocv"),
+        "blue_position for each": {"blue_position": _each([[0, 0], [1, 0], [0, 1], [1, 1], [0, 1], [1, 1]], np.int32)},
+        "outside of the tile": {"blue_position": [0, 2]},
     },
     "jpeg_compression_distortion": {"default": {"only": True}, "lowest": {"quality": 1}, "highest": {"quality": 100}},
     "sphere": _MASKED,
