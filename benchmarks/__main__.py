@@ -13,6 +13,7 @@ BENCHMARKS = [
     "resnet_validation",
     "auto_augment",
     "external_source",
+    "readers",
     "conditional",
     "speech",
     "video",

@@ -279,4 +279,7 @@ class ReaderStep:
             # Labels and the like are one array from here on; files stay what they are.
             shapes = {array.shape for array in column} if column[0].nbytes <= _SMALL_BYTES else set()
             dense = stack_samples(column) if len(shapes) == 1 else None
-            frame.values[slot] = Batch(dense, None if dense is not None else column, layout, "cpu", origins)
+            batch = Batch(dense, None if dense is not None else column, layout, "cpu", origins)
+            # Files of different sizes stay where they were read; equal ones may become one array at the output.
+            batch.is_lasting = dense is None and len({array.shape for array in column}) > 1
+            frame.values[slot] = batch
