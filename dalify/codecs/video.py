@@ -69,7 +69,7 @@ class Video:
         stream.codec_context.thread_count = 1  # samples are decoded on several threads; each of them needs no more
         self._stream: Any = stream
         self._codec: Any = stream.codec_context
-        self._packets: Iterator[Any] = self._container.demux(stream)
+        self._packets: Iterator[Any] = self._demuxed()
         self._next_packet = 0  # number of the packet that comes next
 
     @property
@@ -230,7 +230,7 @@ class Video:
         """Let ``_packets`` begin with a packet of the file."""
         if table.frame_pts is not None:
             self._container.seek(int(min(table.packet_dts[first], table.packet_pts[first])), stream=self._stream)
-            packets = self._container.demux(self._stream)
+            packets = self._demuxed()
             for packet in packets:
                 found = table.packet_of(packet.pts) if packet.size else None
                 if found is None or found > first:
@@ -242,6 +242,12 @@ class Video:
         self.close()
         self._open()
         self._passed(first)
+
+    def _demuxed(self) -> Iterator[Any]:
+        try:
+            yield from self._container.demux(self._stream)
+        except IndexError:  # what PyAV says of a packet of a stream that begins in the middle of a file
+            raise DecodeError("the file is damaged: streams begin in the middle of it.") from None
 
     def _passed(self, count: int) -> bool:
         """Leave so many packets out; tell whether there were enough."""
