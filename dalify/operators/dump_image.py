@@ -60,7 +60,7 @@ def _(x, *, suffix):
             error.sample = index
             raise error
         # One line per row, with a space behind each value.
-        rows = _TEXTS[np.reshape(image, (height, width * channels))].reshape(height, -1)
+        rows = _TEXTS[np.reshape(image, (height, width * channels))].reshape(height, 4 * width * channels)
         lines = np.concatenate([rows, np.full((height, 1), ord("\n"), np.uint8)], axis=1)
         text = f"P{3 if channels == 3 else 2}\n{width} {height}\n255\n".encode() + lines[lines != 0].tobytes()
         path = Path(f"{index}-{suffix}-0.ppm")
