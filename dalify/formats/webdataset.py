@@ -74,7 +74,8 @@ class Sample(NamedTuple):
 
 def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return bytes as elements; copied where they are few, so that a label does not hold on to a picture."""
-    return (data.copy() if len(data) <= _SMALL_BYTES else data).view(dtype)
+    elements = (data.copy() if len(data) <= _SMALL_BYTES else data).view(dtype)
+    return elements if elements.flags.aligned else elements.copy()
 
 
 class Samples(Sequence[Sample]):
