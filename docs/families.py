@@ -131,6 +131,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 # What people come with, and what to look at first.
 TASKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("read files of classes in folders", ("readers.file",)),
+    ("read a Dataset of PyTorch or Hugging Face", ("readers.dataset",)),
     ("read a data set in a container", ("readers.tfrecord", "readers.webdataset", "readers.mxnet", "readers.caffe")),
     ("read a detection data set", ("readers.coco",)),
     ("feed arrays or a generator of my own", ("external_source",)),

@@ -17,7 +17,8 @@ COMMON: dict[str, str] = {
 
 READERS: dict[str, str] = {
     "random_shuffle": "give the samples in random order: an exact permutation, another one in each epoch.",
-    "initial_fill": "size of DALI's shuffle buffer; checked, and not needed for anything.",
+    "initial_fill": "size of DALI's shuffle buffer. Here shuffling is exact and needs none; only where entries "
+    "come in blocks (row groups of Parquet, chunks of HDF5 and Zarr) it is the fewest that are shuffled together.",
     "num_shards": "number of parts of the data, one for each process.",
     "shard_id": "which part to read, from 0.",
     "stick_to_shard": "read the same part in every epoch, not the next one.",

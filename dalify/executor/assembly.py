@@ -16,18 +16,21 @@ from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
 from dalify.executor.plan import make_plan
+from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.recovery import Recovery
-from dalify.executor.steps import located
+from dalify.executor.steps import ReaderStep, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.parallel import ParallelSource
+from dalify.sources.pickling import CallbackPickler
+from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
 from dalify.sources.selection import bound_selection
 from dalify.sources.sharding import resolved_shard
 from dalify.sources.worker_pool import WorkerPool
 
-__all__ = ["Resources", "assemble", "node_seeds"]
+__all__ = ["Resources", "assemble", "node_seeds", "shard_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +95,8 @@ def assemble(
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
         for node, slots in plan.externals
     ]
+    for step in plan.readers.values():
+        _start_processes(step, indices[step.node], resources, seeds[step.node.number][0])
     readers = {slot: ReaderFeed(step.node, samplers[step.node], step.ahead) for slot, step in plan.readers.items()}
     feeds = Feeds(externals, readers)
     recovery = Recovery(plan, readers, resources.on_error, resources.max_error_rate)
@@ -112,6 +117,21 @@ def assemble(
     )
     engine.next_number = 0 if state is None else state["number"]
     return engine
+
+
+def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: int) -> None:
+    """Start the processes that read, before any thread of ours exists."""
+    count = getattr(index, "processes", 0)
+    if count:
+        read = step.reads_alone()
+        pickler = CallbackPickler(resources.callback_pickler)
+        processes = ReaderProcesses(index, read, count, resources.start_method, pickler, seed)
+        try:
+            processes.start()
+        except DalifyError as error:
+            error.locate(line=step.node.line, operator=step.node.operator.public_name)
+            raise
+        step.ahead = ReadAhead(index, read, processes)
 
 
 def _parallel_source(workers: WorkerPool | None, node: Node, batch_size: int) -> ParallelSource:
@@ -152,6 +172,12 @@ def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
     return found
 
 
+def shard_of(graph: Graph) -> tuple[int, int] | None:
+    """Return ``shard_id`` and ``num_shards`` of the first reader; None without readers."""
+    readers = [node for node in graph.nodes() if node.operator.is_reader]
+    return resolved_shard(rule_arguments(readers[0])) if readers else None
+
+
 def _index(node: Node) -> Any:
     operator = node.operator
     assert operator.index_function is not None, f"dalify bug: {operator.name} has no index"
@@ -187,6 +213,8 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
                 shuffle_after_epoch_seed=arguments["shuffle_after_epoch_seed"] or 0,
             ),
             selection,
+            # Of an index whose entries come in blocks; what a sampler draws is drawn entry by entry.
+            getattr(index, "blocks", None) if selection is None else None,
         )
     except DalifyError as error:
         error.locate(line=node.line, operator=node.operator.public_name)

@@ -90,5 +90,5 @@ class Feeds:
 
     def close(self) -> None:
         """End generators; give back what sources hold."""
-        for feed in self.externals:
+        for feed in self._in_order:
             feed.close()

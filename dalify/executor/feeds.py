@@ -315,6 +315,11 @@ class ReaderFeed:
             error.locate(line=self.node.line, operator=self.node.operator.public_name)
             raise
 
+    def close(self) -> None:
+        """End processes that read."""
+        if self._ahead is not None:
+            self._ahead.close()
+
 
 def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:
     """Return the size of this iteration's batch; all sources must agree on it.

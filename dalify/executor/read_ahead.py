@@ -1,6 +1,6 @@
-"""Samples that are on their way from another machine while batches before them are computed.
+"""Samples that are on their way, from another machine or process, while batches before them are computed.
 
-Alone because waiting for a network is no work: it needs many threads that do nothing, not the few that compute.
+Alone because waiting is no work: it needs many threads that do nothing, not the few that compute.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
+
+from dalify.sources.reader_processes import ReaderProcesses
 
 __all__ = ["ReadAhead"]
 
@@ -28,11 +30,15 @@ class ReadAhead:
     Args:
         index: of the reader.
         read: from an entry to its arrays.
+        processes: that read; threads of this process where None.
     """
 
-    def __init__(self, index: Sequence[Any], read: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, index: Sequence[Any], read: Callable[[Any], Any], processes: ReaderProcesses | None = None
+    ) -> None:
         self._index = index
         self._read = read
+        self._processes = processes
         self._batches: dict[int, dict[int, tuple[int, Future[Any]]]] = {}
         self._process = os.getpid()
 
@@ -45,8 +51,13 @@ class ReadAhead:
         """
         self._forget(number)
         self._batches[number] = {
-            place: (entry, _submit(self._read_entry, entry)) for place, entry in enumerate(entries.tolist())
+            place: (entry, self._begun(number, place, entry)) for place, entry in enumerate(entries.tolist())
         }
+
+    def _begun(self, number: int, place: int, entry: int) -> Future[Any]:
+        if self._processes is not None:
+            return self._processes.submit(number, place, entry)
+        return _submit(self._read_entry, entry)
 
     def _forget(self, number: int) -> None:
         if self._process != os.getpid():  # the threads that should bring them have stayed in the parent
@@ -68,7 +79,16 @@ class ReadAhead:
         if self._process != os.getpid():
             return None
         began, future = self._batches.get(number, {}).pop(place, (None, None))
+        if self._processes is not None:
+            if future is None or began != entry:
+                future = self._processes.submit(number, place, entry)
+            return self._processes.result(future)
         return future.result() if future is not None and began == entry else None
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._processes is not None:
+            self._processes.close()
 
 
 _queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] = queue.SimpleQueue()

@@ -5,7 +5,7 @@ A step reads and writes the values of a frame by slot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -214,7 +214,7 @@ class ReaderStep:
         argument_slots: slots of per-sample arguments by name.
 
     Attributes:
-        ahead: begins to read when a batch is scheduled, where the data lie on another machine; else None.
+        ahead: begins to read when a batch is scheduled, on another machine or in other processes; else None.
     """
 
     def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
@@ -240,8 +240,11 @@ class ReaderStep:
         self.ahead: ReadAhead | None = None
         varies = argument_slots or any(given[name] is not None for name in self._arguments)
         if getattr(index, "is_remote", False) and not varies:
-            named = {**self._constants, **dict.fromkeys(self._arguments)}
-            self.ahead = ReadAhead(index, partial(self._read, **named))
+            self.ahead = ReadAhead(index, self.reads_alone())
+
+    def reads_alone(self) -> Callable[[Any], Any]:
+        """Return the function that reads an entry, where no argument differs from sample to sample."""
+        return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
 
     def run(self, frame: Frame) -> None:
         """Read the chunk's samples one after the other."""

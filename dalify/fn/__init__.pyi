@@ -1012,7 +1012,7 @@ def one_hot(
     x: _Input,
     /,
     *,
-    axis: int | None = -1,
+    axis: int | None = None,
     axis_name: str | None = None,
     dtype: _DType | None = types.FLOAT,
     num_classes: int | None = 0,

@@ -1165,7 +1165,7 @@ class OneHot:
     def __init__(
         self,
         *,
-        axis: int | None = -1,
+        axis: int | None = None,
         axis_name: str | None = None,
         dtype: _DType | None = types.FLOAT,
         num_classes: int | None = 0,

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from dalify.base.errors import CheckpointError, DalifyError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
-from dalify.graph import Graph, rule_arguments
+from dalify.graph import Graph
 from dalify.pipeline.options import PipelineOptions
-from dalify.sources.sharding import resolved_shard
 
 if TYPE_CHECKING:
     from dalify.executor.engine import Engine
@@ -132,18 +131,13 @@ class Resumable:
         """What an iterator added to the state that the pipeline continues from; None where nothing was added."""
         return self._iterator_state
 
-    def _shard(self) -> tuple[int, int] | None:
-        """Return number and count of the shards that the readers divide the data into; None without readers."""
-        readers = [node for node in self._graph().nodes() if node.operator.is_reader]
-        return resolved_shard(rule_arguments(readers[0])) if readers else None
-
     def _opened(self, saved: Saved | bytes | str) -> dict[str, Any]:
         if isinstance(saved, (Mapping, str, bytes)):
             return saving.opened(saved)
         states = [saving.opened(item) for item in saved]
         if not states:
             raise CheckpointError("an empty list holds no state.")
-        shard = self._shard()
+        shard = saving.shard_of(self._graph())
         state = saving.merged(states, shard)
         if self._options.seed is not None and saving.divides(state, shard):
             state["seed"] = self._options.seed  # it need not be that of the old shard whose place this one takes

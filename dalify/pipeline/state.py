@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import CheckpointError
+from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, Graph, Node, rule_arguments
 
-__all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "write"]
+__all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of", "write"]
 
 FORMAT = "dalify state 1"
 _KEYS = {"format", "batch_size", "seed", "graph", "number", "at_end", "sources"}

@@ -135,13 +135,16 @@ class CallbackPickler:
         self._dumps_keywords: dict[str, Any] = dumps_keywords or {}
         self._loads_keywords: dict[str, Any] = loads_keywords or {}
 
-    def dumps(self, source: Any, name: str, line: SourceLine | None) -> tuple[bytes, Callable[[bytes], Any]]:
+    def dumps(
+        self, source: Any, name: str, line: SourceLine | None, operator: str = "fn.external_source"
+    ) -> tuple[bytes, Callable[[bytes], Any]]:
         """Return a source as bytes, and the function that makes it of them in the worker process.
 
         Args:
             source: the callback.
             name: of the callback, for the error message.
             line: of the callback, for the error message.
+            operator: that has the callback, for the error message.
 
         Raises:
             ArgumentTypeError: the source holds something that cannot be pickled.
@@ -162,7 +165,7 @@ class CallbackPickler:
                 line=line,
                 hint="Pass a function or object that can be pickled, give py_callback_pickler=cloudpickle, "
                 "or use py_start_method='fork'.",
-                operator="fn.external_source",
+                operator=operator,
             ) from error
 
 

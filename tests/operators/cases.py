@@ -332,6 +332,12 @@ CASES: dict[str, Case] = {
     "readers.caffe": _reader("readers.caffe"),
     "readers.caffe2": _reader("readers.caffe2", label_type=4, additional_inputs=0, bbox=False),
     "readers.coco": _reader("readers.coco"),
+    "readers.dataset": _case(
+        dataset=list(zip(PHOTOS.samples, range(len(PHOTOS.samples)), strict=True)),
+        not_beside_dali="DALI has no such reader",
+        known_late="only the items tell",
+        not_sample_by_sample="each run reads the next items",
+    ),
     "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
     "readers.mxnet": _reader("readers.mxnet"),
     "readers.nemo_asr": _reader("readers.nemo_asr"),

@@ -153,6 +153,50 @@ class COCO:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
+class Dataset:
+    """Read a map-style data set: of PyTorch, torchvision, Hugging Face, or any object with `len()` and
+    `[number]`.
+
+    images, labels = fn.readers.dataset(dataset=cifar, random_shuffle=True, name="Reader")
+    """
+
+    def __init__(
+        self,
+        *,
+        dataset: Any,
+        num_outputs: int | None = 2,
+        layout: Any = None,
+        dtype: Any = None,
+        ndim: Any = None,
+        processes: int | None = 0,
+        random_shuffle: bool | None = False,
+        initial_fill: int | None = 1024,
+        num_shards: int | None = 1,
+        shard_id: int | None = 0,
+        stick_to_shard: bool | None = False,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        read_ahead: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+        dont_use_mmap: bool | None = False,
+        lazy_init: bool | None = False,
+        skip_cached_images: bool | None = False,
+        use_o_direct: bool | None = False,
+        on_error: str | None = None,
+        shard: str | None = None,
+        sampler: Any = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
+
 class File:
     """Read the contents of files, with a label each.
 

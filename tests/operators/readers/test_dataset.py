@@ -1,0 +1,228 @@
+"""Map-style data sets of PyTorch and others as readers, in threads and in processes."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Dataset, IterableDataset, TensorDataset, WeightedRandomSampler
+
+from dalify import Pipeline, fn, samplers
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WorkerError
+
+STARTS = ["fork", "spawn"]
+
+
+class Squares(Dataset):
+    """Number and square; grey pictures of that shade."""
+
+    def __init__(self, count: int = 12, fails: tuple[int, ...] = ()) -> None:
+        self.count = count
+        self.fails = fails
+        self.targets = [number % 3 for number in range(count)]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> Any:
+        if number in self.fails:
+            raise OSError(f"item {number} is broken")
+        return Image.new("RGB", (4 + number, 3), (number,) * 3), number * number
+
+
+class Drawing(Squares):
+    def __getitem__(self, number: int) -> Any:
+        return np.array([number, random.random(), np.random.random(), torch.rand(()).item()])
+
+
+class Dying(Squares):
+    def __getitem__(self, number: int) -> Any:
+        if number == 5:
+            os._exit(1)
+        return np.array(number), number
+
+
+def pipe_of(dataset: Any, num_outputs: int = 2, batch_size: int = 4, pipeline: Any = None, **options: Any) -> Pipeline:
+    pipe = Pipeline(batch_size=batch_size, num_threads=2, seed=3, **(pipeline or {}))
+    with pipe:
+        found = fn.readers.dataset(dataset=dataset, num_outputs=num_outputs, name="Reader", **options)
+        pipe.set_outputs(*(found if isinstance(found, list) else [found]))
+    return pipe
+
+
+def epoch(pipe: Pipeline, batches: int = 3) -> list[list[np.ndarray]]:
+    """Return the outputs, samples in order."""
+    found: list[list[np.ndarray]] = []
+    for _ in range(batches):
+        outputs = pipe.run()
+        found += [[np.array(output.at(index)) for output in outputs] for index in range(len(outputs[0]))]
+    return found
+
+
+def test_items_as_they_are() -> None:
+    for number, (picture, square) in enumerate(epoch(pipe_of(Squares()))):
+        assert picture.shape == (3, 4 + number, 3)
+        assert picture.dtype == np.uint8
+        assert (picture == number).all()
+        assert square.shape == ()
+        assert square.dtype == np.int64
+        assert square == number * number
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_processes_give_the_same(start: str) -> None:
+    options: dict[str, Any] = {"random_shuffle": True}
+    here = epoch(pipe_of(Squares(), **options), 6)
+    pipe = pipe_of(Squares(), processes=2, pipeline={"py_start_method": start}, **options)
+    for one, other in zip(here, epoch(pipe, 6), strict=True):
+        for value, same in zip(one, other, strict=True):
+            np.testing.assert_array_equal(value, same)
+    pipe.close()
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ((1, 2.5), [np.int64(1), np.float64(2.5)]),
+        ([np.ones(2), (3, True)], [np.ones(2), np.int64(3), np.bool_(True)]),
+        (
+            {"image": torch.ones(2, 3), "name": "né"},
+            [np.ones((2, 3), np.float32), np.frombuffer("né".encode(), np.uint8)],
+        ),
+        ([1, 2, 3], [np.array([1, 2, 3])]),
+        (b"bytes", [np.frombuffer(b"bytes", np.uint8)]),
+        (Image.new("L", (3, 2), 7), [np.full((2, 3, 1), 7, np.uint8)]),
+        ([Image.new("RGB", (3, 2)), {"boxes": np.zeros((0, 4))}], [np.zeros((2, 3, 3), np.uint8), np.zeros((0, 4))]),
+    ],
+)
+def test_kinds_of_items(item: Any, expected: list[np.ndarray]) -> None:
+    pipe = pipe_of([item] * 4, len(expected))
+    for values in epoch(pipe, 1):
+        for value, wanted in zip(values, expected, strict=True):
+            assert value.dtype == np.asarray(wanted).dtype
+            np.testing.assert_array_equal(value, wanted)
+
+
+def test_tensor_dataset_and_torchvision_labels() -> None:
+    data = TensorDataset(torch.arange(24).reshape(12, 2), torch.arange(12))
+    assert [values[1].item() for values in epoch(pipe_of(data))] == list(range(12))
+    balanced = pipe_of(Squares(9), sampler=samplers.ClassBalanced(num_samples=6), batch_size=6)
+    classes = [int(square**0.5) % 3 for _, square in epoch(balanced, 1)]
+    assert sorted(classes) == [0, 0, 1, 1, 2, 2]
+    weighted = pipe_of(Squares(9), sampler=WeightedRandomSampler([0] * 8 + [1], 6), batch_size=6)
+    assert {int(square) for _, square in epoch(weighted, 1)} == {64}
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_resuming_at_every_step(processes: int) -> None:
+    options: dict[str, Any] = {"processes": processes, "random_shuffle": True}
+    whole = pipe_of(Drawing() if processes else Squares(), 1 if processes else 2, **options)
+    states, values = [], []
+    for _ in range(6):
+        states.append(whole.state_dict())
+        values.append(epoch(whole, 1))
+    for step, state in enumerate(states):
+        again = pipe_of(Drawing() if processes else Squares(), 1 if processes else 2, **options)
+        again.load_state_dict(state)
+        for one, other in zip(epoch(again, 1), values[step], strict=True):
+            for value, same in zip(one, other, strict=True):
+                np.testing.assert_array_equal(value, same)
+        again.close()
+    whole.close()
+
+
+def test_draws_of_items_do_not_depend_on_the_number_of_processes() -> None:
+    runs = [np.array(epoch(pipe_of(Drawing(), 1, processes=processes), 6)) for processes in (1, 3)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert len(np.unique(runs[0][..., 1:])) == runs[0][..., 1:].size  # no two samples draw the same
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_items_that_fail(processes: int) -> None:
+    pipe = pipe_of(Squares(fails=(5,)), processes=processes)
+    pipe.run()
+    with pytest.raises(OSError, match="item 5 is broken") as caught:
+        pipe.run()
+    assert any("item 5 of the data set" in note for note in caught.value.__notes__)
+    assert pipe.run()[1].as_array().tolist() == [64, 81, 100, 121]
+    pipe.close()
+    skipping = pipe_of(Squares(fails=(5,)), processes=processes, on_error="skip")
+    squares = [int(square) for _, square in epoch(skipping)]
+    assert 25 not in squares
+    assert len(squares) == 12
+    assert next(sample.source for sample in skipping.bad_samples()) == "item 5 of the data set"
+    skipping.close()
+
+
+def test_a_process_that_dies_costs_its_batch() -> None:
+    pipe = pipe_of(Dying(), processes=2, pipeline={"prefetch_queue_depth": 1})
+    pipe.run()
+    with pytest.raises(WorkerError, match="a process that reads samples died"):
+        pipe.run()
+    assert pipe.run()[1].as_array().tolist() == [8, 9, 10, 11]
+    pipe.close()
+
+
+def test_no_process_is_left() -> None:
+    pipe = pipe_of(Squares(), processes=2)
+    pipe.run()
+    assert len(_children()) >= 2
+    pipe.close()
+    for _ in range(100):
+        if not _children():
+            break
+        time.sleep(0.05)
+    assert not _children()
+
+
+def _children() -> list[str]:
+    found = []
+    for thread in Path("/proc/self/task").iterdir():
+        found += (thread / "children").read_text().split()
+    return [pid for pid in found if "resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+# -- mistakes
+
+
+class Stream(IterableDataset):
+    def __iter__(self) -> Any:
+        return iter(range(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: pipe_of(Stream()), ArgumentTypeError, r"must have a length and give items by number; got Stream"),
+        (lambda: pipe_of(Squares), ArgumentTypeError, "must have a length"),
+        (lambda: pipe_of(Squares(), 0), ArgumentValueError, "num_outputs must be from 1 to 1024"),
+        (lambda: pipe_of(Squares(), processes=-1), ArgumentValueError, "processes must be from 0 to 1024"),
+        (lambda: pipe_of(Squares(), 3).run(), ReaderError, r"item 0 of the data set has 2 values, not 3"),
+        (lambda: pipe_of([]).run(), ReaderError, "there is nothing to read"),
+    ],
+)
+def test_mistakes(make: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        make().build()
+    assert "test_dataset.py" in str(caught.value)
+
+
+def test_lambda_under_spawn_that_cannot_travel() -> None:
+    class Local(Squares):
+        lock = threading.Lock()
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.own = self.lock
+
+    with pytest.raises(ArgumentTypeError, match="cannot be sent to a worker process") as caught:
+        pipe_of(Local(), processes=1, pipeline={"py_start_method": "spawn"}).build()
+    assert "fn.readers.dataset" in str(caught.value)
