@@ -18,7 +18,7 @@ from tests.operators.cases import CASES
 from tests.operators.record import Recording, fingerprint, is_compared, thinned
 from tests.operators.run_case import NAMES, Output, run_case, run_case_on_dali
 from tests.operators.variant_differences import DIFFERENT, REFUSED
-from tests.operators.variants import Variant, variants_of
+from tests.operators.variants import EVERYTHING, Variant, variants_of
 
 WITH_GPU = [name for name in NAMES if name in CASES and "gpu" in catalogue.find(name).kernels]
 COMPARED = [name for name in NAMES if is_compared(name)]
@@ -76,7 +76,7 @@ def _difference_of_values(variant: Variant, ours: np.ndarray, theirs: np.ndarray
 def test_recorded(name: str, folder: Path) -> None:
     """What DALI accepts is accepted, with equal results; what it refuses gives a result or an error of ours."""
     problems = []
-    for variant in variants_of(name):
+    for variant in variants_of(name, everything=EVERYTHING):
         entry = recording().entries.get(variant.key)
         if entry is None or entry["data"] != fingerprint(variant, folder):
             continue
@@ -100,7 +100,9 @@ def test_recorded(name: str, folder: Path) -> None:
 def test_gpu_is_cpu(name: str, folder: Path, gpu: str) -> None:
     """Both devices accept the same, and give the same."""
     problems = []
-    for variant in variants_of(name):
+    for variant in variants_of(name, everything=EVERYTHING):
+        if not (variant.is_general or EVERYTHING):
+            continue
         results: list[list[Output] | None] = []
         for device in ("cpu", gpu):
             try:

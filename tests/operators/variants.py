@@ -6,6 +6,7 @@ Alone because they are generated: what `cases` says of an operator is enough for
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 from tests.operators.cases import CASES, SAMPLES, Case, Data
 from tests.operators.variant_arguments import ARGUMENTS, GONE
 
-__all__ = ["CHOSEN", "Variant", "variants_of"]
+__all__ = ["CHOSEN", "EVERYTHING", "Variant", "variants_of"]
 
 # Two samples of one shape and the odd one: ragged, and still with a group of two.
 CHOSEN = (0, 1, SAMPLES)
@@ -34,12 +35,14 @@ class Variant:
         label: what is special about this use.
         case: data and arguments.
         samples: numbers of the samples that are run.
+        is_general: made from the typical use, not by arguments that only the operator knows.
     """
 
     operator: str
     label: str
     case: Case
     samples: tuple[int, ...]
+    is_general: bool = False
 
     @property
     def key(self) -> str:
@@ -47,14 +50,25 @@ class Variant:
         return f"{self.operator} | {self.label}"
 
 
-def variants_of(name: str) -> Iterator[Variant]:
-    """Make the variants of an operator, the typical use first."""
+# Types that most tests leave out, for each has its compiled kernels: they differ from others by their size only.
+_RARE = {"of int8", "of uint32", "of uint64", "of float64"}
+EVERYTHING = bool(os.environ.get("DALIFY_ALL_VARIANTS"))
+
+
+def variants_of(name: str, *, everything: bool = True) -> Iterator[Variant]:
+    """Make the variants of an operator, the typical use first.
+
+    Args:
+        name: of the operator.
+        everything: also those that take long and tell little.
+    """
     case = CASES[name]
     samples = (*range(SAMPLES + 1),) if case.not_sample_by_sample else CHOSEN
-    yield Variant(name, "typical", case, samples)
+    yield Variant(name, "typical", case, samples, is_general=True)
     if case.inputs and not name.startswith(_ENCODED):
         for label, data in _other_inputs(case):
-            yield Variant(name, label, replace(case, inputs=data), samples)
+            if everything or label not in _RARE:
+                yield Variant(name, label, replace(case, inputs=data), samples, is_general=True)
     for label, changes in ARGUMENTS.get(name, {}).items():
         yield Variant(name, label, _changed(case, changes), samples)
 
