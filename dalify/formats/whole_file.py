@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
-from dalify.formats.memory import file_memory
 from dalify.formats import storage
+from dalify.formats.memory import file_memory
 
 __all__ = ["read_file"]
 
