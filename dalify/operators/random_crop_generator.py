@@ -20,7 +20,7 @@ def random_crop_generator(
     *,
     num_attempts: int = 10,
     random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
-    random_aspect_ratio: list[float] = [0.75, 1.333333],  # noqa: B006
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006 -- DALI shows 1.333333, and takes 4:3
 ) -> tuple[Spec, Spec]:
     """Choose random crop windows of random area and aspect ratio, for images of given shapes.
 

@@ -27,7 +27,7 @@ def random_resized_crop(
     min_filter: PerSample[DALIInterpType] | None = None,
     num_attempts: int = 10,
     random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
-    random_aspect_ratio: list[float] = [0.75, 1.333333],  # noqa: B006
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006 -- DALI shows 1.333333, and takes 4:3
     size: list[int],
 ) -> Spec:
     """Choose a random window of random area and aspect ratio, and resize it.
