@@ -70,7 +70,7 @@ def crop(
     x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
     shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
     check_crop_arguments(rounding=rounding, policy=out_of_bounds_policy, **shaping)
-    result = x.replace(dtype=dtype or x.dtype)
+    result = x.replace(dtype=x.dtype if dtype is None else dtype)
     if x.shape is None or x.layout is None:
         return result
     check_fill_values(fill_values, x.extent("C"))

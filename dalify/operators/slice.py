@@ -87,7 +87,7 @@ def slice(
             f"axis_names {axis_names!r} are not all in the layout of the data, {data.layout!r}.",
             hint="Name axes that are there, or give axes=[0] instead.",
         )
-    return data.replace(dtype=dtype or data.dtype)
+    return data.replace(dtype=data.dtype if dtype is None else dtype)
 
 
 def _letters(spec: Spec) -> str:

@@ -65,3 +65,17 @@ def test_mistakes():
         run_dalify("crop", IMAGES, layouts="HWC", crop=[3, 3], fill_values=[1, 2])
     with pytest.raises(LayoutError, match="'HW'"):
         run_dalify("crop", [IMAGES[0][..., 0]], layouts="HW", crop=[3, 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("crop", {"crop": [2, 3]}), ("slice", {"rel_start": [0.0, 0.0], "rel_shape": [0.5, 0.5]})]
+)
+def test_every_type_can_be_asked_for(device, name, arguments):
+    """UINT8 is number 0 of the types, and no less a type than others."""
+    images = [np.linspace(-5, 300, 60, dtype=np.float32).reshape(4, 5, 3)]
+    (floats,) = run_dalify(name, images, layouts="HWC", device=device, **arguments)
+    for dtype in ("UINT8", "INT16"):
+        (ours,) = run_dalify(name, images, layouts="HWC", device=device, dtype=dtype, **arguments)
+        assert ours.dtype == np.dtype(dtype.lower())
+        limits = np.iinfo(ours.dtype)
+        np.testing.assert_allclose(ours, floats.clip(limits.min, limits.max), rtol=0, atol=0.501)
