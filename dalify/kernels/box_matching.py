@@ -110,7 +110,17 @@ def match(
         stds: float32 [4], divisors of offsets.
     """
     numbers = np.float32(criteria), offset, np.float32(scale)
-    _match(out, out_labels, read_only(boxes.values), boxes.starts, read_only(labels), table, *numbers, means, stds)
+    _match(
+        out,
+        out_labels,
+        read_only(boxes.values.astype(np.float32, copy=False)),
+        boxes.starts,
+        read_only(labels.astype(np.int32, copy=False)),
+        table,
+        *numbers,
+        means,
+        stds,
+    )
 
 
 def match_on_device(
@@ -128,7 +138,7 @@ def match_on_device(
     place = np.minimum(boxes.starts[:-1, None] + np.arange(most), len(boxes.values) - 1)
     is_there = torch.as_tensor(np.arange(most) < boxes.lengths[:, None], device=device)
     rows = torch.as_tensor(place, device=device)
-    padded, own_labels = boxes.values[rows], labels[rows]
+    padded, own_labels = boxes.values.float()[rows], labels.int()[rows]
     start = torch.maximum(padded[:, :, None, :2], anchors[:2].T)
     end = torch.minimum(padded[:, :, None, 2:], anchors[2:4].T)
     common = (end - start).clamp(min=0).prod(-1)
