@@ -46,6 +46,7 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
     "box": (np.array([20, 30, 280, 290], np.int64), ""),
     "boxes": (BOXES, ""),
     "chosen": (np.array([1], np.int32), ""),
+    "clips": (np.stack([PHOTO[:64, :80]] * 3), "FHWC"),
     "contents": (np.frombuffer(NUMPY_FILE.getvalue(), np.uint8), ""),
     "encoded": (_jpeg(), ""),
     "files": (_jpeg(), ""),
@@ -66,6 +67,7 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
     "paths": (np.frombuffer(b"photos/cat/000.jpg", np.uint8), ""),
     "points": (_RANDOM.uniform(0, 1, (5, 2)).astype(np.float32), ""),
     "polygons": (POLYGONS, ""),
+    "rate": (np.array(8000, np.float32), ""),
     "right": (PHOTO, "HWC"),
     "sequence": (np.stack([PHOTO] * 4), "FHWC"),
     "shapes": (np.array([2, 2, 3], np.int32), ""),
@@ -79,8 +81,9 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
     "x": (np.arange(6, dtype=np.float32), ""),
 }
 PLAIN: dict[str, Any] = {
-    "films": lambda: [np.zeros(9, np.uint8)] * BATCH,
+    "films": ["film.mp4"],
     "anchors": [0.1, 0.1, 0.5, 0.5, 0.3, 0.2, 0.8, 0.9],
+    "cifar": [(PHOTO[:32, :32], 3)] * 20,
     "fn": fn,
     "math": math,
     "np": np,
