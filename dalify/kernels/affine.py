@@ -223,8 +223,7 @@ def _by_frame(matrices: np.ndarray) -> np.ndarray:
 
 
 def _read_only(matrices: np.ndarray) -> np.ndarray:
-    is_known = matrices.dtype in (np.float32, np.float64)  # what the loops are compiled for
-    view = _by_frame(np.ascontiguousarray(matrices, matrices.dtype if is_known else np.float64))
+    view = _by_frame(np.ascontiguousarray(matrices))
     view.flags.writeable = False
     return view
 

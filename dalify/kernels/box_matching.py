@@ -113,7 +113,7 @@ def match(
     _match(
         out,
         out_labels,
-        read_only(boxes.values.astype(np.float32, copy=False)),
+        read_only(boxes.values),
         boxes.starts,
         read_only(labels.astype(np.int32, copy=False)),
         table,
@@ -138,7 +138,7 @@ def match_on_device(
     place = np.minimum(boxes.starts[:-1, None] + np.arange(most), len(boxes.values) - 1)
     is_there = torch.as_tensor(np.arange(most) < boxes.lengths[:, None], device=device)
     rows = torch.as_tensor(place, device=device)
-    padded, own_labels = boxes.values.float()[rows], labels.int()[rows]
+    padded, own_labels = boxes.values[rows], labels.int()[rows]
     start = torch.maximum(padded[:, :, None, :2], anchors[:2].T)
     end = torch.minimum(padded[:, :, None, 2:], anchors[2:4].T)
     common = (end - start).clamp(min=0).prod(-1)
