@@ -1,6 +1,6 @@
 """Operators as `ops.random`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence as _Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,8 +11,8 @@ from dalify import types
 from dalify.graph import DataNode
 
 _T = TypeVar("_T")
-_Many: TypeAlias = _T | Sequence[_T] | Sequence[Sequence[_T]] | np.ndarray[Any, Any]
-_Input: TypeAlias = DataNode | Sequence[DataNode] | npt.ArrayLike
+_Many: TypeAlias = _T | _Sequence[_T] | _Sequence[_Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = DataNode | _Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 
 class Beta:
