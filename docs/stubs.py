@@ -26,7 +26,7 @@ PACKAGE = Path(__file__).parent.parent / "dalify"
 
 _HEADER = '''"""{what}. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
 
-from collections.abc import Sequence as _Sequence
+from collections.abc import Callable as _Callable, Sequence as _Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -44,7 +44,7 @@ _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 
 # The one member that is no operator.
 _COMPOSE = '''
-def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+def Compose(op_list: _Sequence[_Callable[..., Any]]) -> _Callable[..., Any]:
     """Chain operators: the outputs of one are the inputs of the next."""
     ...
 '''

@@ -1,6 +1,6 @@
 """Operators as `ops`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
 
-from collections.abc import Sequence as _Sequence
+from collections.abc import Callable as _Callable, Sequence as _Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -2232,6 +2232,6 @@ class VideoReaderResize:
     def __init__(self, *values: Any, **arguments: Any) -> None: ...
     def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
-def Compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+def Compose(op_list: _Sequence[_Callable[..., Any]]) -> _Callable[..., Any]:
     """Chain operators: the outputs of one are the inputs of the next."""
     ...

@@ -1,6 +1,6 @@
 """Operators as `fn.decoders`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
 
-from collections.abc import Sequence as _Sequence
+from collections.abc import Callable as _Callable, Sequence as _Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np

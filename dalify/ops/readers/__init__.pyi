@@ -1,6 +1,6 @@
 """Operators as `ops.readers`. Made by `python -m docs.stubs` from the operators' files, for editors and type checkers."""
 
-from collections.abc import Sequence as _Sequence
+from collections.abc import Callable as _Callable, Sequence as _Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,6 +14,47 @@ _T = TypeVar("_T")
 _Many: TypeAlias = _T | _Sequence[_T] | _Sequence[_Sequence[_T]] | np.ndarray[Any, Any]
 _Input: TypeAlias = DataNode | _Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
+
+class Arrow:
+    """Read rows of Arrow data: files, a table in memory, or a data set of Hugging Face; DALI has no such reader.
+
+    faces = datasets.load_dataset("faces", split="train")
+    encoded, label = fn.readers.arrow(source=faces, columns=["image", "label"])
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Any,
+        columns: _Many[str],
+        cache_bytes: int | None = 1073741824,
+        random_shuffle: bool | None = False,
+        initial_fill: int | None = 1024,
+        num_shards: int | None = 1,
+        shard_id: int | None = 0,
+        stick_to_shard: bool | None = False,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        read_ahead: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+        dont_use_mmap: bool | None = False,
+        lazy_init: bool | None = False,
+        skip_cached_images: bool | None = False,
+        use_o_direct: bool | None = False,
+        on_error: str | None = None,
+        shard: str | None = None,
+        sampler: Any = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
 class Caffe:
     """Read the `Datum` messages of Caffe's LMDB databases, in the order of their keys.
@@ -381,6 +422,52 @@ class Numpy:
         ...
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
+
+class Parquet:
+    """Read rows of Parquet files; DALI has no such reader.
+
+    encoded, label = fn.readers.parquet(
+        paths=["train-00000.parquet", "train-00001.parquet"],
+        columns=["image", "label"],
+        random_shuffle=True,
+        name="Reader",
+    )
+    images = fn.decoders.image(encoded)
+    """
+
+    def __init__(
+        self,
+        *,
+        paths: _Many[str],
+        columns: _Many[str],
+        cache_bytes: int | None = 1073741824,
+        random_shuffle: bool | None = False,
+        initial_fill: int | None = 1024,
+        num_shards: int | None = 1,
+        shard_id: int | None = 0,
+        stick_to_shard: bool | None = False,
+        shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None,
+        pad_last_batch: bool | None = False,
+        prefetch_queue_depth: int | None = 1,
+        read_ahead: bool | None = False,
+        tensor_init_bytes: int | None = 1048576,
+        dont_use_mmap: bool | None = False,
+        lazy_init: bool | None = False,
+        skip_cached_images: bool | None = False,
+        use_o_direct: bool | None = False,
+        on_error: str | None = None,
+        shard: str | None = None,
+        sampler: Any = None,
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
 
 class Sequence:
     """Read sequences from films that were taken apart into pictures: `file_root/<film>/<picture>`.
