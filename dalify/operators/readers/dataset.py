@@ -12,7 +12,6 @@ from dalify.registry import Spec, operator
 from dalify.sources.convert import to_array
 from dalify.sources.declaration import declarations
 
-
 _MOST = 1024
 
 
