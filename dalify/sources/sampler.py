@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, CheckpointError
+from dalify.data.blocks import Blocks
+from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
 from dalify.sources.remainder import Remainder, Split
 from dalify.sources.sampler_options import SamplerOptions
@@ -43,6 +45,8 @@ class Sampler:
     Args:
         options: what decides the order.
         selection: which entries an epoch is made of; all of them, each once, where None.
+        blocks: entries that cost as much to read one by one as together, and are shuffled accordingly; None where each
+            can be read alone.
 
     Attributes:
         epoch: number of the epoch that the next sample belongs to, or just ended.
@@ -50,12 +54,15 @@ class Sampler:
         padded_samples: how many samples at the end of the last batch repeat the one before them.
     """
 
-    def __init__(self, options: SamplerOptions, selection: Selection | None = None) -> None:
+    def __init__(
+        self, options: SamplerOptions, selection: Selection | None = None, blocks: Blocks | None = None
+    ) -> None:
         self.options = options
         self.epoch = 0
         self.position = 0
         self.padded_samples = 0
         self._selection = selection
+        self._by_block = None if blocks is None else BlockOrder(blocks, options.initial_fill)
         # Epochs of which other shardings have read a part.
         self._remainders: dict[int, Remainder] = {}
         # The entries that stand at _block_start, _block_start + 1, … of the epoch _block_epoch.
@@ -138,9 +145,13 @@ class Sampler:
         options = self.options
         if options.shuffle_after_epoch:
             key = mixed_key(_EPOCH_ORDER, options.shuffle_after_epoch_seed, epoch)
+            if self._by_block is not None:
+                return self._by_block.entries(positions, 0, options.size, key)
             positions = permute(positions, options.size, key)
         elif options.random_shuffle:
             key = mixed_key(_WINDOW_ORDER, seed, epoch, start)
+            if self._by_block is not None:
+                return self._by_block.entries(positions, start, stop, key)
             in_window = permute(positions - start, stop - start, key) + start
             positions = permute(in_window, options.size, mixed_key(_DATASET_ORDER, options.size))
         return positions if self._selection is None else self._selection.entries(epoch, positions)

@@ -20,7 +20,8 @@ class SamplerOptions:
         random_shuffle: give the entries of the shard in a random order, another one each epoch. The data are first
             brought into one random order that depends on nothing but their number, so that shards of sorted data are
             mixed and readers with different seeds still share the data without overlap.
-        initial_fill: size of DALI's shuffle buffer. Checked and otherwise unused: the shuffle is exact.
+        initial_fill: size of DALI's shuffle buffer. Unused where the shuffle is exact; of entries that come in blocks
+            (row groups), the fewest that are shuffled together.
         shuffle_after_epoch: shuffle all data before each epoch, in the same way on all shards, and give the shard's
             window of them. Excludes ``random_shuffle`` and ``stick_to_shard``.
         stick_to_shard: read the same shard in every epoch; otherwise the next shard follows in the next epoch.
