@@ -119,7 +119,7 @@ def test_packed_needs_one_axis_that_differs() -> None:
 @pytest.mark.parametrize(
     ("collate", "kind", "message"),
     [
-        ("padd", ArgumentValueError, r"collate must be one of dense, pad, list.*Did you mean 'pad'"),
+        ("pads", ArgumentValueError, r"collate must be one of dense, pad, list.*Did you mean 'pad'"),
         ({"boxes": "list"}, ArgumentValueError, "a name in collate must be one of x; got 'boxes'"),
         ({"x": "jagged"}, ArgumentValueError, "collate must be one of dense"),
         (["list"], ArgumentTypeError, "must be a dictionary by the names"),
