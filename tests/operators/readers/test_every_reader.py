@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 from pathlib import Path
@@ -71,6 +72,8 @@ def test_batches_are_those_of_dali(
     arguments = {**arguments_of(name, written), **options}
     if name == "experimental.readers.fits":
         pytest.skip("DALI's wants a GPU, also for its CPU variant")
+    if not hasattr(functools.reduce(getattr, name.split(".")[:-1], oracle.fn), name.split(".")[-1]):
+        pytest.skip("DALI has no such reader")
     layouts, ours, meta = run_reader(dalify, name, 9, **arguments)
     their_layouts, theirs, their_meta = run_reader(oracle, name, 9, **arguments)
     assert layouts == their_layouts
