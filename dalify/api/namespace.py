@@ -13,7 +13,7 @@ from typing import Any
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import UnknownOperatorError, suggestion
 from dalify.registry import Operator, catalogue
-from dalify.registry.legacy import LEGACY_NAMES
+from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 
 __all__ = ["Namespace", "install"]
 
@@ -46,7 +46,7 @@ class Namespace(ModuleType):
     def _members(self) -> dict[str, str]:
         """Return the names of all operators of this namespace by a spelling without case and underscores."""
         prefix: str = self._prefix
-        known = [name for name in [*LEGACY_NAMES, *catalogue.names()] if name.startswith(prefix)]
+        known = [name for name in [*LEGACY_NAMES, *HIDDEN_NAMES, *catalogue.names()] if name.startswith(prefix)]
         return {_plain(name[len(prefix) :]): name for name in known if "." not in name[len(prefix) :]}
 
     def __getattr__(self, name: str) -> Any:
@@ -59,7 +59,7 @@ class Namespace(ModuleType):
                 f"{self._public}.{name} is an old name of fn.{modern}, which this version does not have."
             )
         member = self._make(catalogue.find(modern), f"{self._public}.{name}")
-        if modern == old:
+        if modern == old or old in HIDDEN_NAMES:
             self.__dict__[name] = member  # next time Python finds it without asking
         else:
             kind = self._public.partition(".")[0]
@@ -83,7 +83,7 @@ class Namespace(ModuleType):
 
     def __dir__(self) -> list[str]:
         """Return the public names, for completion."""
-        names = [name for name in self._members().values() if name not in LEGACY_NAMES]
+        names = [name for name in self._members().values() if name not in LEGACY_NAMES and name not in HIDDEN_NAMES]
         spelled = {
             self._spell(name[len(self._prefix) :]) for name in names if not name.rpartition(".")[2].startswith("_")
         }

@@ -11,7 +11,7 @@ import os
 import threading
 
 from dalify.base.errors import UnknownOperatorError, suggestion
-from dalify.registry.legacy import LEGACY_NAMES
+from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 from dalify.registry.operator import Operator
 
 __all__ = ["find", "names", "namespaces", "resolve"]
@@ -38,7 +38,7 @@ def names() -> list[str]:
 def namespaces() -> set[str]:
     """Return the names of the folders: ``decoders``, ``experimental``, ``experimental.readers`` …."""
     found: set[str] = set()
-    for name in [*names(), *LEGACY_NAMES]:
+    for name in [*names(), *LEGACY_NAMES, *HIDDEN_NAMES]:
         parts = name.split(".")[:-1]
         found.update(".".join(parts[: depth + 1]) for depth in range(len(parts)))
     return found
@@ -65,5 +65,5 @@ def find(name: str) -> Operator:
 
 
 def resolve(name: str) -> str:
-    """Return the modern name of an operator: the name itself, or what replaced a deprecated one."""
-    return LEGACY_NAMES.get(name, name)
+    """Return the modern name of an operator: the name itself, or what replaced a deprecated or hidden one."""
+    return LEGACY_NAMES.get(name) or HIDDEN_NAMES.get(name, name)

@@ -5,7 +5,7 @@ Names of operators and of arguments that still work, with a warning that names t
 
 from __future__ import annotations
 
-__all__ = ["LEGACY_ARGUMENTS", "LEGACY_NAMES", "RETIRED_ARGUMENTS"]
+__all__ = ["HIDDEN_NAMES", "LEGACY_ARGUMENTS", "LEGACY_NAMES", "RETIRED_ARGUMENTS"]
 
 LEGACY_NAMES: dict[str, str] = {
     "audio_decoder": "decoders.audio",
@@ -50,6 +50,40 @@ LEGACY_NAMES: dict[str, str] = {
     "uniform": "random.uniform",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
+}
+
+# Operators under the names by which DALI's own old functions call them, and graphs that were written down name them.
+HIDDEN_NAMES: dict[str, str] = {
+    **{
+        f"hidden.{old}": LEGACY_NAMES[old]
+        for old in (
+            "audio_decoder",
+            "caffe2_reader",
+            "caffe_reader",
+            "coco_reader",
+            "coin_flip",
+            "fast_resize_crop_mirror",
+            "file_reader",
+            "mxnet_reader",
+            "nemo_asr_reader",
+            "normal_distribution",
+            "numpy_reader",
+            "sequence_reader",
+            "ssd_random_crop",
+            "transform_translation",
+            "uniform",
+            "video_reader",
+            "video_reader_resize",
+        )
+    },
+    **{
+        f"experimental.hidden.{name}": LEGACY_NAMES[f"experimental.{name}"]
+        for name in ("audio_resample", "debayer", "equalize", "filter", "inflate", "tensor_resize")
+    },
+    "experimental.decoders.hidden.video": "decoders.video",
+    "hidden.constant": "constant",
+    "hidden.shapes": "shapes",
+    "readers.hidden.sequence": "readers.sequence",
 }
 
 # Old argument -> modern one, wherever an operator has the modern and not the old.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import warnings
 
 import numpy as np
@@ -12,7 +13,7 @@ from dalify import backend, fn, ops, pipeline_def, plugin_manager
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, UnknownOperatorError
 from dalify.external_source import ExternalSource
 from dalify.registry import catalogue
-from dalify.registry.legacy import LEGACY_NAMES
+from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 
 # All names that DALI 2.4 calls deprecated and that have a modern one.
 OLD_NAMES = {
@@ -95,6 +96,26 @@ def test_old_names(old, modern):
         assert modern.rpartition(".")[2].replace("_", "") in str(caught[0].message).lower().replace("_", "")
         assert caught[0].filename == __file__
         assert found.operator is catalogue.find(modern)
+
+
+@pytest.mark.parametrize(("hidden", "modern"), HIDDEN_NAMES.items())
+def test_hidden_names(hidden, modern):
+    """Nobody writes them, so nobody is warned."""
+    assert member(fn, hidden).operator is catalogue.find(modern)
+
+
+def test_hidden_names_are_all(oracle):
+    found = set()
+
+    def walk(module, path):
+        for name, value in vars(module).items():
+            if inspect.ismodule(value) and value.__name__.startswith("nvidia.dali.fn."):
+                walk(value, f"{path}{name}.")
+            elif callable(value) and "hidden." in path:
+                found.add(path + name)
+
+    walk(oracle.fn, "")
+    assert found == set(HIDDEN_NAMES)
 
 
 def test_old_names_are_all(oracle):
