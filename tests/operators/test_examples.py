@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,7 @@ DATA: dict[str, tuple[np.ndarray, str]] = {
 PLAIN: dict[str, Any] = {
     "films": ["film.mp4"],
     "anchors": [0.1, 0.1, 0.5, 0.5, 0.3, 0.2, 0.8, 0.9],
+    "datasets": SimpleNamespace(load_dataset=lambda *_, **__: "cats.arrow"),
     "cifar": [(PHOTO[:32, :32], 3)] * 20,
     "fn": fn,
     "math": math,

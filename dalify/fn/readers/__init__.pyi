@@ -253,6 +253,43 @@ def file(
     """
     ...
 
+def hdf5(
+    *,
+    paths: _Many[str],
+    datasets: _Many[str],
+    cache_bytes: int | None = 1073741824,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read rows of data sets in HDF5 files: a sample is the same row of each; DALI has no such reader.
+
+    volumes, labels = fn.readers.hdf5(
+        paths=["scans.h5"], datasets=["train/volumes", "train/labels"], random_shuffle=True, name="Reader"
+    )
+    """
+    ...
+
 def mxnet(
     *,
     path: _Many[str],
@@ -653,5 +690,40 @@ def webdataset(
     encoded, label = fn.readers.webdataset(
         paths=["train-0.tar", "train-1.tar"], ext=["jpg;png", "cls"], missing_component_behavior="error"
     )
+    """
+    ...
+
+def zarr(
+    *,
+    paths: _Many[str],
+    arrays: _Many[str],
+    cache_bytes: int | None = 1073741824,
+    random_shuffle: bool | None = False,
+    initial_fill: int | None = 1024,
+    num_shards: int | None = 1,
+    shard_id: int | None = 0,
+    stick_to_shard: bool | None = False,
+    shuffle_after_epoch: bool | None = False,
+    shuffle_after_epoch_seed: int | None = None,
+    pad_last_batch: bool | None = False,
+    prefetch_queue_depth: int | None = 1,
+    read_ahead: bool | None = False,
+    tensor_init_bytes: int | None = 1048576,
+    dont_use_mmap: bool | None = False,
+    lazy_init: bool | None = False,
+    skip_cached_images: bool | None = False,
+    use_o_direct: bool | None = False,
+    on_error: str | None = None,
+    shard: str | None = None,
+    sampler: Any = None,
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Read rows of arrays in Zarr stores: a sample is the same row of each; DALI has no such reader.
+
+    tiles = fn.readers.zarr(paths=["map.zarr"], arrays=["tiles"], random_shuffle=True)
     """
     ...
