@@ -133,6 +133,7 @@ TASKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("read files of classes in folders", ("readers.file",)),
     ("read a Dataset of PyTorch or Hugging Face", ("readers.dataset",)),
     ("read a data set in a container", ("readers.tfrecord", "readers.webdataset", "readers.mxnet", "readers.caffe")),
+    ("read tables and large arrays", ("readers.parquet", "readers.arrow", "readers.hdf5", "readers.zarr")),
     ("read a detection data set", ("readers.coco",)),
     ("feed arrays or a generator of my own", ("external_source",)),
     ("decode images", ("decoders.image",)),

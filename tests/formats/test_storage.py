@@ -267,7 +267,17 @@ def test_bad_file_is_skipped(folder: Path, server: tuple[str, Behaviour]) -> Non
 
 # -- containers
 
-REMOTE = ["readers.coco", "readers.file", "readers.mxnet", "readers.numpy", "readers.tfrecord", "readers.webdataset"]
+REMOTE = [
+    "readers.arrow",
+    "readers.coco",
+    "readers.file",
+    "readers.hdf5",
+    "readers.mxnet",
+    "readers.numpy",
+    "readers.parquet",
+    "readers.tfrecord",
+    "readers.webdataset",
+]
 
 
 def _elsewhere(value: Any, folder: Path, url: str) -> Any:

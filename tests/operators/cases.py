@@ -268,6 +268,8 @@ _NO_CPU = "DALI has it for GPUs only"
 _OUTSIDE = "DALI has no such function: users write it as an expression"
 _BATCH = "looks at the other samples of the batch"
 _DRAWN = "random numbers of its own"
+_NO_READER = "DALI has no such reader"
+_FILES_TELL = "the files say their type"
 
 
 def _reader(name: str, not_beside_dali: str = "", known_late: str = "", **changes: Any) -> Case:
@@ -329,21 +331,25 @@ CASES: dict[str, Case] = {
         not_beside_dali=_NO_CPU,
     ),
     "experimental.readers.fits": _reader("experimental.readers.fits", not_beside_dali="it wants a GPU there"),
+    "readers.arrow": _reader("readers.arrow", not_beside_dali=_NO_READER, known_late=_FILES_TELL),
     "readers.caffe": _reader("readers.caffe"),
     "readers.caffe2": _reader("readers.caffe2", label_type=4, additional_inputs=0, bbox=False),
     "readers.coco": _reader("readers.coco"),
     "readers.dataset": _case(
         dataset=list(zip(PHOTOS.samples, range(len(PHOTOS.samples)), strict=True)),
-        not_beside_dali="DALI has no such reader",
+        not_beside_dali=_NO_READER,
         known_late="only the items tell",
         not_sample_by_sample="each run reads the next items",
     ),
     "readers.file": _case(arguments=_folder, not_sample_by_sample="each run reads the next files"),
+    "readers.hdf5": _reader("readers.hdf5", not_beside_dali=_NO_READER, known_late=_FILES_TELL),
     "readers.mxnet": _reader("readers.mxnet"),
     "readers.nemo_asr": _reader("readers.nemo_asr"),
-    "readers.numpy": _reader("readers.numpy", roi_start=[1], roi_axes=[0], known_late="the files say their type"),
+    "readers.numpy": _reader("readers.numpy", roi_start=[1], roi_axes=[0], known_late=_FILES_TELL),
+    "readers.parquet": _reader("readers.parquet", not_beside_dali=_NO_READER, known_late=_FILES_TELL),
     "readers.tfrecord": _reader("readers.tfrecord", not_beside_dali="declarations of features are objects of its own"),
     "readers.webdataset": _reader("readers.webdataset", dtypes=None),
+    "readers.zarr": _reader("readers.zarr", not_beside_dali=_NO_READER, known_late=_FILES_TELL),
     # decoders
     "decoders.audio": _float(WAVES),
     "decoders.image": _image(JPEGS, share=0.02),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import dalify
+from dalify.base.optional import LazyModule
 from tests.helpers.containers import (
     caffe2_record,
     caffe2_tensor,
@@ -26,6 +27,12 @@ from tests.helpers.containers import (
 )
 
 __all__ = ["DATASETS", "Batches", "run_reader", "write_fits", "write_tar"]
+
+h5py: Any = LazyModule("h5py", "writing HDF5", "dalify[hdf5]")
+zarr: Any = LazyModule("zarr", "writing Zarr", "dalify[zarr]")
+pyarrow: Any = LazyModule("pyarrow", "writing Arrow data", "dalify[arrow]")
+pyarrow_ipc: Any = LazyModule("pyarrow.ipc", "writing Arrow data", "dalify[arrow]")
+pyarrow_parquet: Any = LazyModule("pyarrow.parquet", "writing Parquet", "dalify[arrow]")
 
 Batches = list[list[list[np.ndarray]]]
 """``[batch][output][sample]``."""
@@ -228,17 +235,83 @@ def _nemo_asr(folder: Path, count: int) -> dict[str, Any]:
     }
 
 
+def _arrow_table(count: int) -> Any:
+    """Return pictures as Hugging Face keeps them, labels, boxes and matrices."""
+    return pyarrow.table(
+        {
+            "image": pyarrow.array([{"bytes": _payload(n), "path": None} for n in range(count)]),
+            "label": pyarrow.array([n % 3 for n in range(count)], pyarrow.int64()),
+            "boxes": pyarrow.array(
+                [[[n, k] for k in range(n % 3)] for n in range(count)], pyarrow.list_(pyarrow.list_(pyarrow.float32()))
+            ),
+            "number": pyarrow.array(range(count), pyarrow.int32()),
+        }
+    )
+
+
+def _parquet(folder: Path, count: int) -> dict[str, Any]:
+    table = _arrow_table(count)
+    paths = [folder / "0.parquet", folder / "1.parquet"]
+    for path, part in zip(paths, (table[: count // 3], table[count // 3 :]), strict=True):
+        pyarrow_parquet.write_table(part, path, row_group_size=4)
+    return {"paths": list(map(str, paths)), "columns": ["image", "label", "boxes", "number"], "initial_fill": 5}
+
+
+def _arrow(folder: Path, count: int) -> dict[str, Any]:
+    """Write a file, a compressed file and a stream."""
+    table = _arrow_table(count)
+    parts = [table[: count // 3], table[count // 3 : count // 2], table[count // 2 :]]
+    paths = [folder / f"{number}.arrow" for number in range(3)]
+    for number, (path, part) in enumerate(zip(paths, parts, strict=True)):
+        options = pyarrow_ipc.IpcWriteOptions(compression="zstd" if number == 1 else None)
+        writer = pyarrow_ipc.new_stream if number == 2 else pyarrow_ipc.new_file
+        with writer(path, table.schema, options=options) as file:
+            file.write_table(part, max_chunksize=2)
+    return {"source": list(map(str, paths)), "columns": ["image", "label", "boxes", "number"]}
+
+
+def _hdf5(folder: Path, count: int) -> dict[str, Any]:
+    """Write compressed chunks, plain data, texts, and lists of any length."""
+    paths = [folder / "0.h5", folder / "1.h5"]
+    for path, numbers in zip(paths, (range(count // 3), range(count // 3, count)), strict=True):
+        with h5py.File(path, "w") as file:
+            arrays = np.stack([np.arange(6, dtype=">f4").reshape(2, 3) + n for n in numbers])
+            file.create_dataset("a/chunked", data=arrays, chunks=(min(2, len(arrays)), 2, 3), compression="gzip")
+            file["plain"] = arrays
+            file["label"] = np.array(numbers, np.int16)
+            encoded = file.create_dataset("encoded", (len(arrays),), h5py.vlen_dtype(np.uint8))
+            for place, number in enumerate(numbers):
+                encoded[place] = np.frombuffer(_payload(number), np.uint8)
+            file["text"] = [f"row {number}" for number in numbers]
+    return {"paths": list(map(str, paths)), "datasets": ["a/chunked", "plain", "label", "encoded", "text"]}
+
+
+def _zarr(folder: Path, count: int) -> dict[str, Any]:
+    paths = [folder / "0.zarr", folder / "1.zarr"]
+    for path, numbers in zip(paths, (range(count // 3), range(count // 3, count)), strict=True):
+        group = zarr.open_group(str(path), mode="w")
+        arrays = np.stack([np.arange(6, dtype=np.float32).reshape(2, 3) + n for n in numbers])
+        group.create_array("a/chunked", data=arrays, chunks=(2, 2, 3))
+        group.create_array("rows", data=arrays.astype(np.int64), chunks=(1, 2, 3))
+        group.create_array("label", data=np.array(numbers, np.int16))
+    return {"paths": list(map(str, paths)), "arrays": ["a/chunked", "rows", "label"]}
+
+
 DATASETS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
     "experimental.readers.fits": _fits,
+    "readers.arrow": _arrow,
     "readers.caffe": _caffe,
     "readers.caffe2": _caffe2,
     "readers.coco": _coco,
     "readers.file": _file,
+    "readers.hdf5": _hdf5,
     "readers.mxnet": _mxnet,
     "readers.nemo_asr": _nemo_asr,
     "readers.numpy": _numpy,
+    "readers.parquet": _parquet,
     "readers.tfrecord": _tfrecord,
     "readers.webdataset": _webdataset,
+    "readers.zarr": _zarr,
 }
 """By reader: writes ``count`` entries into an empty folder and returns the arguments that read them.
 

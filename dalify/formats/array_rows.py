@@ -1,0 +1,258 @@
+"""Rows of large arrays as entries of a reader: a sample is the same row of several arrays.
+
+Alone because finding a row and keeping chunks at hand is the same for HDF5 and Zarr.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
+from dalify.data.blocks import Blocks
+from dalify.formats.block_cache import BlockCache
+from dalify.formats.storage import is_remote
+
+__all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "Stored", "as_array", "checked_arrays", "told"]
+
+_LABELS = ("label", "labels")
+
+
+class Stored(NamedTuple):
+    """How one array is kept.
+
+    Attributes:
+        row_count: rows.
+        dtype: of its elements.
+        row_bytes: memory of a row; a guess where rows have any length.
+        chunk_rows: rows that are read together; 1 where each can be read alone.
+    """
+
+    row_count: int
+    dtype: np.dtype[Any]
+    row_bytes: int
+    chunk_rows: int
+
+
+class ArrayFile(Protocol):
+    """The wanted arrays of a file.
+
+    Attributes:
+        name: path, for messages.
+        arrays: how each is kept.
+    """
+
+    name: str
+    arrays: list[Stored]
+
+    def read(self, array: int, start: int, stop: int) -> NDArray[Any]:
+        """Return rows of an array in memory of their own, ``[stop - start, ...]``."""
+        ...
+
+    def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
+        """Return the first array of one of these names that is a row of integers; None without."""
+        ...
+
+
+class ArrayRow(NamedTuple):
+    """One row of all arrays.
+
+    Attributes:
+        rows: all of them.
+        file: number of the file.
+        number: of the row in the file.
+    """
+
+    rows: ArrayRows
+    file: int
+    number: int
+
+    def read(self) -> tuple[NDArray[Any], ...]:
+        """Return the row of each array.
+
+        Raises:
+            ReaderError: a file that cannot be read.
+        """
+        return self.rows.read(self.file, self.number)
+
+    @property
+    def origin(self) -> str:
+        """Place and file, for messages."""
+        return f"row {self.number} of {self.rows.files[self.file].name}"
+
+
+class ArrayRows(Sequence[ArrayRow]):
+    """Rows of several files, one file after the other.
+
+    Args:
+        files: with the same arrays.
+        names: of the wanted arrays.
+        cache_bytes: for chunks of several rows.
+
+    Raises:
+        ReaderError: arrays of a file with different numbers of rows.
+        DTypeError: an array has different types in two files.
+
+    Attributes:
+        files: as given.
+    """
+
+    def __init__(self, files: Sequence[ArrayFile], names: Sequence[str], cache_bytes: int) -> None:
+        if cache_bytes < 1:
+            raise ArgumentValueError(f"cache_bytes must be at least 1; got {cache_bytes}.")
+        self.files = list(files)
+        self._names = list(names)
+        self._cache_bytes = cache_bytes
+        for file in files:
+            self._check(file)
+        counts = [file.arrays[0].row_count for file in files]
+        self._firsts = [0, *np.cumsum(counts).tolist()]
+        # Chunks are numbered through all arrays of all files.
+        self._first_blocks = [0]
+        for file in files:
+            for stored in file.arrays:
+                self._first_blocks.append(self._first_blocks[-1] + -(-stored.row_count // stored.chunk_rows))
+        self._cache = BlockCache(self._load, cache_bytes)
+
+    def _check(self, file: ArrayFile) -> None:
+        for name, stored, first in zip(self._names, file.arrays, self.files[0].arrays, strict=True):
+            if stored.row_count != file.arrays[0].row_count:
+                raise ReaderError(
+                    f"in {file.name!r}, {name!r} has {stored.row_count} rows and {self._names[0]!r} has "
+                    f"{file.arrays[0].row_count}: rows of the same number are to be one sample.",
+                )
+            if stored.dtype != first.dtype:
+                raise DTypeError(
+                    f"{name!r} has elements of type {first.dtype} in {self.files[0].name!r} and of type {stored.dtype} "
+                    f"in {file.name!r}.",
+                    hint="One output has one type.",
+                )
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._firsts[-1]
+
+    @overload
+    def __getitem__(self, index: int) -> ArrayRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ArrayRow]: ...
+    def __getitem__(self, index: int | slice) -> ArrayRow | list[ArrayRow]:
+        """Return one row, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"row {index} of {len(self)}")
+        file = bisect_right(self._firsts, number) - 1
+        return ArrayRow(self, file, number - self._firsts[file])
+
+    def read(self, file: int, number: int) -> tuple[NDArray[Any], ...]:
+        """Return a row of each array."""
+        found: list[NDArray[Any]] = []
+        for array, stored in enumerate(self.files[file].arrays):
+            if stored.chunk_rows == 1:
+                found.append(as_array(self.files[file].read(array, number, number + 1)[0]))
+                continue
+            chunk, offset = divmod(number, stored.chunk_rows)
+            first = self._first_blocks[file * len(self._names) + array]
+            # A copy: the chunk stays, and who gets the row may change it.
+            found.append(np.array(as_array(self._cache.get(first + chunk)[offset])))
+        return tuple(found)
+
+    def _load(self, block: int) -> tuple[NDArray[Any], int]:
+        place = bisect_right(self._first_blocks, block) - 1
+        file, array = divmod(place, len(self._names))
+        stored = self.files[file].arrays[array]
+        start = (block - self._first_blocks[place]) * stored.chunk_rows
+        stop = min(start + stored.chunk_rows, stored.row_count)
+        rows = self.files[file].read(array, start, stop)
+        return rows, max(rows.nbytes, stored.row_bytes * len(rows))
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether rows lie on another machine."""
+        return any(is_remote(file.name) for file in self.files)
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """The chunks, where rows cannot be read one by one; see ``BlockOrder``."""
+        if all(stored.chunk_rows == 1 for file in self.files for stored in file.arrays):
+            return None
+        entries: list[int] = []
+        sizes: list[int] = []
+        for file in self.files:
+            # The dearest array decides; chunks of small ones stay at hand.
+            rows = max(file.arrays, key=lambda stored: stored.chunk_rows * stored.row_bytes).chunk_rows
+            row_bytes = sum(stored.row_bytes for stored in file.arrays)
+            count = file.arrays[0].row_count
+            entries += [min(rows, count - start) for start in range(0, count, rows)]
+            sizes += [rows * row_bytes] * -(-count // rows)
+        return Blocks(np.array(entries, np.int64), np.array(sizes, np.int64), self._cache_bytes // 2)
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The number of the file of each row, ``[N]``."""
+        return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
+
+    @property
+    def labels(self) -> NDArray[np.int64] | None:
+        """The classes of the rows, ``[N]``, where an array ``label`` or ``labels`` has them; else None."""
+        found = [file.labels(_LABELS) for file in self.files]
+        known = [labels for labels in found if labels is not None]
+        if len(known) < len(found) or [len(each) for each in known] != np.diff(self._firsts).tolist():
+            return None
+        return np.concatenate(known).astype(np.int64)
+
+    def __repr__(self) -> str:
+        """Return counts."""
+        return f"ArrayRows({len(self)} rows, {len(self.files)} files)"
+
+
+def as_array(value: Any) -> NDArray[Any]:
+    """Return one row as an array: texts and bytes as uint8, numbers in the byte order of this machine."""
+    if isinstance(value, str):
+        value = value.encode()
+    if isinstance(value, (bytes, np.void)):
+        return np.frombuffer(bytearray(value.tobytes() if isinstance(value, np.void) else value), np.uint8)
+    array = np.asarray(value)
+    return np.asarray(array, array.dtype.newbyteorder("="), order="C")
+
+
+def checked_arrays(names: Sequence[str], known: Sequence[str], path: str, what: str) -> None:
+    """Refuse names of arrays that are not there.
+
+    Raises:
+        ArgumentValueError: no such array.
+    """
+    for name in names:
+        if name.strip("/") not in known:
+            raise ArgumentValueError(
+                f"{path!r} has no {what} {name!r}.{suggestion(name, known)}",
+                hint=f"It has: {', '.join(map(repr, known[:30])) or 'none'}.",
+            )
+
+
+@contextmanager
+def told(path: str, what: str) -> Iterator[None]:
+    """Say which file it was when reading it fails.
+
+    Args:
+        path: of the file.
+        what: kind of file that it should be.
+
+    Raises:
+        ReaderError: the file is absent, damaged, or of another kind.
+    """
+    try:
+        yield
+    except DalifyError:
+        raise
+    except FileNotFoundError:
+        raise ReaderError(f"cannot open the file {path!r}: there is no such file.") from None
+    except Exception as error:  # filters and storages have exceptions of their own
+        raise ReaderError(f"{path!r} cannot be read, or is no {what} file: {str(error)[:300]}") from None

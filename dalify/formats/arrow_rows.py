@@ -1,0 +1,199 @@
+"""The rows of Arrow data as entries of a reader.
+
+Alone because finding a row and keeping blocks at hand is the same for files, tables and data sets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
+from dalify.base.optional import LazyModule
+from dalify.data.blocks import Blocks
+from dalify.formats.arrow_columns import Column, column_of
+from dalify.formats.arrow_tables import ArrowSource
+from dalify.formats.block_cache import BlockCache
+from dalify.formats.storage import is_remote
+
+pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
+
+__all__ = ["ArrowRow", "ArrowRows"]
+
+_LABELS = ("label", "labels")
+
+
+class ArrowRow(NamedTuple):
+    """One row.
+
+    Attributes:
+        rows: all of them.
+        number: of the row in its source.
+        block: of the row.
+        offset: of the row in its block.
+    """
+
+    rows: ArrowRows
+    number: int
+    block: int
+    offset: int
+
+    def read(self) -> tuple[NDArray[Any], ...]:
+        """Return the wanted columns.
+
+        Raises:
+            ReaderError: a value that is null, or lists of different lengths within one; a file that cannot be read.
+        """
+        columns = self.rows.block(self.block)
+        try:
+            return tuple([column.row(self.offset) for column in columns])
+        except ReaderError:
+            return self._read_one_by_one(columns)
+
+    def _read_one_by_one(self, columns: Sequence[Column]) -> tuple[NDArray[Any], ...]:
+        found = []
+        for name, column in zip(self.rows.columns, columns, strict=True):
+            try:
+                found.append(column.row(self.offset))
+            except ReaderError as error:
+                message = f"the column {name!r} in the {self.origin}: {error.message}"
+                raise ReaderError(message, hint=error.hint) from None
+        return tuple(found)
+
+    @property
+    def origin(self) -> str:
+        """Place and source, for messages."""
+        return f"row {self.number} of {self.rows.source_name(self.block)}"
+
+
+class ArrowRows(Sequence[ArrowRow]):
+    """Rows of several sources, one source after the other.
+
+    Args:
+        sources: where they are.
+        columns: names of the wanted columns.
+        cache_bytes: for blocks that had to be decoded.
+        order: numbers of the rows that are the entries, int64 ``[n]``; all in their order where None.
+
+    Raises:
+        DTypeError: a column has different types in two sources.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[ArrowSource],
+        columns: Sequence[str],
+        cache_bytes: int,
+        order: NDArray[np.int64] | None = None,
+    ) -> None:
+        if cache_bytes < 1:
+            raise ArgumentValueError(f"cache_bytes must be at least 1; got {cache_bytes}.")
+        self.columns = list(columns)
+        self._sources = list(sources)
+        self._cache_bytes = cache_bytes
+        self._order = order
+        for source in sources[1:]:
+            for name in columns:
+                first, found = (each.schema.field(name).type for each in (sources[0], source))
+                if first != found:
+                    raise DTypeError(
+                        f"the column {name!r} has the type {first} in {sources[0].name} and {found} in {source.name}.",
+                        hint="One output has one type: cast the column in one of the files.",
+                    )
+        self._block_sources = np.repeat(np.arange(len(sources)), [len(source.entries) for source in sources])
+        self._first_blocks = [0, *np.cumsum([len(source.entries) for source in sources]).tolist()]
+        entries = np.array([count for source in sources for count in source.entries], np.int64)
+        self._entries = entries
+        self._firsts = [0, *np.cumsum(entries).tolist()]
+        self._cache = BlockCache(self._load, cache_bytes)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._firsts[-1] if self._order is None else len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> ArrowRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ArrowRow]: ...
+    def __getitem__(self, index: int | slice) -> ArrowRow | list[ArrowRow]:
+        """Return one row, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = int(index) + len(self) if index < 0 else int(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"row {index} of {len(self)}")
+        if self._order is not None:
+            number = int(self._order[number])
+        block = bisect_right(self._firsts, number) - 1
+        first_block = self._first_blocks[self._block_sources[block]]
+        return ArrowRow(self, number - self._firsts[first_block], block, number - self._firsts[block])
+
+    def block(self, number: int) -> list[Column]:
+        """Return the wanted columns of a block."""
+        return self._cache.get(number)
+
+    def source_name(self, block: int) -> str:
+        """Return the name of the source that has a block."""
+        return self._sources[self._block_sources[block]].name
+
+    def _load(self, number: int) -> tuple[list[Column], int]:
+        place = int(self._block_sources[number])
+        source = self._sources[place]
+        block = number - self._first_blocks[place]
+        found = source.load(block)
+        columns = [column_of(_in_one_piece(found.column(name)), source.folder) for name in self.columns]
+        return columns, found.nbytes if source.size_bytes[block] else 0
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether rows lie on another machine."""
+        return any(is_remote(source.name) for source in self._sources)
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """The blocks, where rows cannot be read one by one; see ``BlockOrder``."""
+        sizes = np.array([size for source in self._sources for size in source.size_bytes], np.int64)
+        if self._order is not None or not sizes.any():
+            return None
+        # Half of what is kept: one window is still read from while the next one is begun.
+        return Blocks(self._entries[self._entries > 0], sizes[self._entries > 0], self._cache_bytes // 2)
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The number of the file of each row, ``[N]``."""
+        found = np.repeat(self._block_sources, self._entries)
+        return found if self._order is None else found[self._order]
+
+    @property
+    def labels(self) -> NDArray[np.int64] | None:
+        """The classes of the rows, ``[N]``, where a column ``label`` or ``labels`` has them; else None."""
+        schemas = [source.schema for source in self._sources]
+        for name in _LABELS:
+            if all(name in each.names and pyarrow.types.is_integer(each.field(name).type) for each in schemas):
+                columns = [source.whole_column(name) for source in self._sources]
+                if any(column.null_count for column in columns):
+                    return None
+                found = np.concatenate([column.to_numpy() for column in columns]).astype(np.int64)
+                return found if self._order is None else found[self._order]
+        return None
+
+    def __repr__(self) -> str:
+        """Return counts."""
+        return f"ArrowRows({len(self)} rows, {len(self._sources)} sources)"
+
+
+def _in_one_piece(column: Any) -> Any:
+    """Return the only chunk of a column."""
+    if not isinstance(column, pyarrow.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    types = pyarrow.types
+    # Chunks come of more bytes than offsets of 32 bits can count.
+    if types.is_binary(column.type) or types.is_string(column.type):
+        column = column.cast(pyarrow.large_binary())
+    return pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)

@@ -1,0 +1,103 @@
+"""Arrays in Zarr stores: folders, archives, and what lies behind URLs.
+
+Alone because the package for them is an extra, and brings threads of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import DTypeError, ReaderError
+from dalify.base.optional import LazyModule
+from dalify.formats.array_rows import Stored, checked_arrays, told
+from dalify.formats.storage import is_remote
+
+zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
+
+__all__ = ["ZarrStore"]
+
+_GUESSED_BYTES = 1 << 16  # of a text of any length
+
+
+class ZarrStore:
+    """Some arrays of a Zarr group, or the only one, opened once in each process.
+
+    Args:
+        path: of the store, on this machine or a URL.
+        names: of the arrays, those in groups with slashes; ``""`` where the store is one array.
+
+    Raises:
+        ReaderError: the store is absent, damaged, or none; an array without rows.
+        ArgumentValueError: an array that is not there.
+        DTypeError: elements that are no numbers or texts.
+
+    Attributes:
+        name: the path.
+        arrays: how each array is kept.
+    """
+
+    def __init__(self, path: str, names: Sequence[str]) -> None:
+        self.name = path
+        self._names = list(names)
+        self._process = 0
+        self._opened: Any = None
+        with told(path, "Zarr"):
+            known = self._known()
+            checked_arrays(names, list(known), path, "array")
+            self.arrays = [_stored(known[name.strip("/")], name, path) for name in names]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: nothing that is open."""
+        return {**self.__dict__, "_process": 0, "_opened": None}
+
+    def _known(self) -> dict[str, Any]:
+        """Return the arrays by name."""
+        if self._process != os.getpid():
+            if not is_remote(self.name) and not Path(self.name).exists():
+                raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
+            root = zarr.open(self.name, mode="r")
+            if isinstance(root, zarr.Array):
+                self._opened = {"": root}
+            else:
+                members = root.members(max_depth=None)
+                self._opened = {name: item for name, item in members if isinstance(item, zarr.Array)}
+            self._process = os.getpid()
+        return self._opened
+
+    def read(self, array: int, start: int, stop: int) -> NDArray[Any]:
+        """Return rows of an array in memory of their own, ``[stop - start, ...]``.
+
+        Raises:
+            ReaderError: the store cannot be read.
+        """
+        with told(self.name, "Zarr"):
+            return np.asarray(self._known()[self._names[array].strip("/")][start:stop])
+
+    def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
+        """Return the first array of one of these names that is a row of integers; None without."""
+        with told(self.name, "Zarr"):
+            known = self._known()
+            for name in names:
+                if name in known and known[name].ndim == 1 and known[name].dtype.kind in "iu":
+                    return np.asarray(known[name][:])
+        return None
+
+
+def _stored(array: Any, name: str, path: str) -> Stored:
+    if not array.ndim:
+        raise ReaderError(f"the array {name!r} of {path!r} is a single value: it has no rows.")
+    kind = array.dtype.kind
+    if kind not in "biuf" and not (kind in "OTSV" and array.dtype.names is None and array.ndim == 1):
+        raise DTypeError(
+            f"the array {name!r} of {path!r} has elements of type {array.dtype} and {array.ndim} dimensions, of which "
+            "no arrays can be made.",
+            hint="Numbers can be read, and texts and bytes in one dimension.",
+        )
+    row_bytes = _GUESSED_BYTES if kind in "OT" else int(np.prod(array.shape[1:])) * array.dtype.itemsize
+    return Stored(array.shape[0], array.dtype, row_bytes, array.chunks[0])
