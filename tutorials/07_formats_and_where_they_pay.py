@@ -1,0 +1,312 @@
+# %% [markdown]
+"""# Formats, and where each of them pays
+
+The same photographs can lie in a folder, in one archive, in a database, or on another machine. The network sees no
+difference, the loader does. We write one small set in every format that a reader of dalify knows, read all of them in
+turn, and measure: what the reading alone costs, what is left of the difference once photographs are decoded, and what
+happens when the data are far away.
+
+Each cell can be run; pictures go to `out/tutorials/`.
+"""
+
+# %%
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from containers import far_storage, write_lmdb, write_recordio, write_tar, write_tfrecord
+from PIL import Image
+from rich.console import Console
+from rich.table import Table
+
+from dalify import fn, pipeline_def, storage, tfrecord, types
+from photos import PHOTOGRAPHS, make_photos
+
+OUT = Path("out/tutorials")
+FOLDER = make_photos(OUT / "formats" / "files", images_per_class=24, longest_side=240)
+CLASSES = sorted(PHOTOGRAPHS)
+BATCH_SIZE, SIDE = 32, 128
+
+# %% [markdown]
+"""## 1. One set, eight ways
+
+`photos` is the set as it is: bytes of a JPEG file, and the number of its class, in the order in which
+`fn.readers.file` goes through the folder. How the formats are made of it stands in `tutorials/containers.py`: a few
+lines each.
+
+Two of them get an index, which says where each record begins. dalify has the tools of DALI's names for it. Without an
+index a reader goes through the whole container once, before the first batch.
+"""
+
+# %%
+paths = sorted(FOLDER.glob("*/*.jpg"))
+photos = [(path.read_bytes(), CLASSES.index(path.parent.name)) for path in paths]
+MADE = OUT / "formats" / "containers"
+shutil.rmtree(MADE, ignore_errors=True)
+MADE.mkdir(parents=True)
+
+write_tar(MADE / "photos.tar", photos)
+write_tfrecord(MADE / "photos.tfrecord", photos)
+write_recordio(MADE / "photos.rec", photos)
+write_lmdb(MADE / "photos.lmdb", photos)
+for tool, kind in (("wds2idx", "tar"), ("tfrecord2idx", "tfrecord")):
+    command = [sys.executable, "-m", f"dalify.tools.{tool}", str(MADE / f"photos.{kind}"), str(MADE / f"{kind}.idx")]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    print("index:", (MADE / f"{kind}.idx").read_text().splitlines()[:3], "...")
+
+# NumPy files hold what the network wants: decoded and resized already.
+(MADE / "arrays").mkdir()
+for number, path in enumerate(paths):
+    with Image.open(path) as image:
+        pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+    np.save(MADE / "arrays" / f"{number:04}.npy", pixels)
+
+# %% [markdown]
+"""A reader for each. What differs are arguments and the type of the label; order, shards, shuffling, resuming and the
+treatment of bad samples are the same for all of them: see tutorial 08.
+
+The last one is no format: `fn.readers.dataset` takes any data set of PyTorch (or anything with a length and
+`[number]`), whose code is called in the threads of the pipeline, or in worker processes with `processes=2`.
+"""
+
+
+# %%
+class Photos(torch.utils.data.Dataset):
+    """As in tutorial 01; it opens files and knows nothing of dalify."""
+
+    def __len__(self) -> int:
+        return len(paths)
+
+    def __getitem__(self, number: int) -> tuple[np.ndarray, int]:
+        return np.fromfile(paths[number], np.uint8), CLASSES.index(paths[number].parent.name)
+
+
+def of_tfrecord(**options):
+    features = {
+        "jpg": tfrecord.FixedLenFeature([], tfrecord.string, ""),
+        "label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+    }
+    found = fn.readers.tfrecord(path=str(MADE / "photos.tfrecord"), features=features, name="photos", **options)
+    return found["jpg"], found["label"]
+
+
+def of_tar(root: str = str(MADE), **options):
+    kinds = {"ext": ["jpg", "label"], "dtypes": [types.UINT8, types.INT32]}
+    return fn.readers.webdataset(paths=f"{root}/photos.tar", **kinds, name="photos", **options)
+
+
+INDEXED_TAR = {"index_paths": str(MADE / "tar.idx")}
+INDEXED_TFRECORD = {"index_path": str(MADE / "tfrecord.idx")}
+READERS: dict[str, Callable] = {
+    "files": lambda: fn.readers.file(file_root=str(FOLDER), name="photos"),
+    "tar": lambda: of_tar(),
+    "tar + index": lambda: of_tar(**INDEXED_TAR),
+    "TFRecord": lambda: of_tfrecord(),
+    "TFRecord + index": lambda: of_tfrecord(**INDEXED_TFRECORD),
+    "RecordIO": lambda: fn.readers.mxnet(
+        path=str(MADE / "photos.rec"), index_path=str(MADE / "photos.idx"), name="photos"
+    ),
+    "LMDB": lambda: fn.readers.caffe(path=str(MADE / "photos.lmdb"), name="photos"),
+    "Dataset of PyTorch": lambda: fn.readers.dataset(dataset=Photos(), name="photos"),
+    "NumPy, decoded": lambda: (fn.readers.numpy(file_root=str(MADE / "arrays"), name="photos"), None),
+}
+
+
+@pipeline_def(batch_size=BATCH_SIZE, num_threads=1)
+def reading(read: Callable):
+    """The reader alone."""
+    encoded, _ = read()
+    return encoded
+
+
+@pipeline_def(batch_size=BATCH_SIZE, num_threads=1)
+def training(read: Callable):
+    """What a network gets."""
+    pictures, label = read()
+    if label is None:
+        return pictures
+    return fn.resize(fn.decoders.image(pictures), size=[SIDE, SIDE]), fn.cast(label, dtype=types.INT32)
+
+
+# %% [markdown]
+"""First of all: are they the same? Every format must give the bytes that we put in, and their labels.
+"""
+
+
+# %%
+def first_epoch(pipe) -> list[tuple[np.ndarray, ...]]:
+    samples: list[tuple[np.ndarray, ...]] = []
+    while len(samples) < pipe.epoch_size("photos"):
+        batch = pipe.run()
+        samples += [tuple(output.at(i) for output in batch) for i in range(BATCH_SIZE)]
+    return samples[: len(photos)]
+
+
+@pipeline_def(batch_size=BATCH_SIZE, num_threads=1)
+def as_it_is(read: Callable):
+    return read()
+
+
+for name, read in READERS.items():
+    if name == "NumPy, decoded":
+        continue
+    samples = first_epoch(as_it_is(read))
+    assert all(encoded.tobytes() == photo for (encoded, _), (photo, _) in zip(samples, photos, strict=True)), name
+    assert [int(label.item()) for _, label in samples] == [label for _, label in photos], name
+print(f"{len(photos)} photographs, bit for bit the same from", ", ".join(list(READERS)[:-1]))
+
+# %% [markdown]
+"""## 2. Measuring
+
+Machines are never quiet. So all formats are read in turn, some rounds, and the median of each counts. The first epoch
+of a pipeline is left out: compiled code is loaded in it. What the first batch costs is measured apart, with a new
+pipeline each time: building, going through containers, reading.
+"""
+
+
+# %%
+def samples_per_s(pipe) -> float:
+    batches = -(-pipe.epoch_size("photos") // BATCH_SIZE)
+    start = time.perf_counter()
+    for _ in range(batches):
+        pipe.run()
+    return batches * BATCH_SIZE / (time.perf_counter() - start)
+
+
+def medians(pipes: dict[str, object], rounds: int, epochs: int = 1) -> dict[str, float]:
+    """Samples per second of each, in turn."""
+    found: dict[str, list[float]] = {name: [] for name in pipes}
+    for number in range(rounds + 1):
+        for name, pipe in pipes.items():
+            speed = statistics.median(samples_per_s(pipe) for _ in range(epochs))
+            if number:
+                found[name].append(speed)
+    return {name: statistics.median(speeds) for name, speeds in found.items()}
+
+
+def ms_to_first_batch(read: Callable) -> float:
+    start = time.perf_counter()
+    reading(read).run()
+    return 1000 * (time.perf_counter() - start)
+
+
+read_speed = medians({name: reading(read) for name, read in READERS.items()}, rounds=5, epochs=3)
+train_speed = medians({name: training(read) for name, read in READERS.items()}, rounds=3)
+first_ms = {name: statistics.median(ms_to_first_batch(read) for _ in range(5)) for name, read in READERS.items()}
+
+
+def megabytes(*found: Path) -> float:
+    files = [file for path in found for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
+    return sum(file.stat().st_blocks * 512 for file in files) / 1e6
+
+
+sizes = dict.fromkeys(READERS, megabytes(*paths)) | {
+    "tar": megabytes(MADE / "photos.tar"),
+    "tar + index": megabytes(MADE / "photos.tar", MADE / "tar.idx"),
+    "TFRecord": megabytes(MADE / "photos.tfrecord"),
+    "TFRecord + index": megabytes(MADE / "photos.tfrecord", MADE / "tfrecord.idx"),
+    "RecordIO": megabytes(MADE / "photos.rec", MADE / "photos.idx"),
+    "LMDB": megabytes(MADE / "photos.lmdb"),
+    "NumPy, decoded": megabytes(MADE / "arrays"),
+}
+table = Table("format", title=f"{len(photos)} photographs on this machine, one thread")
+for heading in ("MB on disk", "first batch, ms", "reading alone, samples/s", "decoded and resized, samples/s"):
+    table.add_column(heading, justify="right")
+for name in READERS:
+    speeds = f"{read_speed[name]:,.0f}", f"{train_speed[name]:,.0f}"
+    table.add_row(name, f"{sizes[name]:.1f}", f"{first_ms[name]:.1f}", *speeds)
+Console(width=110).print(table)
+
+# %% [markdown]
+"""## 3. Far away
+
+Any path may be a URL that fsspec knows: `s3://`, `gs://`, `https://`. Here it is a web server on this machine that
+takes 20 ms for every answer, as an object storage does. One answer after the other, that would be at most 50
+photographs a second. dalify asks for the samples of batches to come with 32 threads, which do nothing but wait, so the
+delay is paid once for many.
+
+`storage.configure(cache_folder=...)` keeps what was read on the disk: from the second epoch on, nothing is asked any
+more. An archive with an index is read in parts, one request for each sample; without an index it is copied once, as a
+whole.
+"""
+
+# %%
+CACHE = OUT / "formats" / "cache"
+shutil.rmtree(CACHE, ignore_errors=True)
+DELAY_S = 0.02
+far_speed: dict[str, float] = {}
+with far_storage(OUT / "formats", DELAY_S) as url:
+    remote = {
+        "files": lambda: fn.readers.file(file_root=f"{url}/files", name="photos"),
+        "tar + index": lambda: of_tar(f"{url}/containers", index_paths=f"{url}/containers/tar.idx"),
+        "tar, copied once": lambda: of_tar(f"{url}/containers"),
+    }
+    samples = first_epoch(as_it_is(remote["files"]))
+    assert all(encoded.tobytes() == photo for (encoded, _), (photo, _) in zip(samples, photos, strict=True))
+    for name, read in remote.items():  # one after the other: once there is a copy of the archive, all use it
+        far_speed[f"{name}, far away"] = medians({name: training(read)}, rounds=3)[name]
+    storage.configure(cache_folder=CACHE)
+    pipe = training(remote["files"])
+    samples_per_s(pipe)  # fills the cache
+    far_speed["files, far away, cached"] = medians({"files": pipe}, rounds=2)["files"]
+    storage.configure()
+print(f"the cache holds {sum(1 for _ in CACHE.iterdir())} files, {megabytes(CACHE):.1f} MB")
+
+table = Table("20 ms away", "decoded and resized, samples/s", title="the same photographs on another machine")
+table.add_row("files, one request after the other", f"at most {1 / DELAY_S:.0f}")
+for name, speed in far_speed.items():
+    table.add_row(name, f"{speed:,.0f}")
+table.add_row("files, on this machine", f"{train_speed['files']:,.0f}")
+Console(width=110).print(table)
+assert far_speed["files, far away"] > 1.5 / DELAY_S  # requests wait together
+
+# %% [markdown]
+"""## 4. In one picture"""
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
+panels = [
+    ("reading alone, samples/s", read_speed, "tab:blue"),
+    ("decoded and resized, samples/s", train_speed, "tab:orange"),
+    ("20 ms away: decoded and resized", far_speed, "tab:green"),
+]
+for axis, (title, speeds, colour) in zip(axes, panels, strict=True):
+    bars = axis.barh(list(speeds), list(speeds.values()), color=colour)
+    axis.bar_label(bars, [f"{speed:,.0f}" for speed in speeds.values()], padding=3)
+    axis.invert_yaxis()
+    axis.set_title(title)
+    axis.set_xlim(0, 1.2 * max(speeds.values()))
+    axis.spines[["top", "right"]].set_visible(False)
+figure.savefig(OUT / "07_formats.png", dpi=100)
+plt.close(figure)
+print("picture:", OUT / "07_formats.png")
+
+# %% [markdown]
+"""## 5. Where each pays
+
+Look at the second panel before the first: as soon as JPEG files are decoded, decoding is nearly all of the time, and
+the containers on a local disk are alike. A format is then chosen for other reasons.
+
+| format | pays where | costs |
+|---|---|---|
+| files | you look at the data and change some; up to some 100,000 | slow to list and copy; a file each |
+| tar (WebDataset) | far away, slow disks; tools everywhere | a scan, or an index; cannot be changed |
+| TFRecord | it is there already, from TensorFlow | the same, and features to declare |
+| RecordIO | it is there already, from MXNet | nothing else reads it |
+| LMDB | many small records, several processes on one machine | is copied before it is read from afar |
+| NumPy | nothing to decode: features, volumes; windows of large arrays | disk: see the first column |
+| Dataset of PyTorch | the code exists; samples that are computed | Python per sample; `processes=` helps |
+| a URL, and a cache | more data than this machine holds | the first epoch waits for the line |
+
+Three rules of thumb. Where the second panel has one length, keep what you have. Where data are far away, an archive
+with an index, or files with a cache. Where decoding is the bottleneck, and the disk is large, store what is decoded.
+
+Next: [08_many_processes_stop_and_resume.py](08_many_processes_stop_and_resume.py).
+"""
