@@ -7,6 +7,7 @@ pads or the epochs begin afresh.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -281,6 +282,9 @@ class ReaderEpochs:
     def restore(self, state: dict[str, Any]) -> None:
         """Go where equal epochs were. The numbers per shard are computed anew: there may be thousands of shards."""
         _check_counts(state, self)
+        self._go(state)
+
+    def _go(self, state: Mapping[str, Any]) -> None:
         self._begin(int(state["start"]), state.get("before", 0), dict(state.get("left", ())))
         while self._epoch < int(state["epoch"]):
             self.advance()
@@ -291,7 +295,17 @@ class ReaderEpochs:
         if len(counts) == len(now):
             counts[2] = now[2]  # the number of shards
         _check_counts({"counts": counts}, self)
-        self._begin(int(state["epoch"]), delivered, {epoch: list(sizes) for epoch, sizes in left.items()})
+        before = copy.copy(self)
+        before._shards = int(state["counts"][2])
+        before._go(state)
+        epoch, first = before._epoch, min(left)
+        # Without padding, the last batch of an epoch reaches into the next one, which the reader has then begun.
+        is_over = first != epoch and delivered == before.batches
+        shift = 0 if epoch in left else epoch + is_over - first
+        rest = {number + shift: list(sizes) for number, sizes in left.items()}
+        if is_over:
+            rest[epoch] = [0] * self._shards
+        self._begin(epoch, delivered, rest)
 
     def restart(self, epoch: int) -> None:
         """Begin an epoch with the first sample of its shard."""

@@ -354,7 +354,7 @@ def _iterators(files: list[str], shards: int, policy: LastBatchPolicy, **options
 @given(
     old=st.integers(1, 5),
     new=st.integers(1, 5),
-    batches=st.integers(0, 2),
+    batches=st.sampled_from([0, 1, 2, -1]),
     policy=st.sampled_from([LastBatchPolicy.PARTIAL, LastBatchPolicy.FILL]),
     pad=st.booleans(),
     shuffle=st.booleans(),
@@ -364,7 +364,8 @@ def test_another_number_of_processes_reads_the_rest_once(
 ) -> None:
     options: dict[str, Any] = {"random_shuffle": shuffle, "pad_last_batch": pad, "batch_size": 2}
     before = _iterators(files, old, policy, **options)
-    batches = min(batches, len(before[0]) - 1)
+    is_all = batches == -1
+    batches = len(before[0]) if is_all else min(batches, len(before[0]) - 1)
     read: list[int] = []
     for iterator in before:
         for _ in range(batches):
@@ -384,6 +385,8 @@ def test_another_number_of_processes_reads_the_rest_once(
             read += item[0]["label"].flatten().tolist()
         assert count == next(iter(lengths)) - batches
     assert len(lengths) == 1  # every process gets equally many batches
+    if is_all:  # nothing is left, also where the last batch reached into the next epoch
+        assert lengths == {batches}
     assert set(read) == set(range(SIZE))
     if policy is LastBatchPolicy.PARTIAL and pad:
         assert sorted(read) == list(range(SIZE))
