@@ -186,8 +186,8 @@ class ArrayRows(Sequence[ArrayRow]):
         entries: list[int] = []
         sizes: list[int] = []
         for file in self.files:
-            # The dearest array decides; chunks of small ones stay at hand.
-            rows = max(file.arrays, key=lambda stored: stored.chunk_rows * stored.row_bytes).chunk_rows
+            # The array of the largest rows decides; of small ones, such as labels, all chunks stay at hand.
+            rows = max(file.arrays, key=lambda stored: (stored.chunk_rows > 1, stored.row_bytes)).chunk_rows
             row_bytes = sum(stored.row_bytes for stored in file.arrays)
             count = file.arrays[0].row_count
             entries += [min(rows, count - start) for start in range(0, count, rows)]

@@ -153,12 +153,9 @@ def _storage(kind: Any) -> tuple[Any, tuple[int, ...] | None]:
     """Return what a type is stored as, and the shape of a tensor."""
     shape = None
     while isinstance(kind, pyarrow.BaseExtensionType):
-        # One whose axes are stored in another order is left out: its shape alone would be wrong.
-        if getattr(kind, "permutation", None) is None:
-            shape = tuple(getattr(kind, "shape", None) or ()) or shape
+        shape = tuple(getattr(kind, "shape", None) or ()) or shape
         kind = kind.storage_type
-    types = pyarrow.types
-    return kind, shape if types.is_fixed_size_list(kind) else None
+    return kind, shape if pyarrow.types.is_fixed_size_list(kind) else None
 
 
 def check_type(kind: Any, name: str, where: str) -> None:
@@ -181,6 +178,9 @@ def check_type(kind: Any, name: str, where: str) -> None:
 
 def _is_array(kind: Any) -> bool:
     types = pyarrow.types
+    axes = list(getattr(kind, "permutation", None) or ())
+    if axes != sorted(axes):  # its axes are stored in another order
+        return False
     kind, _ = _storage(kind)
     if types.is_dictionary(kind):
         return _is_array(kind.value_type)

@@ -110,7 +110,13 @@ class ParquetSource:
                     hint="It is an Arrow file: use fn.readers.arrow(source=...)." if is_arrow else "",
                 )
             file = RemoteFile(self.name) if is_remote else self.name
-            return pyarrow_parquet.ParquetFile(file, metadata=metadata, memory_map=not is_remote, pre_buffer=is_remote)
+            return pyarrow_parquet.ParquetFile(
+                file,
+                metadata=metadata,
+                memory_map=not is_remote,
+                pre_buffer=is_remote,
+                page_checksum_verification=True,  # of files that have them
+            )
 
 
 class ArrowFileSource:

@@ -19,6 +19,7 @@ from dalify.formats.array_rows import Stored, checked_arrays, told
 from dalify.formats.storage import is_remote
 
 zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
+zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
 
 __all__ = ["ZarrStore"]
 
@@ -61,7 +62,9 @@ class ZarrStore:
         if self._process != os.getpid():
             if not is_remote(self.name) and not Path(self.name).exists():
                 raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
-            root = zarr.open(self.name, mode="r")
+            is_archive = self.name.endswith(".zip") and not is_remote(self.name)
+            store = zarr_storage.ZipStore(self.name, mode="r") if is_archive else self.name
+            root = zarr.open(store, mode="r")
             if isinstance(root, zarr.Array):
                 self._opened = {"": root}
             else:

@@ -100,7 +100,7 @@ def _no_source(source: Any) -> ArgumentTypeError:
     hint = "Give paths of .parquet, .arrow or .feather files, a pyarrow.Table, or a datasets.Dataset."
     if isinstance(source, Mapping):
         hint = f"Choose one of its parts: {', '.join(f'source[{name!r}]' for name in list(source)[:5])}."
-    elif hasattr(source, "__iter__") and not hasattr(source, "__getitem__"):
+    elif hasattr(source, "__iter__") and not hasattr(source, "__len__"):
         hint = "What is iterated is a source: fn.external_source(source=..., batch=False)."
     return ArgumentTypeError(f"source cannot be of type {type(source).__name__}.", hint=hint)
 
