@@ -3,7 +3,7 @@
 >>> from dalify import fn, pipeline_def, types
 """
 
-from dalify import backend, data_node, fn, math, ops, tensors, types
+from dalify import backend, data_node, eager, fn, math, ops, tensors, types
 from dalify.graph import DataNode
 from dalify.graph import new_axis as newaxis
 from dalify.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
@@ -15,6 +15,7 @@ __all__ = [
     "StreamPolicy",
     "backend",
     "data_node",
+    "eager",
     "fn",
     "math",
     "newaxis",

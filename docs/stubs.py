@@ -1,4 +1,4 @@
-"""Write the stubs ``dalify/fn/`` and ``dalify/ops/``: ``python -m docs.stubs``.
+"""Write the stubs ``dalify/fn/``, ``dalify/ops/`` and ``dalify/eager/``: ``python -m docs.stubs``.
 
 Functions and classes are made from the catalogue when they are first named, so no editor would find them. The stubs
 tell it their names, arguments and types. At run time Python takes ``fn.py``: a folder without ``__init__.py`` counts
@@ -42,11 +42,36 @@ _Input: TypeAlias = DataNode | _Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 '''
 
-# The one member that is no operator.
+# The members that are no operators.
 _COMPOSE = '''
 def Compose(op_list: _Sequence[_Callable[..., Any]]) -> _Callable[..., Any]:
     """Chain operators: the outputs of one are the inputs of the next."""
     ...
+'''
+
+_EAGER = """
+from dalify.eager.generator import get_state as get_state
+from dalify.eager.generator import seed as seed
+from dalify.eager.generator import set_state as set_state
+from dalify.eager.values import batch as batch
+from dalify.eager.values import tensor as tensor
+"""
+_EAGER_HEADER = '''"""{what}. Made by `python -m docs.stubs` from the operators' files, for editors."""
+
+from collections.abc import Sequence as _Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from typing_extensions import deprecated
+
+from dalify import types
+from dalify.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+_T = TypeVar("_T")
+_Many: TypeAlias = _T | _Sequence[_T] | _Sequence[_Sequence[_T]] | np.ndarray[Any, Any]
+_Input: TypeAlias = Any
+_Computed: TypeAlias = np.ndarray[Any, Any] | np.generic | TensorCPU | TensorGPU | TensorListCPU | TensorListGPU
+_DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 '''
 
 _COMMON = {"name": "str", "device": "str", "preserve": "bool", "bytes_per_sample_hint": "int", "seed": "int"}
@@ -124,6 +149,15 @@ def function_stub(operator: Operator, name: str) -> str:
     return _declaration(name, parts, _result(operator), "") + _text(operator, "    ") + "    ...\n"
 
 
+def eager_stub(operator: Operator, name: str) -> str:
+    """The function of an operator that computes at once: what it gives goes by what it is given."""
+    text = function_stub(operator, name)
+    head, mark, rest = text.partition(") -> ")
+    parameters = head.replace(" | DataNode", " | _Computed")
+    own = "" if "layout" in operator.parameters else "    layout: str | None = None,\n"
+    return parameters + own + "    batch_size: int | None = None,\n" + mark + "Any:\n" + rest.partition(":\n")[2]
+
+
 def class_stub(operator: Operator, name: str) -> str:
     """The class of an operator."""
     positional, named = _arguments(operator)
@@ -137,7 +171,7 @@ def _old(kind: str, old: str, modern: str, spell: Callable[[str], str]) -> str:
     spelled = f"{kind}.{head}.{spell(tail)}" if head else f"{kind}.{spell(tail)}"
     name = spell(old.rpartition(".")[2])
     note = f'@deprecated("is now called {spelled}")\n'
-    if kind == "fn":
+    if kind != "ops":
         return f"{note}def {name}(*inputs: _Input, **arguments: Any) -> Any: ...\n"
     return (
         f"{note}class {name}:\n    def __init__(self, *values: Any, **arguments: Any) -> None: ...\n"
@@ -145,17 +179,23 @@ def _old(kind: str, old: str, modern: str, spell: Callable[[str], str]) -> str:
     )
 
 
+_KINDS = (("fn", str, function_stub), ("ops", pascal_case, class_stub), ("eager", str, eager_stub))
+
+
 def files() -> dict[Path, str]:
     """All stubs, by their paths."""
     made: dict[Path, str] = {}
     public = public_names()
-    for kind, spell, stub in (("fn", str, function_stub), ("ops", pascal_case, class_stub)):
+    for kind, spell, stub in _KINDS:
         members: dict[str, list[str]] = defaultdict(list)
         for name in public:
             space, _, own = name.rpartition(".")
-            members[space].append(stub(catalogue.find(name), spell(own)))
+            operator = catalogue.find(name)
+            if kind == "eager" and (operator.is_reader or name == "external_source" or operator.feed_function):
+                continue
+            members[space].append(stub(operator, spell(own)))
         for old, modern in LEGACY_NAMES.items():
-            if modern in public:
+            if modern in public and not (kind == "eager" and catalogue.find(modern).is_reader):
                 members[old.rpartition(".")[0]].append(_old(kind, old, modern, spell))
         spaces = {""} | {
             ".".join(space.split(".")[:depth]) for space in members for depth in range(1, space.count(".") + 2) if space
@@ -163,12 +203,16 @@ def files() -> dict[Path, str]:
         for space in sorted(spaces):
             inner = sorted(other.rpartition(".")[2] for other in spaces if other and other.rpartition(".")[0] == space)
             module = ".".join(part for part in ("dalify", kind, space) if part)
-            text = _HEADER.format(what=f"Operators as `{module.removeprefix('dalify.')}`")
+            text = (_EAGER_HEADER if kind == "eager" else _HEADER).format(
+                what=f"Operators as `{module.removeprefix('dalify.')}`"
+            )
             if inner:
                 text += f"\nfrom {module} import " + ", ".join(f"{name} as {name}" for name in inner) + "\n"
             text += "".join(f"\n{member}" for member in members[space])
             if kind == "ops" and not space:
                 text += _COMPOSE
+            if kind == "eager" and not space:
+                text += _EAGER
             made[PACKAGE.joinpath(kind, *space.split("."), "__init__.pyi")] = text
     return made
 
@@ -176,7 +220,7 @@ def files() -> dict[Path, str]:
 def main() -> None:
     """Write all stubs, and remove those of namespaces that are gone."""
     made = files()
-    for kind in ("fn", "ops"):
+    for kind, _, _ in _KINDS:
         for path in (PACKAGE / kind).rglob("*.pyi"):
             if path not in made:
                 path.unlink()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dalify.base.errors import ShapeError
 from dalify.graph import DataNode, call
 from dalify.registry import Operator
 
-__all__ = ["make_function", "use"]
+__all__ = ["arranged", "make_function", "use"]
 
 
 def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
@@ -30,12 +30,7 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
     lengths = {len(value) for value in inputs if _is_node_list(value)}
     if not lengths:
         result = call(operator, inputs, arguments)
-        if operator.arrange_function is not None:
-            nodes = [result] if isinstance(result, DataNode) else result or []
-            return operator.arrange_function(nodes, arguments)
-        if isinstance(result, DataNode) and arguments.get("num_outputs") is not None and _is_counted(operator):
-            return [result]  # asked for a number of outputs, users get a list even of one
-        return result
+        return arranged(operator, [result] if isinstance(result, DataNode) else result or [], arguments)
     if len(lengths) > 1:
         raise ShapeError(
             f"lists of inputs must be of equal length; got lengths {sorted(lengths)}.", operator=operator.public_name
@@ -44,6 +39,21 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
         call(operator, tuple(value[index] if _is_node_list(value) else value for value in inputs), arguments)
         for index in range(lengths.pop())
     ]
+
+
+def arranged(operator: Operator, results: list[Any], arguments: Mapping[str, Any]) -> Any:
+    """Return what users get for the outputs of an operator.
+
+    Args:
+        operator: what was used.
+        results: its outputs.
+        arguments: as the user wrote them.
+    """
+    if operator.arrange_function is not None:
+        return operator.arrange_function(results, arguments)
+    if len(results) == 1 and arguments.get("num_outputs") is not None and _is_counted(operator):
+        return results  # asked for a number of outputs, users get a list even of one
+    return results[0] if len(results) == 1 else (results or None)
 
 
 def _is_counted(operator: Operator) -> bool:
@@ -56,17 +66,21 @@ def _is_node_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, DataNode) for item in value)
 
 
-def make_function(operator: Operator, public_name: str) -> Callable[..., Any]:
+def make_function(
+    operator: Operator, public_name: str, function: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Make the function for an operator, with its signature and documentation.
 
     Args:
         operator: what it uses.
         public_name: how users write it.
+        function: what it does, where it does not make a node.
     """
 
-    def function(*inputs: Any, **arguments: Any) -> Any:
+    def make_nodes(*inputs: Any, **arguments: Any) -> Any:
         return use(operator, inputs, arguments)
 
+    function = function or make_nodes
     function.__name__ = function.__qualname__ = public_name.rpartition(".")[2]
     function.__module__ = f"dalify.{public_name.rpartition('.')[0]}"
     function.__doc__ = operator.doc

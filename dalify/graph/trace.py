@@ -22,13 +22,13 @@ from dalify.base.errors import (
     DalifyError,
     DeviceError,
     GraphError,
-    IntegerRangeError,
     option_error_text,
 )
 from dalify.base.source_line import SourceLine
-from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.dtypes import DALIDataType
 from dalify.graph import datanode
 from dalify.graph.branch import current_branch, entered
+from dalify.graph.constants import constant_array
 from dalify.graph.datanode import DataNode, Expression
 from dalify.graph.node import DEVICES, Edge, Node
 from dalify.graph.specs import edge_spec
@@ -302,26 +302,7 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
     """
     if isinstance(value, Expression):  # a typed constant, or a graph value already
         return transfer(value.node(), device) if device == "gpu" else value.node()
-    if dtype is not None:
-        array = np.asarray(value).astype(dtype.numpy)
-    elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
-        array = np.asarray(value)
-    else:
-        array = np.asarray(value)
-        if array.dtype.kind == "i" and not isinstance(value, bool):
-            if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-                raise IntegerRangeError(
-                    f"the constant {value} does not fit INT32.",
-                    line=SourceLine.capture(),
-                    hint=f"Write types.Constant({value}, dtype=types.INT64).",
-                )
-            array = array.astype(np.int32)
-        elif array.dtype.kind == "f":
-            array = array.astype(np.float32)
-    if array.dtype.kind not in "biuf":
-        raise GraphError(f"{value!r} cannot be a constant of a graph.", line=SourceLine.capture())
-    from_numpy(array.dtype)
-    array = np.ascontiguousarray(array).reshape(array.shape)
+    array = constant_array(value, dtype)
     array.flags.writeable = False
     node = Node(catalogue.find("_literal"), (), {"value": array, "layout": layout}, line=SourceLine.capture())
     result = DataNode(Edge(node, 0))

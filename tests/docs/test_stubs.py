@@ -12,7 +12,9 @@ import pytest
 from docs.stubs import PACKAGE, files
 
 PROGRAM = """
-from dalify import fn, ops, types
+import numpy as np
+
+from dalify import eager, fn, ops, types
 
 encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True, name="photos")
 images = fn.decoders.image(encoded, device="mixed")
@@ -26,6 +28,10 @@ reveal_type(mirrored)
 wrong = fn.resize(images, sice=224)
 unknown = fn.rezise(images)
 text = fn.rotate(images, angle="much")
+photo = eager.decoders.image(b"bytes")
+eager.rotate(photo, angle=np.float32(45), layout="HWC")
+batch = eager.batch([photo, photo], "HWC")
+misspelt = eager.rotate(photo, angle=45, interp=1)
 """
 
 
@@ -34,7 +40,7 @@ def test_stubs_are_up_to_date() -> None:
     for path, text in made.items():
         assert path.exists(), "run: python -m docs.stubs"
         assert path.read_text(encoding="utf-8") == text, f"{path}; run: python -m docs.stubs"
-    found = {path for kind in ("fn", "ops") for path in (PACKAGE / kind).rglob("*.pyi")}
+    found = {path for kind in ("fn", "ops", "eager") for path in (PACKAGE / kind).rglob("*.pyi")}
     assert found == set(made), "run: python -m docs.stubs"
 
 
@@ -51,4 +57,4 @@ def test_pyright_knows_operators(tmp_path: Path) -> None:
     assert all("DataNode" in message for message in revealed)
     lines = PROGRAM.splitlines()
     wrong = [lines[item["range"]["start"]["line"]] for item in told if item["severity"] == "error"]
-    assert [line.partition(" ")[0] for line in wrong] == ["wrong", "unknown", "text"]
+    assert [line.partition(" ")[0] for line in wrong] == ["wrong", "unknown", "text", "misspelt"]

@@ -1,0 +1,270 @@
+"""Operators as functions that compute at once: ``eager.resize(image, size=224)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.api.functions import arranged, make_function
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BatchSizeError,
+    DalifyError,
+    DeviceError,
+    UnknownOperatorError,
+)
+from dalify.base.optional import LazyModule
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch
+from dalify.data.tensor import check_layout
+from dalify.eager.generator import GENERATOR, STREAM
+from dalify.eager.values import Kind, Value, is_batch, is_value, shown, value_of
+from dalify.graph import Expression
+from dalify.registry import Operator
+
+if TYPE_CHECKING:
+    from dalify.eager import prepared
+else:
+    # It loads the executor, which a program that only defines pipelines does not need yet.
+    prepared = LazyModule("dalify.eager.prepared", "computing at once")
+
+__all__ = ["make_eager", "use"]
+
+_CACHE_LIMIT = 1024
+_LARGEST_KEY_BYTES = 4096
+_cache: dict[Any, Any] = {}
+_UNKNOWN: Any = object()  # a constant that nothing tells from another one
+
+
+def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    """Compute an operator.
+
+    Args:
+        operator: what to compute.
+        inputs: samples or batches.
+        given: keyword arguments as the user wrote them.
+
+    Returns:
+        a sample or a batch for each output; a list of several, None for none.
+
+    Raises:
+        DalifyError: data or arguments that the operator cannot take; with the user's line.
+    """
+    try:
+        return _use(operator, inputs, given)
+    except DalifyError as error:
+        error.locate(line=SourceLine.capture(), operator=operator.public_name)
+        raise
+
+
+def _use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    surplus = inputs[len(operator.inputs) :] if not any(item.is_variadic for item in operator.inputs) else ()
+    arguments = dict(given)
+    data = [None if item is None else value_of(item) for item in inputs[: len(inputs) - len(surplus)]]
+    size = arguments.pop("batch_size", None) if "batch_size" not in operator.parameters else None
+    layout = arguments.pop("layout", None) if "layout" not in operator.parameters else None
+    if layout:
+        _set_layout(data, layout)
+    values = _values(operator, arguments)
+    for name in values:
+        del arguments[name]
+    kind, count = _form(data, values, size)
+    if arguments.get("device") in ("gpu", "mixed"):
+        data = [item and _moved(item, arguments["device"]) for item in data]
+    batches = [value.repeated(count) for value in (*data, *values.values()) if value is not None]
+    drawing, number = _drawing(operator, arguments)
+    if surplus:
+        arguments = _with_surplus(operator, surplus, arguments)
+    try:
+        results = _prepared(operator, data, values, arguments, drawing).compute(batches, count, number)
+    except DalifyError as error:
+        if kind != "batch":
+            error.sample = None
+        elif not error.hint:
+            error.hint = _column_hint(arguments, count)
+        raise
+    return arranged(operator, [shown(result, kind) for result in results], given)
+
+
+def _prepared(
+    operator: Operator,
+    data: Sequence[Value | None],
+    values: Mapping[str, Value],
+    arguments: Mapping[str, Any],
+    drawing: tuple[int, int],
+) -> prepared.Prepared:
+    """Return what computes such calls; prepared once for all of them, where they can be told from others."""
+    key = _key(operator, data, values, arguments, drawing)
+    found = None if key is None else _cache.get(key)
+    if found is None:
+        kinds = [None if item is None else item.batch for item in data]
+        named = {name: value.batch for name, value in values.items()}
+        found = prepared.Prepared(operator, kinds, named, arguments, drawing)
+        if key is not None:
+            if len(_cache) >= _CACHE_LIMIT:
+                _cache.clear()
+            _cache[key] = found
+    return found
+
+
+def _column_hint(arguments: Mapping[str, Any], count: int) -> str:
+    """Say how to write one value for each sample, where a list looks as if it were meant so."""
+    for name, argument in arguments.items():
+        if isinstance(argument, (list, tuple)) and len(argument) == count > 1:
+            return f"A list is the value of every sample. One for each sample: {name}=eager.batch([...])."
+    return ""
+
+
+def _values(operator: Operator, arguments: Mapping[str, Any]) -> dict[str, Value]:
+    """Return the arguments that were computed: arrays, tensors and batches."""
+    found: dict[str, Value] = {}
+    for name, argument in arguments.items():
+        kind = type(argument)
+        if kind is int or kind is float or kind is str or kind is bool or argument is None:
+            continue
+        if isinstance(argument, Expression):
+            value_of(argument)  # says that it has no value
+        parameter = operator.parameters.get(name)
+        if parameter is None or not parameter.accepts_node:
+            if parameter is not None and parameter.element not in (str, object) and is_batch(argument):
+                raise ArgumentTypeError(f"{name} must be the same for the whole batch; it cannot be a batch.")
+            continue
+        if is_value(argument):
+            value = value_of(argument)
+            if value.batch.device == "gpu":
+                raise DeviceError(
+                    f"the argument {name} must lie on the CPU; it lies on the GPU.", hint=f"Write {name}=value.cpu()."
+                )
+            found[name] = value
+    return found
+
+
+def _set_layout(data: Sequence[Value | None], layout: Any) -> None:
+    if not isinstance(layout, str):
+        raise ArgumentTypeError(f"layout must be a text; got {layout!r}.")
+    if not data:
+        raise ArgumentTypeError("layout describes inputs; there is none.")
+    for index, item in enumerate(data):
+        if item is None or (index and item.batch.ndim != len(layout)):
+            continue
+        check_layout(layout, item.batch.ndim or 0)
+        if not index or not item.batch.layout:
+            item.batch = item.batch.with_layout(layout)
+
+
+def _form(data: Sequence[Value | None], values: Mapping[str, Value], size: Any) -> tuple[Kind, int]:
+    """Return what the results are, and how many samples the call computes."""
+    if size is not None and (isinstance(size, bool) or not hasattr(size, "__index__") or int(size) < 1):
+        raise ArgumentValueError(f"batch_size must be a positive integer; got {size!r}.")
+    counts: dict[str, int] = {} if size is None else {"batch_size": int(size)}
+    for index, item in enumerate(data):
+        if item is not None and item.kind == "batch":
+            counts[f"input {index}"] = len(item.batch)
+    for name, item in values.items():
+        if item.kind == "batch":
+            counts[name] = len(item.batch)
+    if counts:
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
+            raise BatchSizeError(f"the batches have different numbers of samples ({listed}).")
+        return "batch", next(iter(counts.values()))
+    kinds: list[Kind] = [item.kind for item in (*data, *values.values()) if item is not None and item.is_array]
+    return (kinds[0] if kinds else "numpy"), 1
+
+
+def _moved(value: Value, device: str) -> Value:
+    """Return an input on the device where the operator was asked to run; ``mixed`` operators take it from the CPU."""
+    batch = value.batch
+    if device != "gpu" or batch.device == "gpu":
+        return value
+    moved = shown(batch, "batch")._as_gpu()._batch
+    return Value(moved, value.kind, value.is_array)
+
+
+def _drawing(operator: Operator, arguments: Mapping[str, Any]) -> tuple[tuple[int, int], int]:
+    """Return seed and stream, and the number of the call; a seed of the user's gives the same numbers each time."""
+    if not operator.is_random:
+        return (0, 0), 0
+    seed = arguments.get("seed")
+    if seed is not None and hasattr(seed, "__index__") and int(seed) >= 0:
+        return (int(seed), 0), 0
+    drawn, number = GENERATOR.next_call()
+    return (drawn, STREAM), number
+
+
+def _with_surplus(operator: Operator, surplus: Sequence[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments, with those that were given by position."""
+    positional = [item.name for item in operator.parameters.values() if item.is_positional]
+    if len(surplus) > len(positional):
+        wanted = len(operator.inputs)
+        raise ArgumentTypeError(
+            f"takes {wanted} input{'' if wanted == 1 else 's'}; {wanted + len(surplus)} were given."
+        )
+    return {**arguments, **dict(zip(positional, surplus, strict=False))}
+
+
+def _key(
+    operator: Operator,
+    data: Sequence[Value | None],
+    values: Mapping[str, Value],
+    arguments: Mapping[str, Any],
+    drawing: tuple[int, int],
+) -> Any:
+    """Return what tells a call from others as far as its preparation goes; None where that cannot be told."""
+    parts: list[Any] = [operator.name, drawing]
+    for item in data:
+        parts.append(None if item is None else _kind_key(item.batch))
+    for name, value in values.items():
+        parts += (name, _kind_key(value.batch))
+    for name, argument in arguments.items():
+        frozen = _frozen(argument)
+        if frozen is _UNKNOWN:
+            return None
+        parts += (name, frozen)
+    return tuple(parts)
+
+
+def _kind_key(batch: Batch) -> tuple[Any, ...]:
+    return (batch.dtype, batch.ndim, batch.layout, batch.device)
+
+
+def _frozen(value: Any) -> Any:
+    kind = type(value)
+    if kind is int or kind is bool or kind is str or value is None:
+        return (kind, value)
+    if kind is float:
+        return (kind, value.hex())  # tells 0.0 from -0.0
+    if kind is list or kind is tuple:
+        items = tuple(_frozen(item) for item in value)
+        return _UNKNOWN if _UNKNOWN in items else (kind, items)
+    if isinstance(value, (Enum, np.dtype, type)):
+        return (kind, value)
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf" and value.nbytes < _LARGEST_KEY_BYTES:
+        return (kind, value.dtype, value.shape, value.tobytes())
+    return _UNKNOWN
+
+
+def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
+    """Make the function for an operator, with its signature and documentation.
+
+    Args:
+        operator: what it computes.
+        public_name: how users write it.
+
+    Raises:
+        UnknownOperatorError: a source of data, which has a state and belongs into a pipeline.
+    """
+    if operator.is_reader or operator.name == "external_source" or operator.feed_function is not None:
+        raise UnknownOperatorError(
+            f"{public_name} cannot compute at once: it gives a pipeline its data, batch after batch.",
+            hint=f"Use {operator.public_name} in a function decorated with @pipeline_def.",
+        )
+
+    def function(*inputs: Any, **arguments: Any) -> Any:
+        return use(operator, inputs, arguments)
+
+    return make_function(operator, public_name, function)

@@ -1,0 +1,171 @@
+"""One use of an operator, ready to be computed at once, in the caller's thread.
+
+Alone because this is all that an immediate call shares with a pipeline: a graph of one node goes through the same
+checks, and the same steps compute it. What was prepared for a call serves all calls with the same constants and the
+same kinds of data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.data import Batch, BufferPool
+from dalify.executor.arena import Arena
+from dalify.executor.device_steps import find_device
+from dalify.executor.frame import Collector, Frame
+from dalify.executor.plan import make_plan
+from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs, recording
+from dalify.passes import Report, place
+from dalify.registry import Operator, catalogue
+
+__all__ = ["Prepared"]
+
+_POOL_BYTES = 256 << 20
+_pool = BufferPool(capacity_bytes=_POOL_BYTES)
+# Not one for each thread: a function of the user's that an operator calls may use operators in its turn.
+_arenas: list[Arena] = []
+
+
+class Prepared:
+    """Computes an operator for given arguments and kinds of data.
+
+    Args:
+        operator: what to compute.
+        inputs: a batch of the kind of each input; None for an optional one that is not given.
+        values: the same for arguments that are no constants, by name.
+        constants: all other arguments, as the user wrote them.
+        drawing: seed and stream number of a random operator.
+
+    Raises:
+        DalifyError: the operator cannot take such data or arguments; with the user's line.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        inputs: Sequence[Batch | None],
+        values: Mapping[str, Batch],
+        constants: Mapping[str, Any],
+        drawing: tuple[int, int],
+    ) -> None:
+        node = _made(operator, inputs, values, constants)
+        self.arguments = node.arguments
+        # Placeholders are numbered in the order in which they were made: that of the batches that compute gets.
+        given = [edge.node for edge in node.inputs if edge is not None]
+        given += [node.arguments[name].node for name in values]
+        edges = tuple(Edge(node, output) for output in range(node.output_count))
+        graph = Graph(edges, () if edges else (node,))
+        if node.device != "cpu" or "cpu" not in operator.kernels:
+            graph = place(graph, Report())
+        nodes = graph.nodes()
+        plan = make_plan(graph, {item: drawing for item in nodes if item.operator.is_random}, {})
+        slots = {item.number: slots[0] for item, slots in plan.externals}
+        self._slots = [slots[item.number] for item in given]
+        self._steps = [step for stage in plan.stages for step in stage.steps]
+        self._slot_count = plan.slot_count
+        self._outputs = plan.outputs
+        on_device = next((item for item in nodes if item.output_device == "gpu"), None)
+        self._device_node = on_device
+        self._is_serial = operator.is_serial
+
+    def compute(self, batches: Sequence[Batch], count: int, number: int) -> list[Batch]:
+        """Return the outputs, in memory of their own.
+
+        Args:
+            batches: inputs and then arguments, each of ``count`` samples.
+            count: number of samples.
+            number: of the call, for random numbers.
+        """
+        values: list[Batch | None] = [None] * self._slot_count
+        for slot, batch in zip(self._slots, batches, strict=True):
+            values[slot] = batch
+        device = "" if self._device_node is None else _device_of(batches, self._device_node)
+        collectors = {slot: Collector(count, _pool) for slot in self._outputs}
+        try:
+            arena = _arenas.pop()
+        except IndexError:
+            arena = Arena()
+        frame = Frame(values, 0, count, number, count, arena, collectors, {}, device, {})
+        try:
+            if self._is_serial:
+                self._run(frame)
+            else:
+                with np.errstate(all="ignore"):
+                    self._run(frame)
+            return [self._kept(values[slot], collectors[slot], batches) for slot in self._outputs]
+        finally:
+            arena.reset()
+            _arenas.append(arena)
+
+    def _run(self, frame: Frame) -> None:
+        for step in self._steps:
+            step.run(frame)
+
+    def _kept(self, batch: Batch | None, collector: Collector, given: Sequence[Batch]) -> Batch:
+        assert batch is not None, "dalify bug: an operator without result"
+        if batch.device == "gpu":
+            return _apart(batch, given)
+        collector.store(0, batch)
+        result = collector.result()
+        assert result is not None, "dalify bug: a result that was not stored"
+        return result
+
+
+def _made(
+    operator: Operator, inputs: Sequence[Batch | None], values: Mapping[str, Batch], constants: Mapping[str, Any]
+) -> Node:
+    """Return the node of a call.
+
+    What it reads is fed. It belongs to no pipeline, and to no line: calls from anywhere use it.
+    """
+    made: list[Node] = []
+    if constants.get("on_error") not in (None, "raise"):
+        raise ArgumentValueError(
+            "on_error is for pipelines, where another sample can take the place of a bad one.",
+            hint="Catch the error instead: except dalify.base.errors.DecodeError.",
+        )
+    with recording(made), entered(None):
+        placeholders = [None if batch is None else _placeholder(batch) for batch in inputs]
+        arguments = {name: _placeholder(batch) for name, batch in values.items()}
+        call(operator, placeholders, {**constants, **arguments})
+        node = next(item for item in reversed(made) if item.operator is operator)
+    node_specs(node)  # with the line, for messages
+    return replace(node, line=None, name=None)
+
+
+def _placeholder(batch: Batch) -> DataNode:
+    source = catalogue.find("external_source")
+    declared = {"dtype": batch.dtype, "ndim": batch.ndim, "layout": batch.layout or None}
+    node = call(source, (), {**declared, "device": batch.device})
+    assert isinstance(node, DataNode), "dalify bug: a source of several outputs"
+    return node
+
+
+def _device_of(batches: Sequence[Batch], node: Node) -> str:
+    """Return the torch device: that of the data, or the one that a pipeline would take."""
+    for batch in batches:
+        if batch.device == "gpu":
+            return str((batch.samples[0] if batch.dense is None else batch.dense).device)
+    return find_device(None, node)
+
+
+def _apart(batch: Batch, given: Sequence[Batch]) -> Batch:
+    """Return a result on the device that shares no memory with what was given."""
+    theirs = {
+        array.untyped_storage().data_ptr()
+        for other in given
+        if other.device == "gpu"
+        for array in (other.samples if other.dense is None else [other.dense])
+    }
+    if batch.dense is not None:
+        dense = batch.dense
+        if dense.untyped_storage().data_ptr() in theirs:
+            dense = dense.clone()
+        return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
+    samples = [one.clone() if one.untyped_storage().data_ptr() in theirs else one for one in batch.samples]
+    return Batch(None, samples, batch.layout, "gpu", batch.origins, batch.dtype)

@@ -1,0 +1,50 @@
+"""Numbers of the user's as arrays.
+
+Alone because graphs and immediate calls must take a number for the same type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import GraphError, IntegerRangeError
+from dalify.base.source_line import SourceLine
+from dalify.data.dtypes import DALIDataType, from_numpy
+
+__all__ = ["constant_array"]
+
+
+def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[Any, Any]:
+    """Return a number, a nested list of numbers or an array as an array, C-contiguous.
+
+    Args:
+        value: as in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type, but for lists of
+            Python numbers, which follow the rule for numbers.
+        dtype: element type, instead of that rule.
+
+    Raises:
+        IntegerRangeError: an integer that does not fit 32 bits and has no dtype.
+        GraphError: neither numbers nor an array of numbers.
+    """
+    if dtype is not None:
+        array = np.asarray(value).astype(dtype.numpy)
+    elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+    else:
+        array = np.asarray(value)
+        if array.dtype.kind == "i" and not isinstance(value, bool):
+            if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+                raise IntegerRangeError(
+                    f"the constant {value} does not fit INT32.",
+                    line=SourceLine.capture(),
+                    hint=f"Write types.Constant({value}, dtype=types.INT64).",
+                )
+            array = array.astype(np.int32)
+        elif array.dtype.kind == "f":
+            array = array.astype(np.float32)
+    if array.dtype.kind not in "biuf":
+        raise GraphError(f"{value!r} cannot be a constant of a graph.", line=SourceLine.capture())
+    from_numpy(array.dtype)
+    return np.ascontiguousarray(array).reshape(array.shape)
