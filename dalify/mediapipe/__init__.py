@@ -1,0 +1,9 @@
+"""Gaudi's MediaPipe: programs written for it run here, on any machine, with only the root of their imports changed.
+
+A front alone: its operators are composed of those of ``dalify.fn``, and a pipe is a ``dalify.Pipeline`` in the end.
+"""
+
+from dalify.mediapipe import fn, media_types
+from dalify.mediapipe.mediapipe import MediaPipe
+
+__all__ = ["MediaPipe", "fn", "media_types"]

@@ -1,0 +1,131 @@
+"""The constants of MediaPipe programs: element types, filters, image layouts, kinds of crop.
+
+Alone because programs import them from here: ``from dalify.mediapipe.media_types import dtype, ftype, imgtype``.
+"""
+
+from __future__ import annotations
+
+from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.data import DALIDataType
+
+__all__ = [
+    "MetadataOps",
+    "clipSampler",
+    "decoderStage",
+    "dtype",
+    "ftype",
+    "imgtype",
+    "layout",
+    "randomCropType",
+    "readerOutType",
+    "to_dalify_type",
+]
+
+
+class dtype:  # noqa: N801 -- the name that programs import
+    """Element types; each is the text that numpy knows the type by. ``NDT`` stands for a list of files."""
+
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    UINT16 = "uint16"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    INT64 = "int64"
+    UINT64 = "uint64"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT32 = "float32"
+    NDT = ""
+
+
+class ftype:  # noqa: N801
+    """Filters of resampling."""
+
+    LINEAR = 0
+    LANCZOS = 1
+    NEAREST = 2
+    BI_LINEAR = 3
+    BICUBIC = 4
+    SPLINE = 5
+    BOX = 6
+
+
+class imgtype:  # noqa: N801
+    """Order of a decoded image: ``RGB_I`` is numpy's HWC, ``RGB_P`` is CHW."""
+
+    RGB_I = "rgb-i"
+    RGB_P = "rgb-p"
+
+
+class randomCropType:  # noqa: N801
+    """What part of an image a decoder takes."""
+
+    NO_RANDOM_CROP = 0
+    RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP = 1
+    RANDOMIZED_ASPECT_RATIO_CROP = 2
+    CENTER_CROP = 3
+
+
+class decoderStage:  # noqa: N801
+    """How much of its work a decoder does; here always all of it."""
+
+    ENABLE_ALL_STAGES = 0
+
+
+class readerOutType:  # noqa: N801
+    """What an external reader yields: paths of files, or their contents."""
+
+    FILE_LIST = 0
+    BUFFER_LIST = 1
+
+
+class layout:  # noqa: N801
+    """Orders of dimensions, the one that changes fastest first: ``WHCN`` is numpy's NCHW."""
+
+    NA = ""
+    NHWC = "CWHN"
+    NCHW = "WHCN"
+    FHWC = "CWHC"
+
+
+class clipSampler:  # noqa: N801
+    """How clips of a film are chosen."""
+
+    RANDOM_SAMPLER = 0
+    UNIFORM_SAMPLER = 1
+
+
+class MetadataOps:
+    """Steps that the SSD meta data go through."""
+
+    crop = 0
+    flip = 1
+    encode = 2
+
+
+_TYPES = {
+    "int8": DALIDataType.INT8,
+    "uint8": DALIDataType.UINT8,
+    "int16": DALIDataType.INT16,
+    "uint16": DALIDataType.UINT16,
+    "int32": DALIDataType.INT32,
+    "uint32": DALIDataType.UINT32,
+    "int64": DALIDataType.INT64,
+    "uint64": DALIDataType.UINT64,
+    "float16": DALIDataType.FLOAT16,
+    # Computed in float32 and rounded where it leaves the pipeline: numpy has no such type.
+    "bfloat16": DALIDataType.FLOAT,
+    "float32": DALIDataType.FLOAT,
+}
+
+
+def to_dalify_type(name: str) -> DALIDataType:
+    """Return the element type of a member of ``dtype``, or of its text.
+
+    Raises:
+        ArgumentValueError: there is no such type.
+    """
+    if name not in _TYPES:
+        raise ArgumentValueError(option_error_text("dtype", name, _TYPES))
+    return _TYPES[name]

@@ -1,0 +1,277 @@
+"""``MediaPipe``: the class that programs derive their pipes from.
+
+Alone because it is the life of a pipe: defined once, built, and run for epoch after epoch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, GraphError, PipelineStateError
+from dalify.base.optional import torch
+from dalify.base.source_line import SourceLine
+from dalify.executor.device_steps import emulated
+from dalify.mediapipe.node import Lowering, Node
+from dalify.mediapipe.tensors import DeviceTensor
+from dalify.pipeline import Pipeline
+
+__all__ = ["MediaPipe"]
+
+_log = logging.getLogger("dalify.mediapipe")
+_ACCELERATED = ("mixed", "legacy", "hpu", "gaudi", "gaudi2", "gaudi3", "gpu", "cuda", "auto")
+
+
+def _wants_accelerator(device: Any) -> bool:
+    """Tell whether a name of a device means more than the CPU.
+
+    Raises:
+        ArgumentValueError: the name of no device.
+    """
+    if device is None or device == "cpu":
+        return False
+    name = str(device).lower().split(":")[0]
+    if name not in _ACCELERATED:
+        known = ", ".join(["cpu", *_ACCELERATED])
+        raise ArgumentValueError(f"device must be one of {known}; got {device!r}.")
+    return True
+
+
+class MediaPipe:
+    """A pipe of operators: derive a class from it that defines ``definegraph``.
+
+    No Gaudi is needed. ``"cpu"`` is the CPU; every other name means: decode on the accelerator that torch finds, and
+    go on there; on a machine without one, all runs on the CPU, and a line of the log says so. The ``device`` of single
+    operators is accepted: a result stays where it is made.
+
+    Args:
+        device: "cpu"; "mixed", "legacy", "hpu", "gaudi2", "gpu", "auto" … (see above). None: "cpu".
+        prefetch_depth: batches made ahead; 0 and 1: none, a batch is begun when it is asked for.
+        batch_size: samples of a batch.
+        num_threads: worker threads; a text here is the name, as in old programs.
+        pipe_name: accepted, for the representation.
+        old: width, height and so on of very old programs; accepted.
+        seed: of all random numbers whose operators have no seed of their own; random by default.
+        on_error: what decoders do about a broken file: "raise", "skip" or "replace"; see ``PipelineOptions``.
+
+    Example:
+        >>> class Pipe(MediaPipe):
+        ...     def __init__(self, folder):
+        ...         super().__init__(device="cpu", batch_size=32)
+        ...         self.input = fn.ReadImageDatasetFromDir(dir=folder)
+        ...         self.decode = fn.ImageDecoder(resize=[224, 224])
+        ...
+        ...     def definegraph(self):
+        ...         files, labels = self.input()
+        ...         return self.decode(files), labels
+    """
+
+    def __init__(
+        self,
+        device: str | None = None,
+        prefetch_depth: int = 2,
+        batch_size: int = 1,
+        num_threads: int | str | None = None,
+        pipe_name: str | int | None = None,
+        *old: Any,
+        queue_depth: int | None = None,
+        seed: int | None = None,
+        on_error: str = "raise",
+    ) -> None:
+        if len(old) > 1:  # (device, queue_depth, batch_size, channel, height, width, name, layout)
+            num_threads, pipe_name = None, old[1]
+        if isinstance(num_threads, str):
+            num_threads, pipe_name = None, num_threads
+        self._line = SourceLine.capture()
+        self.device = "cpu" if device is None else device
+        self.pipe_name = pipe_name
+        self.batch_size = batch_size
+        self._depth = prefetch_depth if queue_depth is None else queue_depth
+        self._options = {"num_threads": num_threads or -1, "seed": -1 if seed is None else seed, "on_error": on_error}
+        self._pipeline: Pipeline | None = None
+        self._lowering: Lowering | None = None
+        self._shapes_of_outputs: list[tuple[bool, bool]] = []
+        self._repeats = 1
+        self._epochs_left = 0
+        self._has_begun = False
+        self._is_at_end = False
+        self.last_outputs: tuple[DeviceTensor, ...] = ()
+        try:
+            self._accelerate = _wants_accelerator(device)
+            if not isinstance(self._depth, int) or self._depth < 0:
+                raise ArgumentValueError(f"prefetch_depth must be 0 or more; got {self._depth!r}.")
+            if not isinstance(batch_size, int) or batch_size < 1:
+                raise ArgumentValueError(f"batch_size must be 1 or more; got {batch_size!r}.")
+        except DalifyError as error:
+            error.locate(line=self._line)
+            raise
+
+    def definegraph(self) -> Any:
+        """Return the outputs: a node or a tuple of nodes. To be defined by the user's class.
+
+        Raises:
+            GraphError: it is not.
+        """
+        raise GraphError(
+            f"{type(self).__name__} does not define definegraph().",
+            line=self._checked_line(),
+            hint="def definegraph(self): … return images, labels",
+        )
+
+    def _checked_line(self) -> SourceLine | None:
+        return self.__dict__.get("_line")
+
+    def build(self) -> None:
+        """Define the graph and make it ready to run; once, further calls do nothing.
+
+        Raises:
+            DalifyError: the graph cannot run; with the operator and the user's line.
+        """
+        if "_pipeline" not in self.__dict__:
+            name = type(self).__name__
+            raise PipelineStateError(
+                f"{name}.__init__ did not call that of MediaPipe.",
+                line=SourceLine.capture(),
+                hint="Write super().__init__(device=…, batch_size=…) as its first line.",
+            )
+        if self._pipeline is not None:
+            return
+        results = self.definegraph()
+        nodes = [results] if isinstance(results, Node) else results
+        if not isinstance(nodes, (tuple, list)) or not nodes or not all(isinstance(each, Node) for each in nodes):
+            raise ArgumentTypeError(
+                f"definegraph() has to return a node or a tuple of nodes; got {type(results).__name__}.",
+                line=self._line,
+            )
+        depth = max(1, self._depth)
+        pipeline = Pipeline(batch_size=self.batch_size, prefetch_queue_depth=depth, **self._options)
+        lowering = Lowering(self.batch_size, self._has_accelerator())
+        with pipeline:
+            values = [lowering.value_of(node) for node in nodes]
+        self._shapes_of_outputs = [(value.batched, value.is_bfloat16) for value in values]
+        outputs = [value.node for value in values]
+        pipeline.set_outputs(*outputs, *([] if lowering.valid is None else [lowering.valid]))
+        pipeline.build()
+        self._pipeline, self._lowering = pipeline, lowering
+
+    def _has_accelerator(self) -> bool:
+        if not self._accelerate:
+            return False
+        if emulated() or torch.accelerator.is_available():
+            return True
+        _log.info("no accelerator on this machine: the pipe of device %r runs on the CPU", self.device)
+        return False
+
+    def as_pipeline(self) -> Pipeline:
+        """Return the ``dalify.Pipeline`` that this pipe is. A last output tells how many samples are real."""
+        self.build()
+        assert self._pipeline is not None, "dalify bug: build did not build"
+        return self._pipeline
+
+    def iter_init(self) -> None:
+        """Begin an epoch, wherever the last one stands: readers shuffle anew."""
+        pipeline = self.as_pipeline()
+        pipeline.reset()
+        assert self._lowering is not None, "dalify bug: built without readers"
+        for reader in self._lowering.readers:
+            reader.start_epoch()
+        self._epochs_left = self._repeats - 1
+        self._has_begun, self._is_at_end = True, False
+
+    def run(self) -> Any:
+        """Return the outputs of the next batch: a tuple, also where there is one output alone.
+
+        Raises:
+            StopIteration: the epoch is at its end; until ``iter_init``.
+            DalifyError: an error of this batch; the next call gives the next batch.
+        """
+        if not self._has_begun:
+            self.iter_init()
+        if self._is_at_end:
+            raise StopIteration
+        pipeline = self.as_pipeline()
+        try:
+            outputs = pipeline.run()
+        except StopIteration:
+            if self._epochs_left == 0:
+                self._is_at_end = True
+                raise
+            left = self._epochs_left
+            self.iter_init()
+            self._epochs_left = left - 1
+            outputs = pipeline.run()
+        assert self._lowering is not None, "dalify bug: run before build"
+        valid = None
+        if self._lowering.valid is not None:
+            *outputs, counts = outputs
+            valid = int(np.asarray(counts.as_tensor()).reshape(-1)[0])
+        self.last_outputs = tuple(
+            DeviceTensor(output, batched=batched, is_bfloat16=rounds, valid=valid)
+            for output, (batched, rounds) in zip(outputs, self._shapes_of_outputs, strict=True)
+        )
+        return self.last_outputs
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begin an epoch and yield its batches."""
+        self.iter_init()
+        return self
+
+    def __next__(self) -> Any:
+        """Return the outputs of the next batch."""
+        return self.run()
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch.
+
+        Raises:
+            PipelineStateError: the pipe has no reader.
+        """
+        self.build()
+        readers = [] if self._lowering is None else self._lowering.readers
+        if not readers:
+            raise PipelineStateError("this pipe has no reader, and so no number of batches.", line=self._line)
+        return len(readers[0])
+
+    def __bool__(self) -> bool:
+        """A pipe is true, however many batches it has."""
+        return True
+
+    def getBatchSize(self) -> int:  # noqa: N802 -- the name that programs use
+        """Return the number of samples of a batch."""
+        return self.batch_size
+
+    def set_repeat_count(self, count: int) -> None:
+        """Let an epoch be `count` times the data; -1: without end."""
+        if count == 0 or count < -1:
+            raise ArgumentValueError(f"the repeat count must be -1 or at least 1; got {count}.")
+        self._repeats = count if count > 0 else 0
+        self._epochs_left = self._repeats - 1
+
+    def explain(self) -> str:
+        """Return what the graph became."""
+        return str(self.as_pipeline().explain())
+
+    def close(self) -> None:
+        """End the threads. May be called again, and on a pipe that was not finished."""
+        pipeline = self.__dict__.get("_pipeline")
+        if pipeline is not None:
+            pipeline.close()
+
+    def __enter__(self) -> MediaPipe:
+        """Return the pipe, to be closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the pipe."""
+        self.close()
+
+    def __del__(self) -> None:
+        """Close the pipe; classes of users call this."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Return name, device and batch size."""
+        return f"<{type(self).__name__} device={self.device!r} batch_size={self.batch_size}>"

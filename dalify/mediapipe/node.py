@@ -1,0 +1,294 @@
+"""Operators of MediaPipe and the records that calling them makes.
+
+Alone because everything else of this room is written in its terms: an operator of MediaPipe is one function that
+composes dalify's own ones; ``@operator`` makes of it the class that programs use. Calls need no current pipeline.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from dalify import fn as dali
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DalifyError,
+    GraphError,
+    LayoutError,
+    UnknownArgumentError,
+    suggestion,
+)
+from dalify.base.source_line import SourceLine
+from dalify.data import DALIDataType
+from dalify.graph import DataNode
+
+__all__ = ["BatchReader", "Call", "Lowering", "Node", "Operation", "Value", "extents", "operator"]
+
+_COMMON = ("device", "name")
+
+
+class BatchReader(Protocol):
+    """What gives the batches of an epoch."""
+
+    def start_epoch(self) -> None:
+        """Begin the next epoch."""
+        ...
+
+    def next_batch(self) -> tuple[tuple[Any, ...], int]:
+        """Return the next batch, one entry for each output, and how many of its samples are real.
+
+        Raises:
+            StopIteration: the epoch is at its end.
+        """
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+        ...
+
+
+@dataclass(frozen=True)
+class Value:
+    """A result while the graph is translated to dalify's.
+
+    Attributes:
+        node: dalify's node: one sample each, in numpy's order of dimensions.
+        layout: letters of a sample's dimensions; "" where they have no names.
+        batched: whether there is one for each sample; otherwise all samples of the batch hold the same.
+        constant: its numbers where they are known.
+        kind: "path", "file", or "" for data.
+        interleaved: the same image as HWC, where `node` is CHW. What is not used is pruned.
+        is_bfloat16: to be rounded to bfloat16 where it leaves the pipeline.
+    """
+
+    node: DataNode
+    layout: str = ""
+    batched: bool = True
+    constant: np.ndarray[Any, Any] | None = None
+    kind: str = ""
+    interleaved: DataNode | None = None
+    is_bfloat16: bool = False
+
+    def having(self, node: DataNode, layout: str | None = None) -> Value:
+        """Return a value with other data."""
+        layout = self.layout if layout is None else layout
+        return replace(self, node=node, layout=layout, constant=None, kind="", interleaved=None)
+
+    def mapped(self, function: Callable[[DataNode], DataNode]) -> Value:
+        """Apply what works on images HWC, whatever the order of this one.
+
+        Raises:
+            LayoutError: no image.
+        """
+        if self.layout == "HWC":
+            return self.having(function(self.node))
+        if self.layout != "CHW":
+            raise LayoutError(f"an image is needed; got data of the layout {self.layout!r}.")
+        image = self.interleaved if self.interleaved is not None else dali.transpose(self.node, perm=[1, 2, 0])
+        result = function(image)
+        return replace(self.having(dali.transpose(result, perm=[2, 0, 1])), interleaved=result)
+
+
+@dataclass
+class Lowering:
+    """The translation of one graph.
+
+    Attributes:
+        batch_size: samples of a batch.
+        is_accelerated: whether decoders may use the accelerator.
+        readers: met so far.
+        valid: how many samples of a batch are real, of the first reader.
+    """
+
+    batch_size: int
+    is_accelerated: bool = False
+    readers: list[BatchReader] = field(default_factory=list)
+    valid: DataNode | None = None
+    results: dict[int, tuple[Value, ...]] = field(default_factory=dict)
+
+    def read(self, reader: BatchReader, count: int, **declared: Any) -> list[DataNode]:
+        """Return the results of a reader.
+
+        Args:
+            reader: gives the batches.
+            count: number of results.
+            declared: lists of their ``dtype`` and ``ndim``, where they are known.
+        """
+        self.readers.append(reader)
+
+        def source() -> tuple[Any, ...]:
+            batch, valid = reader.next_batch()
+            return (*batch, np.full(len(batch[0]), valid, np.int32))
+
+        if declared:
+            declared = {"dtype": [*declared["dtype"], DALIDataType.INT32], "ndim": [*declared["ndim"], 0]}
+        *nodes, valid = dali.external_source(source=source, num_outputs=count + 1, **declared)
+        self.valid = valid if self.valid is None else self.valid
+        return nodes
+
+    def value_of(self, node: Node) -> Value:
+        """Return the translation of a node, and of all it depends on."""
+        call = node.call
+        if id(call) not in self.results:
+            inputs = [self.value_of(each) for each in call.inputs]
+            try:
+                result = type(call.operation).lower(self, *inputs, **call.operation.arguments)
+            except DalifyError as error:
+                error.locate(line=call.line, operator=f"mediapipe.fn.{type(call.operation).__name__}")
+                raise
+            self.results[id(call)] = result if isinstance(result, tuple) else (result,)
+        return self.results[id(call)][node.index]
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One use of an operator.
+
+    Attributes:
+        operation: with its arguments.
+        inputs: nodes.
+        line: of the user.
+    """
+
+    operation: Operation
+    inputs: tuple[Node, ...]
+    line: SourceLine | None
+
+
+class Node:
+    """A result of a call, to be given to further operators or returned by ``definegraph``.
+
+    Args:
+        call: that makes it.
+        index: which of its results.
+    """
+
+    def __init__(self, call: Call, index: int = 0) -> None:
+        self.call = call
+        self.index = index
+
+    def __iter__(self) -> Iterator[Any]:
+        """Refuse to be unpacked: the operator has one result."""
+        raise GraphError(f"{self!r} is a single result and cannot be unpacked.", line=SourceLine.capture())
+
+    def __repr__(self) -> str:
+        """Return the operator and the line."""
+        return f"<{type(self.call.operation).__name__}[{self.index}] at {self.call.line}>"
+
+
+class Operation:
+    """An operator with its arguments; calling it with nodes gives a node, or a tuple of them.
+
+    Args:
+        args: none: all arguments have names.
+        given: arguments of the operator; ``device`` and ``name`` are taken by all.
+
+    Raises:
+        UnknownArgumentError: an argument that the operator does not have.
+        ArgumentTypeError: one that has to be given is missing.
+    """
+
+    lower: Callable[..., Any]
+    parameters: Mapping[str, inspect.Parameter]
+    input_counts: tuple[int, int]
+    output_count: int | Callable[[Mapping[str, Any]], int]
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        name = type(self).__name__
+        line = SourceLine.capture()
+        if args:
+            raise ArgumentTypeError(
+                f"fn.{name} takes arguments by name only; its inputs are given where it is called.",
+                line=line,
+                hint=f"Write self.x = fn.{name}(...) and then self.x(input).",
+            )
+        for key in given:
+            if key not in self.parameters and key not in _COMMON:
+                known = [*self.parameters, *_COMMON]
+                raise UnknownArgumentError(
+                    f"fn.{name} has no argument {key!r}.{suggestion(key, known)}",
+                    line=line,
+                    hint=f"It has: {', '.join(known)}.",
+                )
+        missing = [key for key, item in self.parameters.items() if item.default is item.empty and key not in given]
+        if missing:
+            raise ArgumentTypeError(f"fn.{name} needs the argument {missing[0]!r}.", line=line)
+        self.arguments = {key: value for key, value in given.items() if key not in _COMMON}
+        self.device = given.get("device")
+        self.name = given.get("name")
+
+    def __call__(self, *inputs: Node) -> Any:
+        """Record a use.
+
+        Raises:
+            ArgumentTypeError: inputs that are no nodes, or too many or few of them.
+        """
+        name = type(self).__name__
+        line = SourceLine.capture()
+        inputs = tuple(each for each in inputs if each is not None)
+        least, most = self.input_counts
+        if not least <= len(inputs) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise ArgumentTypeError(f"fn.{name} takes {wanted} inputs; got {len(inputs)}.", line=line)
+        for each in inputs:
+            if not isinstance(each, Node):
+                hint = "Use fn.MediaConst for fixed numbers, and [0], [1] … or unpacking for an operator's results."
+                raise ArgumentTypeError(
+                    f"an input of fn.{name} has to be a result of another operator; got {type(each).__name__}.",
+                    line=line,
+                    hint=hint,
+                )
+        call = Call(self, inputs, line)
+        defaults = {key: item.default for key, item in self.parameters.items()}
+        count = self.output_count
+        number = count if isinstance(count, int) else count({**defaults, **self.arguments})
+        if number == 1:
+            return Node(call)
+        return tuple(Node(call, index) for index in range(number))
+
+
+def operator(
+    *, outputs: int | Callable[[Mapping[str, Any]], int] = 1, inputs: tuple[int, int] | None = None
+) -> Callable[[Callable[..., Any]], type[Operation]]:
+    """Make an operator of the function that translates it.
+
+    Args:
+        outputs: number of results, or what finds it from the arguments.
+        inputs: least and most inputs; by default what the function's positional parameters say, those with a default
+            being optional.
+    """
+
+    def decorate(function: Callable[..., Any]) -> type[Operation]:
+        signature = inspect.signature(function)
+        places = [item for item in signature.parameters.values() if item.kind is item.POSITIONAL_ONLY][1:]
+        names = {key: item for key, item in signature.parameters.items() if item.kind is item.KEYWORD_ONLY}
+        counts = inputs or (sum(item.default is item.empty for item in places), len(places))
+        members = {
+            "__doc__": function.__doc__,
+            "__module__": function.__module__,
+            "__signature__": inspect.Signature(list(names.values())),
+            "lower": staticmethod(function),
+            "parameters": names,
+            "input_counts": counts,
+            "output_count": outputs if isinstance(outputs, int) else staticmethod(outputs),
+        }
+        return type(function.__name__, (Operation,), members)
+
+    return decorate
+
+
+def extents(sizes: Sequence[int], count: int, what: str) -> list[int]:
+    """Return sizes in numpy's order, which is the reverse of MediaPipe's.
+
+    Raises:
+        ArgumentValueError: another number of sizes, or one that is not positive.
+    """
+    found = [int(size) for size in sizes]
+    if len(found) != count or min(found, default=0) < 1:
+        raise ArgumentValueError(f"{what} has to be {count} positive numbers; got {list(sizes)!r}.")
+    return found[::-1]

@@ -1,0 +1,1 @@
+"""The operators of MediaPipe, by subject; ``dalify.mediapipe.fn`` gathers them."""

@@ -1,0 +1,288 @@
+"""Arithmetic on whole batches, and changes of their shape.
+
+Alone because it is where MediaPipe's dimensions (fastest first, the batch last) are turned into those of a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dalify import fn as dali
+from dalify import math
+from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.graph import DataNode
+from dalify.mediapipe.media_types import dtype as types
+from dalify.mediapipe.media_types import to_dalify_type
+from dalify.mediapipe.node import Lowering, Value, operator
+
+__all__ = [
+    "Add",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Cast",
+    "Clamp",
+    "Concat",
+    "MemCpy",
+    "Mult",
+    "Neg",
+    "ReduceMax",
+    "ReduceMin",
+    "Reshape",
+    "Slice",
+    "Split",
+    "Sub",
+    "Transpose",
+    "Where",
+    "cast",
+]
+
+
+def cast(value: Value, dtype: str | None) -> Value:
+    """Return data of another element type; of the same where None."""
+    if dtype is None:
+        return value
+    node = dali.cast(value.node, dtype=to_dalify_type(dtype))
+    return replace(value.having(node), is_bfloat16=dtype == types.BFLOAT16)
+
+
+def _binary(a: Value, b: Value, dtype: str | None, operation: Callable[[Any, Any], DataNode]) -> Value:
+    """Combine two batches, or a batch and a constant, of types that are converted first: nothing overflows between."""
+    a, b = cast(a, dtype), cast(b, dtype)
+    shown = a if len(a.layout) >= len(b.layout) else b
+    node = operation(a.node, b.node)
+    # A constant may stand first, and a result then has the name of no dimension.
+    node = dali.reinterpret(node, layout=shown.layout) if shown.layout else node
+    rounds = dtype == types.BFLOAT16 or (dtype is None and a.is_bfloat16 and b.is_bfloat16)
+    return Value(node, shown.layout, a.batched or b.batched, is_bfloat16=rounds)
+
+
+@operator()
+def Add(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+    """Add two batches; dimensions of extent 1 are repeated. `dtype`: convert both to it first."""
+    return _binary(a, b, dtype, lambda x, y: x + y)
+
+
+@operator()
+def Sub(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+    """Subtract the second batch; dimensions of extent 1 are repeated. `dtype`: convert both to it first."""
+    return _binary(a, b, dtype, lambda x, y: x - y)
+
+
+@operator()
+def Mult(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+    """Multiply two batches; dimensions of extent 1 are repeated. `dtype`: convert both to it first."""
+    return _binary(a, b, dtype, lambda x, y: x * y)
+
+
+@operator()
+def BitwiseAnd(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+    """Return the bits that both integers have."""
+    return _binary(a, b, dtype, lambda x, y: x & y)
+
+
+@operator()
+def BitwiseOr(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+    """Return the bits that one of the integers has."""
+    return _binary(a, b, dtype, lambda x, y: x | y)
+
+
+@operator()
+def BitwiseXor(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+    """Return the bits in which the integers differ."""
+    return _binary(a, b, dtype, lambda x, y: x ^ y)
+
+
+@operator()
+def Neg(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
+    """Change the sign."""
+    x = cast(x, dtype)
+    return x.having(-x.node)
+
+
+@operator()
+def Clamp(
+    context: Lowering,
+    x: Value,
+    low: Value | None = None,
+    high: Value | None = None,
+    /,
+    *,
+    lowerBound: float = 0.0,  # noqa: N803 -- the name that programs use
+    upperBound: float = 0.0,  # noqa: N803
+    dtype: str | None = None,
+) -> Value:
+    """Limit numbers to a range, given by arguments or by two further inputs. The element type stays."""
+    least = lowerBound if low is None else low.node
+    most = upperBound if high is None else high.node
+    result = x.having(math.clamp(x.node, least, most))
+    return cast(result, dtype)
+
+
+@operator()
+def Cast(context: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> Value:
+    """Convert to another element type: rounded to the nearest, halves away from zero, and saturated.
+
+    ``BFLOAT16`` is computed in float32 and rounded where the batch leaves the pipeline. `round_mode`: 0 only.
+    """
+    if round_mode != 0:
+        raise ArgumentValueError(f"round_mode={round_mode} is not offered; 0 is: to the nearest.")
+    return cast(x, dtype)
+
+
+@operator(inputs=(1, 10))
+def Concat(context: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> Value:
+    """Join data along a dimension, counted from the fastest; not along that of the batch."""
+    values = [cast(each, dtype) for each in xs]
+    if values[0].layout and axis >= len(values[0].layout):
+        raise ArgumentValueError(f"axis={axis} is the dimension of the batch; Concat joins the data of a sample.")
+    return values[0].having(dali.cat(*[each.node for each in values], axis=-1 - axis))
+
+
+def _parts(arguments: Mapping[str, Any]) -> int:
+    return int(arguments["num_outputs"])
+
+
+@operator(outputs=_parts)
+def Split(context: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
+    """Cut data into equal parts along a dimension, counted from the fastest; not along that of the batch."""
+    letters = _letters(x, "Split")
+    if not 0 <= axis < len(letters):
+        raise ArgumentValueError(f"axis must be from 0 to {len(letters) - 1}; got {axis}.")
+    index = len(letters) - 1 - axis
+    size = 1.0 / num_outputs
+    return tuple(
+        x.having(dali.slice(x.node, rel_start=[part * size], rel_end=[(part + 1) * size], axes=[index]))
+        for part in range(num_outputs)
+    )
+
+
+@operator()
+def Slice(
+    context: Lowering,
+    x: Value,
+    /,
+    *,
+    axes: Sequence[int],
+    starts: Sequence[int],
+    ends: Sequence[int],
+    steps: Sequence[int] | None = None,
+) -> Value:
+    """Cut out a part: begins and ends along dimensions counted from the fastest. Steps other than 1: not offered."""
+    letters = _letters(x, "Slice")
+    if steps is not None and any(step != 1 for step in steps):
+        raise ArgumentValueError(f"steps={list(steps)} are not offered; each has to be 1.")
+    if any(not 0 <= axis < len(letters) for axis in axes):
+        raise ArgumentValueError(f"axes must be from 0 to {len(letters) - 1}; got {list(axes)}.")
+    indices = [len(letters) - 1 - axis for axis in axes]
+    return x.having(dali.slice(x.node, start=list(starts), end=list(ends), axes=indices))
+
+
+@operator()
+def Where(context: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
+    """Take elements of the first data where the condition is not 0, else those of the second."""
+    mask = condition.node != 0
+    kept = a.node * mask + b.node * (condition.node == 0)
+    return a.having(dali.cast_like(dali.reinterpret(kept, layout=a.layout) if a.layout else kept, a.node))
+
+
+@operator()
+def ReduceMin(context: Lowering, x: Value, /, *, reductionDimension: int) -> Value:  # noqa: N803
+    """Return the least element along a dimension, which stays, with extent 1. Its place is not told."""
+    axis = len(_letters(x, "ReduceMin")) - 1 - reductionDimension
+    return x.having(dali.reductions.min(x.node, axes=[axis], keep_dims=True))
+
+
+@operator()
+def ReduceMax(context: Lowering, x: Value, /, *, reductionDimension: int) -> Value:  # noqa: N803
+    """Return the greatest element along a dimension, which stays, with extent 1. Its place is not told."""
+    axis = len(_letters(x, "ReduceMax")) - 1 - reductionDimension
+    return x.having(dali.reductions.max(x.node, axes=[axis], keep_dims=True))
+
+
+@operator()
+def Reshape(
+    context: Lowering,
+    x: Value,
+    /,
+    *,
+    size: Sequence[int],
+    tensorDim: int | None = None,  # noqa: N803
+    layout: str = "",
+    dtype: str | None = None,
+) -> Value:
+    """Change the extents of the dimensions; the elements stay as they are.
+
+    Args:
+        context: the graph.
+        x: data.
+        size: extents, the fastest dimension first and the batch last.
+        tensorDim: number of dimensions that count; all by default.
+        layout: letters of the dimensions, the fastest first.
+        dtype: element type to convert to.
+
+    Returns:
+        the same elements.
+    """
+    wanted = list(size)[: tensorDim or len(size)]
+    if not wanted or wanted[-1] != context.batch_size:
+        raise ShapeError(
+            f"size={list(size)} has to end with the batch of {context.batch_size}: samples stay samples.",
+            hint="For one number per sample write size=[batch_size].",
+        )
+    letters = layout[:-1][::-1]
+    node = dali.reshape(x.node, shape=wanted[:-1][::-1], layout=letters)
+    return replace(cast(x.having(node, letters), dtype), batched=True)
+
+
+@operator()
+def Transpose(
+    context: Lowering,
+    x: Value,
+    /,
+    *,
+    permutation: Sequence[int],
+    tensorDim: int | None = None,  # noqa: N803
+    dtype: str | None = None,
+) -> Value:
+    """Change the order of the dimensions: the i-th of the result, the fastest being the 0th, is ``permutation[i]``.
+
+    Args:
+        context: the graph.
+        x: data with a layout.
+        permutation: of all dimensions; the last one, the batch, stays.
+        tensorDim: number of dimensions that count; all by default.
+        dtype: element type to convert to.
+
+    Returns:
+        the same elements in another order.
+    """
+    order = list(permutation)[: tensorDim or len(permutation)]
+    count = len(order) - 1
+    if sorted(order) != list(range(count + 1)) or order[-1] != count:
+        raise ArgumentValueError(
+            f"permutation={list(permutation)} has to name each dimension once, and the batch last.",
+            hint="[1, 2, 0, 3] makes CHW of HWC.",
+        )
+    axes = [count - 1 - order[count - 1 - axis] for axis in range(count)]
+    letters = "".join(x.layout[axis] for axis in axes) if len(x.layout) == count else ""
+    source = x.node
+    if x.interleaved is not None and axes == [1, 2, 0]:
+        return cast(replace(x.having(x.interleaved, "HWC"), is_bfloat16=x.is_bfloat16), dtype)
+    return cast(replace(x.having(dali.transpose(source, perm=axes), letters)), dtype)
+
+
+@operator()
+def MemCpy(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
+    """Return the data as they are."""
+    return cast(x, dtype)
+
+
+def _letters(x: Value, name: str) -> str:
+    if not x.layout:
+        raise ShapeError(
+            f"fn.{name} needs data whose dimensions are known: images, volumes, or what Reshape(layout=…) names."
+        )
+    return x.layout

@@ -1,0 +1,178 @@
+"""Image decoders and the crop windows that they take.
+
+Alone because they turn paths and files into images, and all other operators of images begin where these end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dalify import fn as dali
+from dalify.base.errors import ArgumentValueError, LayoutError, option_error_text
+from dalify.data import DALIInterpType
+from dalify.graph import DataNode
+from dalify.mediapipe.media_types import decoderStage, ftype, imgtype, randomCropType
+from dalify.mediapipe.node import Lowering, Value, extents, operator
+
+__all__ = ["CropWindowGen", "ImageDecoder"]
+
+_FILTERS = {
+    ftype.LINEAR: DALIInterpType.INTERP_LINEAR,
+    ftype.BI_LINEAR: DALIInterpType.INTERP_LINEAR,
+    ftype.LANCZOS: DALIInterpType.INTERP_LANCZOS3,
+    ftype.NEAREST: DALIInterpType.INTERP_NN,
+    ftype.BICUBIC: DALIInterpType.INTERP_CUBIC,
+}
+_RANDOM_CROPS = (
+    randomCropType.RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP,
+    randomCropType.RANDOMIZED_ASPECT_RATIO_CROP,
+)
+_CROPS = (randomCropType.NO_RANDOM_CROP, *_RANDOM_CROPS, randomCropType.CENTER_CROP)
+
+
+def _filter(number: int) -> DALIInterpType:
+    if number not in _FILTERS:
+        names = [f"ftype.{name}" for name, value in vars(ftype).items() if value in _FILTERS and name.isupper()]
+        raise ArgumentValueError(option_error_text("resampling_mode", number, names))
+    return _FILTERS[number]
+
+
+def _files(value: Value) -> DataNode:
+    if value.kind == "path":
+        return dali.io.file.read(value.node)
+    if value.kind != "file":
+        raise LayoutError(
+            "a decoder needs the paths or files that a reader gives; got other data.",
+            hint="Connect the reader's first output with it.",
+        )
+    return value.node
+
+
+@operator()
+def CropWindowGen(
+    context: Lowering,
+    files: Value,
+    /,
+    *,
+    resize_width: int = 0,
+    resize_height: int = 0,
+    type: int = randomCropType.RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP,
+    scale_min: float = 0.08,
+    scale_max: float = 1.0,
+    ratio_min: float = 3 / 4,
+    ratio_max: float = 4 / 3,
+    seed: int | None = None,
+) -> Value:
+    """Choose a random window of each image, from its header alone.
+
+    The rule is torchvision's ``RandomResizedCrop``: area uniform, logarithm of the ratio uniform, place uniform.
+
+    Args:
+        context: the graph.
+        files: paths or files of images.
+        resize_width: accepted: the decoder says to what the window is resized.
+        resize_height: the same.
+        type: kind of window, see ``randomCropType``; CENTER_CROP and none are the decoder's affair.
+        scale_min: least part of the image's area.
+        scale_max: largest part.
+        ratio_min: least width / height.
+        ratio_max: largest.
+        seed: of the draws.
+
+    Returns:
+        float32 ``[4]`` for each image: x, y, width, height in parts of the image's width and height.
+    """
+    del context, resize_width, resize_height
+    if type not in _RANDOM_CROPS:
+        options = ["RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP", "RANDOMIZED_ASPECT_RATIO_CROP"]
+        raise ArgumentValueError(option_error_text("type", type, options))
+    shape = dali.peek_image_shape(_files(files))
+    anchor, size = dali.random_crop_generator(
+        shape, random_area=[scale_min, scale_max], random_aspect_ratio=[ratio_min, ratio_max], seed=_seed(seed)
+    )
+    height, width = shape[0], shape[1]
+    return Value(dali.stack(anchor[1] / width, anchor[0] / height, size[1] / width, size[0] / height))
+
+
+@operator()
+def ImageDecoder(
+    context: Lowering,
+    files: Value,
+    window: Value | None = None,
+    /,
+    *,
+    resize: Sequence[int],
+    output_format: str = imgtype.RGB_I,
+    resampling_mode: int = ftype.BI_LINEAR,
+    random_crop_type: int = randomCropType.NO_RANDOM_CROP,
+    scale_min: float = 0.08,
+    scale_max: float = 1.0,
+    ratio_min: float = 3 / 4,
+    ratio_max: float = 4 / 3,
+    seed: int | None = None,
+    decoder_stage: int = decoderStage.ENABLE_ALL_STAGES,
+    crop_after_resize: Sequence[int] | None = None,
+) -> Value:
+    """Decode images, take a part of each, and bring it to one size.
+
+    Without a crop the image is squeezed to the size, whatever its proportions. When made smaller it is smoothed, as in
+    DALI. All formats of ``fn.decoders.image`` are read, not JPEG alone.
+
+    Args:
+        context: the graph.
+        files: paths or files.
+        window: the part to take, as of ``CropWindowGen``.
+        resize: [width, height] of the result.
+        output_format: ``imgtype.RGB_I`` (numpy's HWC) or ``imgtype.RGB_P`` (CHW).
+        resampling_mode: LINEAR, BI_LINEAR, LANCZOS, NEAREST or BICUBIC of ``ftype``.
+        random_crop_type: see ``randomCropType``. Both random ones take a window of random area and ratio; CENTER_CROP
+            resizes until the image covers the size and cuts its middle out.
+        scale_min: least part of the image's area, of random windows.
+        scale_max: largest part.
+        ratio_min: least width / height.
+        ratio_max: largest.
+        seed: of the draws.
+        decoder_stage: accepted; all stages are carried out.
+        crop_after_resize: [left, top, width, height] in pixels, cut out of the resized image.
+
+    Returns:
+        uint8 images.
+    """
+    del decoder_stage
+    height, width = extents(resize, 2, "resize")
+    if output_format not in (imgtype.RGB_I, imgtype.RGB_P):
+        raise ArgumentValueError(option_error_text("output_format", output_format, ["imgtype.RGB_I", "imgtype.RGB_P"]))
+    if random_crop_type not in _CROPS:
+        names = [name for name in vars(randomCropType) if name.isupper()]
+        raise ArgumentValueError(option_error_text("random_crop_type", random_crop_type, names))
+    interpolation = _filter(resampling_mode)
+    device = "mixed" if context.is_accelerated else "cpu"
+    encoded = _files(files)
+    if window is not None:
+        image = dali.decoders.image_slice(encoded, window.node[0:2], window.node[2:4], device=device)
+    elif random_crop_type in _RANDOM_CROPS:
+        image = dali.decoders.image_random_crop(
+            encoded,
+            random_area=[scale_min, scale_max],
+            random_aspect_ratio=[ratio_min, ratio_max],
+            seed=_seed(seed),
+            device=device,
+        )
+    else:
+        image = dali.decoders.image(encoded, device=device)
+    if window is None and random_crop_type == randomCropType.CENTER_CROP:
+        image = dali.resize(image, size=[height, width], mode="not_smaller", interp_type=interpolation)
+        image = dali.crop(image, crop=[height, width])
+    else:
+        image = dali.resize(image, size=[height, width], interp_type=interpolation)
+    if crop_after_resize is not None:
+        left, top, wide, high = (int(number) for number in crop_after_resize)
+        image = dali.slice(image, start=[top, left], shape=[high, wide], axes=[0, 1])
+    if output_format == imgtype.RGB_P:
+        return replace(Value(dali.transpose(image, perm=[2, 0, 1]), "CHW"), interleaved=image)
+    return Value(image, "HWC")
+
+
+def _seed(seed: int | None) -> int:
+    return -1 if seed is None else int(seed)

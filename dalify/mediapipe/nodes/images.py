@@ -1,0 +1,378 @@
+"""Operators on images and, where they allow it, volumes: windows, mirrors, sizes, normalisation.
+
+Alone because they share the two orders of an image: each composes one operator of dalify.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalify import fn as dali
+from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.data import DALIInterpType
+from dalify.graph import DataNode
+from dalify.mediapipe.media_types import dtype as types
+from dalify.mediapipe.media_types import to_dalify_type
+from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.nodes.arithmetic import cast
+
+__all__ = [
+    "Crop",
+    "CropMirrorNorm",
+    "Flip",
+    "GaussianBlur",
+    "Normalize",
+    "Pad",
+    "RandomFlip",
+    "Resize",
+]
+
+
+def _applied(x: Value, function: Callable[[DataNode], DataNode]) -> Value:
+    """Apply what works on images and volumes alike."""
+    return x.having(function(x.node)) if "D" in x.layout else x.mapped(function)
+
+
+def _window(x: Value, width: int, height: int, depth: int, places: tuple[float, float, float]) -> dict[str, Any]:
+    if not (width or height or depth):
+        return {}
+    extents = {"crop_w": float(width), "crop_h": float(height)}
+    positions = {"crop_pos_x": places[0], "crop_pos_y": places[1]}
+    if "D" in x.layout:
+        return {**extents, **positions, "crop_d": float(depth), "crop_pos_z": places[2]}
+    return {**extents, **positions}
+
+
+@operator()
+def Crop(
+    context: Lowering,
+    images: Value,
+    /,
+    *,
+    crop_w: int = 100,
+    crop_h: int = 100,
+    crop_d: int = 0,
+    crop_pos_x: float = 0.0,
+    crop_pos_y: float = 0.0,
+    crop_pos_z: float = 0.0,
+    dtype: str | None = None,
+) -> Value:
+    """Cut out a window that begins at ``crop_pos_x * (width - crop_w)`` and so on.
+
+    Args:
+        context: the graph.
+        images: images or volumes.
+        crop_w: width of the window.
+        crop_h: height.
+        crop_d: depth, of volumes.
+        crop_pos_x: place, 0 (left) to 1 (right). The default, the top left corner, is other than DALI's.
+        crop_pos_y: place, 0 (top) to 1.
+        crop_pos_z: place, 0 (front) to 1.
+        dtype: element type of the result; that of the images by default.
+
+    Returns:
+        the windows.
+    """
+    options = _window(images, crop_w, crop_h, crop_d, (crop_pos_x, crop_pos_y, crop_pos_z))
+    return cast(_applied(images, lambda image: dali.crop(image, **options)), dtype)
+
+
+@operator()
+def CropMirrorNorm(
+    context: Lowering,
+    images: Value,
+    mean: Value,
+    inv_std: Value,
+    /,
+    *,
+    mirror: int = 0,
+    crop_w: int = 0,
+    crop_h: int = 0,
+    crop_d: int = 0,
+    crop_pos_x: float = 0.0,
+    crop_pos_y: float = 0.0,
+    crop_pos_z: float = 0.0,
+    dtype: str | None = None,
+) -> Value:
+    """Cut out a window, mirror it, and return ``(window - mean) * inv_std``.
+
+    DALI's operator divides by a standard deviation, and cuts the middle out by default; this one cuts from the
+    top left.
+
+    Args:
+        context: the graph.
+        images: images or volumes.
+        mean: one number, or one for each channel, in the images' units.
+        inv_std: factor, likewise.
+        mirror: 1: left to right.
+        crop_w: width of the window; 0: all of the image.
+        crop_h: height.
+        crop_d: depth, of volumes.
+        crop_pos_x: place, 0 (left) to 1 (right).
+        crop_pos_y: place, 0 (top) to 1.
+        crop_pos_z: place, 0 (front) to 1.
+        dtype: element type of the result; FLOAT32 by default.
+
+    Returns:
+        images in the order that they had.
+    """
+    dtype = dtype or types.FLOAT32
+    window = _window(images, crop_w, crop_h, crop_d, (crop_pos_x, crop_pos_y, crop_pos_z))
+    means, factors = _per_channel(mean), _per_channel(inv_std)
+    if means is None or factors is None or any(factor == 0 for factor in factors):
+        part = _applied(images, lambda image: dali.crop(image, **window)) if window else images
+        part = _applied(part, dali.flip) if mirror else part
+        result = part.having((part.node - mean.node) * inv_std.node)
+        return cast(result.having(dali.reinterpret(result.node, layout=images.layout)), dtype)
+    # The operator knows both orders; of an image that is CHW already on paper only, the one in memory is taken.
+    source = images.node if images.interleaved is None else images.interleaved
+    node = dali.crop_mirror_normalize(
+        source,
+        mean=means,
+        std=[1.0 / factor for factor in factors],
+        mirror=mirror,
+        dtype=to_dalify_type(dtype),
+        output_layout=images.layout,
+        **window,
+    )
+    return replace(images.having(node), is_bfloat16=dtype == types.BFLOAT16)
+
+
+def _per_channel(value: Value) -> list[float] | None:
+    """Return a constant's numbers, one for all channels or one each; None where it is no such constant."""
+    numbers = value.constant
+    if numbers is None or sum(extent > 1 for extent in numbers.shape) > 1:
+        return None
+    return [float(number) for number in np.ravel(numbers)]
+
+
+def _mirrored(x: Value, flags: dict[str, Any]) -> Value:
+    return _applied(x, lambda image: dali.flip(image, **{"horizontal": 0, **flags}))
+
+
+@operator()
+def RandomFlip(
+    context: Lowering,
+    images: Value,
+    predicate: Value,
+    /,
+    *,
+    horizontal: int = 0,
+    vertical: int = 0,
+    depthwise: int = 0,
+    dtype: str | None = None,
+) -> Value:
+    """Mirror those images whose predicate is not 0.
+
+    Args:
+        context: the graph.
+        images: images or volumes.
+        predicate: one number per image.
+        horizontal: 1: left to right.
+        vertical: 1: top to bottom.
+        depthwise: 1: front to back, of volumes.
+        dtype: element type of the result; that of the images by default.
+
+    Returns:
+        images.
+    """
+    chosen = dali.cast(predicate.node, dtype=to_dalify_type(types.INT32))
+    flags = _flags(horizontal, vertical, depthwise)
+    return cast(_mirrored(images, dict.fromkeys(flags, chosen)), dtype)
+
+
+@operator()
+def Flip(
+    context: Lowering,
+    images: Value,
+    /,
+    *,
+    horizontal: int = 0,
+    vertical: int = 0,
+    depthwise: int = 0,
+    dtype: str | None = None,
+) -> Value:
+    """Mirror all images; see ``RandomFlip``."""
+    return cast(_mirrored(images, dict.fromkeys(_flags(horizontal, vertical, depthwise), 1)), dtype)
+
+
+def _flags(horizontal: int, vertical: int, depthwise: int) -> list[str]:
+    given = {"horizontal": horizontal, "vertical": vertical, "depthwise": depthwise}
+    for name, value in given.items():
+        if value not in (0, 1):
+            raise ArgumentValueError(f"{name} must be 0 or 1; got {value!r}.")
+    if not any(given.values()):
+        raise ArgumentValueError("one of horizontal, vertical and depthwise has to be 1.")
+    return [name for name, value in given.items() if value]
+
+
+_RESIZE_MODES = {
+    0: DALIInterpType.INTERP_NN,
+    1: DALIInterpType.INTERP_LINEAR,
+    2: DALIInterpType.INTERP_CUBIC,
+}
+
+
+@operator()
+def Resize(
+    context: Lowering,
+    images: Value,
+    /,
+    *,
+    mode: int = 0,
+    scaleDim1: float = 1.0,  # noqa: N803 -- the names that programs use
+    scaleDim2: float = 1.0,  # noqa: N803
+    scaleDim3: float = 1.0,  # noqa: N803
+    cubicCoeffA: float = -0.75,  # noqa: N803
+    dtype: str | None = None,
+) -> Value:
+    """Change the size of images by factors, without smoothing.
+
+    Args:
+        context: the graph.
+        images: images.
+        mode: 0 nearest, 1 linear, 2 cubic.
+        scaleDim1: factor of the width.
+        scaleDim2: factor of the height.
+        scaleDim3: factor of the depth; 1 only.
+        cubicCoeffA: accepted; the cubic is that of DALI, -0.5.
+        dtype: element type of the result; that of the images by default.
+
+    Returns:
+        images of ``round(extent * factor)`` pixels.
+    """
+    del cubicCoeffA
+    if mode not in _RESIZE_MODES:
+        raise ArgumentValueError(option_error_text("mode", mode, ["0 (nearest)", "1 (linear)", "2 (cubic)"]))
+    if scaleDim3 != 1.0:
+        raise ArgumentValueError("scaleDim3 is not offered: fn.Zoom changes the size of volumes.")
+
+    def resized(image: DataNode) -> DataNode:
+        shape = dali.shapes(image)
+        return dali.resize(
+            image,
+            resize_x=dali.cast(shape[1] * scaleDim1, dtype=to_dalify_type(types.FLOAT32)),
+            resize_y=dali.cast(shape[0] * scaleDim2, dtype=to_dalify_type(types.FLOAT32)),
+            interp_type=_RESIZE_MODES[mode],
+            antialias=False,
+        )
+
+    return cast(images.mapped(resized), dtype)
+
+
+@operator()
+def Normalize(
+    context: Lowering,
+    x: Value,
+    /,
+    *,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    axis: int = 1,
+    batch: bool = False,
+    dtype: str | None = None,
+) -> Value:
+    """Return ``scale * (x - mean) / sqrt(variance + 1e-5) + shift`` with the sample's own mean and variance.
+
+    Args:
+        context: the graph.
+        x: data with a layout.
+        scale: factor.
+        shift: added at the end.
+        axis: bits of the dimensions over which the mean is taken, the lowest bit being the fastest.
+        batch: over the whole batch; not offered.
+        dtype: element type of the result; FLOAT32 by default.
+
+    Returns:
+        data of the same extents.
+    """
+    if batch:
+        raise ArgumentValueError("batch=True is not offered: each sample is normalised by itself.")
+    count = len(x.layout)
+    axes = [count - 1 - bit for bit in range(count) if axis >> bit & 1]
+    if not axes or axis >> count:
+        raise ArgumentValueError(f"axis has to name some of the {count} dimensions; got the bits {axis:#b}.")
+    node = dali.normalize(x.node, axes=sorted(axes), epsilon=1e-5, scale=scale, shift=shift)
+    return cast(x.having(node), dtype)
+
+
+@operator()
+def GaussianBlur(
+    context: Lowering,
+    x: Value,
+    sigmas: Value,
+    /,
+    *,
+    maxSigma: float = 1.5,  # noqa: N803
+    minSigma: float = 0.5,  # noqa: N803
+    shape: Sequence[int] | None = None,
+    dtype: str | None = None,
+) -> Value:
+    """Blur images or volumes with a Gaussian of one standard deviation per sample.
+
+    Args:
+        context: the graph.
+        x: images or volumes.
+        sigmas: standard deviations in pixels, above 0.
+        maxSigma: decides on the window for all: ``2 * ceil(3 * maxSigma) + 1``.
+        minSigma: accepted.
+        shape: accepted.
+        dtype: element type of the result.
+
+    Returns:
+        data of the same extents.
+    """
+    del minSigma, shape
+    window = 2 * int(np.ceil(3 * maxSigma)) + 1
+    return cast(x.having(dali.gaussian_blur(x.node, sigma=sigmas.node, window_size=window)), dtype)
+
+
+_PAD_POLICIES = {0: "pad", 1: "reflect_101", 2: "edge", 3: "reflect"}
+
+
+@operator()
+def Pad(
+    context: Lowering,
+    x: Value,
+    /,
+    *,
+    pads: Sequence[int],
+    mode: int = 0,
+    value: float = 0.0,
+    dtype: str | None = None,
+) -> Value:
+    """Add elements on all sides.
+
+    Args:
+        context: the graph.
+        x: data with a layout.
+        pads: numbers of elements: first those in front along each dimension, the fastest first, then those behind.
+        mode: 0 `value`, 1 mirrored without the border, 2 the border, 3 mirrored with the border.
+        value: of the elements of mode 0.
+        dtype: element type of the result.
+
+    Returns:
+        larger data.
+    """
+    count = len(x.layout)
+    half = len(pads) // 2
+    before, after = list(pads[:half]), list(pads[half:])
+    if len(pads) % 2 or half < count or any(before[count:]) or any(after[count:]) or min(pads) < 0:
+        raise ArgumentValueError(f"pads has to be numbers for the {count} dimensions, in front and then behind.")
+    if mode not in _PAD_POLICIES:
+        options = ["0 (value)", "1 (reflect)", "2 (edge)", "3 (symmetric)"]
+        raise ArgumentValueError(option_error_text("mode", mode, options))
+    front, back = before[:count][::-1], after[:count][::-1]
+    node = dali.slice(
+        x.node,
+        start=[-number for number in front],
+        end=dali.shapes(x.node) + np.array(back, np.int64),
+        axes=list(range(count)),
+        out_of_bounds_policy=_PAD_POLICIES[mode],
+        fill_values=value,
+    )
+    return cast(x.having(node), dtype)

@@ -1,0 +1,233 @@
+"""Readers of folders: images in class folders, and NumPy files.
+
+Alone because they list files. They give paths; the files are read in the pipeline's threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalify import fn as dali
+from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.file_list import files_in_class_folders
+from dalify.mediapipe.media_types import dtype as types
+from dalify.mediapipe.media_types import to_dalify_type
+from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.slicing import IndexedReader, SlicedOrder
+
+__all__ = ["ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "path_rows"]
+
+_SYNONYMS = {"jpeg": ("jpeg", "jpg"), "jpg": ("jpeg", "jpg")}
+
+
+def path_rows(paths: Sequence[str]) -> list[np.ndarray[Any, Any]]:
+    """Return paths as what ``fn.io.file.read`` takes."""
+    return [np.frombuffer(str(path).encode(), np.uint8) for path in paths]
+
+
+def _labelled(
+    folder: str | None,
+    extension: str,
+    file_list: Sequence[str] | None,
+    class_list: Sequence[str] | None,
+    file_classes: Sequence[str] | None,
+) -> tuple[list[str], np.ndarray[Any, Any]]:
+    if file_list is not None:
+        if file_classes is None or len(file_classes) != len(file_list):
+            raise ArgumentValueError("file_list needs file_classes, the class of each of its files.")
+        known = sorted(set(file_classes)) if class_list is None else list(class_list)
+        strange = next((name for name in file_classes if name not in known), None)
+        if strange is not None:
+            raise ArgumentValueError(f"the class {strange!r} of file_classes is not in class_list.")
+        numbers = {name: number for number, name in enumerate(known)}
+        return [str(path) for path in file_list], np.array([numbers[name] for name in file_classes])
+    if not folder:
+        raise ArgumentValueError("one of dir and file_list is needed.")
+    endings = _SYNONYMS.get(extension.lower(), (extension.lower(),))
+    found = files_in_class_folders(
+        str(folder),
+        dir_filters=class_list,
+        file_filters=[f"*.{ending}" for ending in endings],
+        case_sensitive_filter=False,
+    )
+    return [entry.path for entry in found], np.array([entry.label for entry in found])
+
+
+@operator(outputs=2)
+def ReadImageDatasetFromDir(
+    context: Lowering,
+    /,
+    *,
+    dir: str | None = None,
+    format: str = "JPEG",
+    shuffle: bool = True,
+    seed: int | None = None,
+    max_file: str | None = None,
+    drop_remainder: bool = False,
+    pad_remainder: bool = False,
+    label_dtype: str = types.UINT64,
+    num_slices: int = 1,
+    slice_index: int = 0,
+    file_list: Sequence[str] | None = None,
+    class_list: Sequence[str] | None = None,
+    file_classes: Sequence[str] | None = None,
+) -> tuple[Value, Value]:
+    """Read the images of a folder of class folders.
+
+    Args:
+        context: the graph.
+        dir: folder with one folder per class; the number of a class in byte order of the names is the label.
+        format: extension of the files, in any case; "JPEG" and "jpg" stand for both.
+        shuffle: random order, another in each epoch.
+        seed: of the orders.
+        max_file: accepted: no buffers of a fixed size are made.
+        drop_remainder: leave out what fills no batch.
+        pad_remainder: fill the last batch with the last image; otherwise with random ones.
+        label_dtype: element type of the labels.
+        num_slices: number of cards that share the data set.
+        slice_index: which of them this is.
+        file_list: the files, in place of `dir`.
+        class_list: names of the classes, in the order of their labels (with `dir`: the folders to read).
+        file_classes: class of each file of `file_list`.
+
+    Returns:
+        paths for a decoder, and labels, one number each.
+    """
+    del max_file
+    paths, labels = _labelled(dir, format, file_list, class_list, file_classes)
+    order = SlicedOrder(
+        len(paths),
+        context.batch_size,
+        shuffle=shuffle,
+        seed=seed,
+        num_slices=num_slices,
+        slice_index=slice_index,
+        drop_remainder=drop_remainder,
+        pad_remainder=pad_remainder,
+    )
+    kind = to_dalify_type(label_dtype)
+    labels = labels.astype(kind.numpy)
+    reader = IndexedReader(
+        order,
+        context.batch_size,
+        lambda items, _: (path_rows([paths[item] for item in items]), labels[items]),
+    )
+    files, classes = context.read(reader, 2, dtype=[_UINT8, kind], ndim=[1, 0])
+    return Value(files, kind="path"), Value(classes)
+
+
+_UINT8 = to_dalify_type(types.UINT8)
+
+
+def _number_of_outputs(arguments: Mapping[str, Any]) -> int:
+    return int(arguments["num_outputs"])
+
+
+@operator(outputs=_number_of_outputs)
+def ReadNumpyDatasetFromDir(
+    context: Lowering,
+    /,
+    *,
+    num_outputs: int = 1,
+    dir: str | None = None,
+    pattern: str | Sequence[str] | None = None,
+    file_list: Sequence[Any] | None = None,
+    shuffle: bool = True,
+    shuffle_across_dataset: bool = False,
+    dense: bool = True,
+    dtype: str | Sequence[str] = types.FLOAT32,
+    seed: int | None = None,
+    max_file: str | None = None,
+    drop_remainder: bool = False,
+    pad_remainder: bool = False,
+    num_slices: int = 1,
+    slice_index: int = 0,
+) -> tuple[Value, ...]:
+    """Read NumPy files (``.npy``), for instance volumes and their labels.
+
+    Arrays of four dimensions are taken for volumes: channels, depth, height, width, as numpy counts.
+
+    Args:
+        context: the graph.
+        num_outputs: files that belong together, e.g. 2 for images and labels.
+        dir: folder of the files.
+        pattern: pattern of names, one for each output ("x_*.npy"); the files are joined in the order of their names.
+        file_list: the files, one list for each output (or a list, for one output), in place of `dir`.
+        shuffle: random order, another in each epoch.
+        shuffle_across_dataset: cut the data set into slices anew in each epoch; not offered.
+        dense: accepted; arrays may differ in shape.
+        dtype: element type, one for all or one for each output.
+        seed: of the orders.
+        max_file: accepted.
+        drop_remainder: leave out what fills no batch.
+        pad_remainder: fill the last batch with the last item; otherwise with random ones.
+        num_slices: number of cards that share the data set.
+        slice_index: which of them this is.
+
+    Returns:
+        arrays, `num_outputs` of them.
+    """
+    del max_file, dense
+    if shuffle_across_dataset and num_slices > 1:
+        raise ArgumentValueError(
+            "shuffle_across_dataset is not offered with several slices: each card keeps its slice.",
+            hint="Leave it out; the slices are cut after one shuffle of everything.",
+        )
+    lists = _numpy_files(num_outputs, dir, pattern, file_list)
+    kinds = [to_dalify_type(name) for name in ([dtype] * num_outputs if isinstance(dtype, str) else dtype)]
+    if len(kinds) != num_outputs:
+        raise ArgumentValueError(f"dtype has {len(kinds)} entries for {num_outputs} outputs.")
+    order = SlicedOrder(
+        len(lists[0]),
+        context.batch_size,
+        shuffle=shuffle,
+        seed=seed,
+        num_slices=num_slices,
+        slice_index=slice_index,
+        drop_remainder=drop_remainder,
+        pad_remainder=pad_remainder,
+    )
+    reader = IndexedReader(
+        order, context.batch_size, lambda items, _: tuple(path_rows([each[item] for item in items]) for each in lists)
+    )
+    nodes = context.read(reader, num_outputs, dtype=[_UINT8] * num_outputs, ndim=[1] * num_outputs)
+    arrays = [dali.decoders.numpy(dali.io.file.read(node), dtype=kind) for node, kind in zip(nodes, kinds, strict=True)]
+    is_volume = np.load(lists[0][0], mmap_mode="r").ndim == 4
+    if not is_volume:
+        return tuple(Value(array) for array in arrays)
+    return tuple(Value(dali.reinterpret(array, layout="CDHW"), "CDHW") for array in arrays)
+
+
+def _numpy_files(
+    count: int, folder: str | None, pattern: str | Sequence[str] | None, file_list: Sequence[Any] | None
+) -> list[list[str]]:
+    if file_list is not None:
+        lists = [[str(path) for path in each] for each in ([file_list] if _is_flat(file_list) else file_list)]
+    elif folder and pattern:
+        patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+        lists = [sorted((str(path) for path in Path(folder).glob(each)), key=_natural) for each in patterns]
+    else:
+        raise ArgumentValueError("dir together with pattern, or file_list is needed.")
+    if len(lists) != count:
+        raise ArgumentValueError(f"{count} outputs need as many lists or patterns of files; got {len(lists)}.")
+    lengths = [len(each) for each in lists]
+    if not all(lengths) or len(set(lengths)) > 1:
+        raise ReaderError(f"the outputs need equally many files, and some: found {lengths}.")
+    strange = next((path for each in lists for path in each if not path.endswith(".npy")), None)
+    if strange is not None:
+        raise ReaderError(f"only files named .npy are read; got {strange}.", hint="Store arrays with numpy.save.")
+    return lists
+
+
+def _is_flat(file_list: Sequence[Any]) -> bool:
+    return bool(file_list) and isinstance(file_list[0], (str, Path))
+
+
+def _natural(path: str) -> list[Any]:
+    """Order x_2 before x_10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]

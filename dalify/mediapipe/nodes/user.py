@@ -1,0 +1,235 @@
+"""Operators that run users' Python: external readers and functions on whole batches.
+
+Alone because users' classes are called here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalify import fn as dali
+from dalify.base.errors import ArgumentValueError, SourceError, option_error_text
+from dalify.mediapipe.media_types import dtype as types
+from dalify.mediapipe.media_types import readerOutType, to_dalify_type
+from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.nodes.readers import path_rows
+
+__all__ = ["ExtCpuOp", "FrameworkParams", "MediaExtReaderOp", "MediaFunc"]
+
+
+@dataclass(frozen=True)
+class FrameworkParams:
+    """What a user's reader is told of the pipe.
+
+    Attributes:
+        batch_size: samples of a batch.
+    """
+
+    batch_size: int
+
+
+class _ExternalReader:
+    """Batches of a user's reader, checked."""
+
+    def __init__(self, reader: Any, count: int, kind: str, dtypes: Sequence[Any]) -> None:
+        self._reader = reader
+        self._count = count
+        self._kind = kind
+        self._dtypes = dtypes
+        self._iterator: Any = None
+
+    def start_epoch(self) -> None:
+        self._iterator = iter(self._reader)
+
+    def next_batch(self) -> tuple[tuple[Any, ...], int]:
+        batch = next(self._iterator)
+        name = type(self._reader).__name__
+        results = list(batch) if self._count > 1 else [batch[0] if _is_nested(batch) else batch]
+        if len(results) != self._count:
+            raise SourceError(f"{name}.__next__ returned {len(results)} results; num_outputs is {self._count}.")
+        first = [_file(each) for each in results[0]] if self._kind == "file" else path_rows(list(results[0]))
+        others = [np.asarray(each, dtype=dtype) for each, dtype in zip(results[1:], self._dtypes[1:], strict=True)]
+        for index, each in enumerate(others, 1):
+            if each.ndim == 0 or len(each) != len(first):
+                raise SourceError(
+                    f"result {index} of {name}.__next__ has the shape {each.shape}, but there are {len(first)} files."
+                )
+        return (first, *others), len(first)
+
+    def __len__(self) -> int:
+        return len(self._reader)
+
+
+def _is_nested(batch: Any) -> bool:
+    """Tell whether the only result stands in a list of results."""
+    return isinstance(batch, (list, tuple)) and len(batch) == 1 and isinstance(batch[0], (list, tuple))
+
+
+def _file(content: Any) -> np.ndarray[Any, Any]:
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return np.frombuffer(content, np.uint8)
+    return np.asarray(content, np.uint8)
+
+
+def _made(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
+    """Make a user's object: older classes take one argument, newer ones two."""
+    if not callable(cls):
+        return cls
+    places = [
+        item
+        for item in inspect.signature(cls).parameters.values()
+        if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD, item.VAR_POSITIONAL)
+    ]
+    takes_two = len(places) > 1 or any(item.kind is item.VAR_POSITIONAL for item in places)
+    return cls(params, framework) if takes_two else cls(params)
+
+
+def _number_of_outputs(arguments: Mapping[str, Any]) -> int:
+    return int(arguments["num_outputs"])
+
+
+@operator(outputs=_number_of_outputs)
+def MediaExtReaderOp(
+    context: Lowering, /, *, impl: Any, num_outputs: int = 1, seed: int | None = None, priv_params: Any = None
+) -> tuple[Value, ...]:
+    """Read with a class of the user's, see ``media_ext_reader_op_impl``.
+
+    Args:
+        context: the graph.
+        impl: the class.
+        num_outputs: number of results; the first are files, or paths of files.
+        seed: handed to the class.
+        priv_params: handed to the class.
+
+    Returns:
+        `num_outputs` batches.
+    """
+    params = {"priv_params": priv_params, "seed": seed, "num_outputs": num_outputs}
+    reader = _made(impl, params, FrameworkParams(context.batch_size))
+    output = getattr(reader, "get_media_output_type", lambda: readerOutType.FILE_LIST)()
+    if output not in (readerOutType.FILE_LIST, readerOutType.BUFFER_LIST):
+        names = ["readerOutType.FILE_LIST", "readerOutType.BUFFER_LIST"]
+        raise ArgumentValueError(option_error_text("get_media_output_type()", output, names))
+    information = getattr(reader, "gen_output_info", lambda: None)()
+    infos = list(information) if information is not None else []
+    if infos and len(infos) != num_outputs:
+        raise ArgumentValueError(f"gen_output_info() tells of {len(infos)} results; num_outputs is {num_outputs}.")
+    dtypes = [info.dtype or None for info in infos] if infos else [None] * num_outputs
+    kind = "path" if output == readerOutType.FILE_LIST else "file"
+    source = _ExternalReader(reader, num_outputs, kind, dtypes)
+    nodes = context.read(source, num_outputs)
+    return (Value(nodes[0], kind=kind), *(Value(node) for node in nodes[1:]))
+
+
+def _called(
+    context: Lowering, function: Any, xs: Sequence[Value], dtypes: Sequence[str | None], has_batch: bool, letters: str
+) -> tuple[Value, ...]:
+    """Call a user's function once per batch."""
+    size = context.batch_size
+    count = len(dtypes)
+
+    def run(*inputs: Any) -> tuple[Any, ...]:
+        result = function(*inputs)
+        results = list(result) if count > 1 else [result]
+        if len(results) != count:
+            raise SourceError(f"{type(function).__name__} returned {len(results)} results in place of {count}.")
+        arrays = [np.asarray(each, dtype=dtype) for each, dtype in zip(results, dtypes, strict=True)]
+        length = len(inputs[0]) if inputs else size
+        if not has_batch:
+            return tuple(np.broadcast_to(each, (length, *each.shape)) for each in arrays)
+        for each in arrays:
+            if each.ndim == 0 or len(each) != length:
+                raise SourceError(
+                    f"{type(function).__name__} returned an array of the shape {each.shape} for a batch of {length}."
+                )
+        return tuple(arrays)
+
+    if not xs:
+        nodes = dali.external_source(source=run, num_outputs=count)
+    else:
+
+        def of_lists(*lists: Any) -> Any:
+            results = run(*[np.stack(each) for each in lists])
+            return tuple(list(each) for each in results) if count > 1 else list(results[0])
+
+        nodes = dali.python_function(
+            *[value.node for value in xs], function=of_lists, num_outputs=count, batch_processing=True
+        )
+        nodes = nodes if count > 1 else [nodes]
+    return tuple(
+        Value(dali.reinterpret(node, layout=letters) if letters else node, letters, has_batch) for node in nodes
+    )
+
+
+@operator(inputs=(0, 4))
+def MediaFunc(
+    context: Lowering,
+    /,
+    *xs: Value,
+    func: Any,
+    shape: Sequence[int],
+    dtype: str = types.UINT8,
+    seed: int | None = None,
+    priv_params: Any = None,
+    layout: str = "",
+) -> Value:
+    """Call a class of the user's once per batch, see ``media_function``.
+
+    Args:
+        context: the graph.
+        *xs: up to four batches, which the object gets as arrays ``[N, …]``.
+        func: the class.
+        shape: extents of the result, the fastest dimension first and the batch last.
+        dtype: element type of the result.
+        seed: handed to the class.
+        priv_params: handed to the class.
+        layout: letters of the dimensions, in the same order.
+
+    Returns:
+        what it returns.
+    """
+    to_dalify_type(dtype)
+    extents = np.array(shape, np.uint32)
+    params = {"shape": extents, "dtype": dtype, "seed": seed, "priv_params": priv_params}
+    has_batch = len(extents) > 0 and int(extents[-1]) == context.batch_size
+    letters = layout[:-1][::-1] if has_batch else layout[::-1]
+    return _called(context, func(params), xs, [dtype], has_batch, letters)[0]
+
+
+def _results(arguments: Mapping[str, Any]) -> int:
+    return int(arguments["num_outputs"])
+
+
+@operator(inputs=(1, 10), outputs=_results)
+def ExtCpuOp(
+    context: Lowering,
+    /,
+    *xs: Value,
+    impl: Any,
+    num_outputs: int = 1,
+    dtype: str | None = None,
+    seed: int | None = None,
+    priv_params: Any = None,
+) -> tuple[Value, ...]:
+    """Call a class of the user's once per batch, see ``media_ext_cpu_op_impl``.
+
+    Args:
+        context: the graph.
+        *xs: one to ten batches, which the object gets as arrays ``[N, …]``.
+        impl: the class.
+        num_outputs: number of results.
+        dtype: element type of the results; that of the arrays by default.
+        seed: handed to the class.
+        priv_params: handed to the class.
+
+    Returns:
+        what it returns.
+    """
+    params = {"priv_params": priv_params, "seed": seed, "num_outputs": num_outputs}
+    function = _made(impl, params, FrameworkParams(context.batch_size))
+    return _called(context, function, xs, [dtype] * num_outputs, True, "")

@@ -1,0 +1,185 @@
+"""Constants and random numbers.
+
+Alone because they have no inputs, or none but the parameters of their distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify import fn as dali
+from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.graph import constant
+from dalify.mediapipe.media_types import dtype as types
+from dalify.mediapipe.media_types import to_dalify_type
+from dalify.mediapipe.node import Lowering, Value, operator
+
+__all__ = ["CoinFlip", "Constant", "MediaConst", "RandomNormal", "RandomUniform"]
+
+
+@operator()
+def MediaConst(
+    context: Lowering,
+    /,
+    *,
+    data: Any,
+    shape: Sequence[int],
+    dtype: str = types.UINT8,
+    batch_broadcast: bool = True,
+    layout: str = "",
+) -> Value:
+    """Give numbers that are always the same.
+
+    Args:
+        context: the graph.
+        data: the numbers.
+        shape: their extents, the fastest dimension first.
+        dtype: their element type.
+        batch_broadcast: the same for every sample; otherwise the last dimension of `shape` is the batch.
+        layout: letters of the dimensions, the fastest first.
+
+    Returns:
+        the numbers.
+    """
+    kind = to_dalify_type(dtype)
+    extents = [int(extent) for extent in shape][::-1]
+    values = np.asarray(data).astype(kind.numpy)
+    if values.size != int(np.prod(extents)):
+        raise ShapeError(f"data of MediaConst has {values.size} elements; shape={list(shape)} has another number.")
+    values = values.reshape(extents)
+    if batch_broadcast:
+        return Value(constant(values, kind), layout[::-1], batched=False, constant=values)
+    if not extents or extents[0] != context.batch_size:
+        raise ShapeError(f"shape={list(shape)} has to end with the batch of {context.batch_size}.")
+    (node,) = dali.external_source(source=lambda: (values,), num_outputs=1)
+    return Value(node, layout[:-1][::-1])
+
+
+@operator()
+def Constant(context: Lowering, /, *, constant: float, dtype: str = types.FLOAT32) -> Value:
+    """Give one number, the same for every sample.
+
+    Args:
+        context: the graph.
+        constant: the number.
+        dtype: its element type.
+
+    Returns:
+        the number.
+    """
+    return _scalar(constant, dtype)
+
+
+def _scalar(number: float, dtype: str) -> Value:
+    kind = to_dalify_type(dtype)
+    value = np.asarray(number).astype(kind.numpy)
+    return Value(constant(value, kind), batched=True, constant=value)
+
+
+def _sample_shape(shape: Sequence[int] | None, context: Lowering, dims: int | None) -> list[int] | None:
+    if shape is None:
+        return None
+    extents = [int(extent) for extent in shape][: dims or len(shape)]
+    if not extents or extents[-1] != context.batch_size:
+        raise ShapeError(f"shape={list(shape)} has to end with the batch of {context.batch_size}.")
+    return extents[:-1][::-1] or None
+
+
+@operator()
+def CoinFlip(context: Lowering, probability: Value, /, *, seed: int | None = 100, dtype: str = types.UINT8) -> Value:
+    """Draw 1 with a probability, otherwise 0, for each sample.
+
+    Args:
+        context: the graph.
+        probability: of 1; a constant, or one number per sample.
+        seed: of the draws.
+        dtype: element type.
+
+    Returns:
+        one number per sample.
+    """
+    chance: Any = probability.node
+    if probability.constant is not None:
+        chance = float(probability.constant.reshape(-1)[0])
+        if not 0 <= chance <= 1:
+            raise ArgumentValueError(f"the probability of CoinFlip must be from 0 to 1; got {chance}.")
+    return Value(dali.random.coin_flip(probability=chance, dtype=to_dalify_type(dtype), seed=_seed(seed)))
+
+
+@operator()
+def RandomUniform(
+    context: Lowering,
+    /,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int | None = None,
+    dtype: str = types.FLOAT32,
+    shape: Sequence[int] | None = None,
+    dims: int | None = None,
+) -> Value:
+    """Draw numbers from a range.
+
+    Args:
+        context: the graph.
+        low: first number of the range.
+        high: its end.
+        seed: of the draws.
+        dtype: element type.
+        shape: extents, the fastest dimension first and the batch last; one number per sample by default.
+        dims: number of dimensions that count.
+
+    Returns:
+        the numbers.
+    """
+    extents = _sample_shape(shape, context, dims)
+    options: dict[str, Any] = {} if extents is None else {"shape": extents}
+    node = dali.random.uniform(range=(low, high), dtype=to_dalify_type(dtype), seed=_seed(seed), **options)
+    return Value(node)
+
+
+@operator()
+def RandomNormal(
+    context: Lowering,
+    stddev: Value,
+    like: Value | None = None,
+    /,
+    *,
+    mean: float = 0.0,
+    seed: int | None = None,
+    dtype: str = types.FLOAT32,
+    shape: Sequence[int] | None = None,
+    dims: int | None = None,
+) -> Value:
+    """Draw numbers from a normal distribution.
+
+    Args:
+        context: the graph.
+        stddev: standard deviation; a constant, or one number per sample.
+        like: data whose extents the numbers take.
+        mean: of the distribution.
+        seed: of the draws.
+        dtype: element type.
+        shape: extents, the fastest dimension first and the batch last; one number per sample by default.
+        dims: number of dimensions that count.
+
+    Returns:
+        the numbers.
+    """
+    extents = _sample_shape(shape, context, dims)
+    deviation: Any = stddev.node if stddev.constant is None else float(stddev.constant.reshape(-1)[0])
+    options: dict[str, Any] = {} if extents is None or like is not None else {"shape": extents}
+    inputs = [] if like is None else [like.node]
+    node = dali.random.normal(
+        *inputs, mean=mean, stddev=deviation, dtype=to_dalify_type(dtype), seed=_seed(seed), **options
+    )
+    if like is not None and like.layout:
+        return Value(dali.reinterpret(node, layout=like.layout), like.layout)
+    return Value(node)
+
+
+def _seed(seed: int | None) -> int:
+    return -1 if seed is None else int(seed)

@@ -1,0 +1,144 @@
+"""Operators on volumes with labels, as in the training of 3D U-Nets.
+
+Alone because they take an image and its labels together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dalify import fn as dali
+from dalify.base.errors import ArgumentValueError, LayoutError
+from dalify.data import DALIInterpType
+from dalify.graph import DataNode
+from dalify.mediapipe.media_types import dtype as types
+from dalify.mediapipe.media_types import to_dalify_type
+from dalify.mediapipe.node import Lowering, Value, extents, operator
+
+__all__ = ["BasicCrop", "RandomBiasedCrop", "Zoom"]
+
+_LINE_UP = [1, 2, 3]
+
+
+def _check(*values: Value) -> None:
+    for value in values:
+        if value.layout != "CDHW":
+            raise LayoutError(f"volumes of channels, depth, height, width are needed; got the layout {value.layout!r}.")
+
+
+@operator()
+def BasicCrop(
+    context: Lowering,
+    volume: Value,
+    /,
+    *,
+    patch_size: Sequence[int],
+    num_channels: int = 1,
+    center_crop: bool = True,
+) -> Value:
+    """Cut a patch out of volumes.
+
+    Args:
+        context: the graph.
+        volume: CDHW, as numpy counts.
+        patch_size: [width, height, depth].
+        num_channels: accepted.
+        center_crop: out of the middle; otherwise out of the first corner.
+
+    Returns:
+        patches.
+    """
+    del num_channels
+    _check(volume)
+    place = 0.5 if center_crop else 0.0
+    size = extents(patch_size, 3, "patch_size")
+    patch = dali.crop(volume.node, crop=size, crop_pos_x=place, crop_pos_y=place, crop_pos_z=place)
+    return volume.having(patch)
+
+
+@operator(outputs=2)
+def RandomBiasedCrop(
+    context: Lowering,
+    images: Value,
+    labels: Value,
+    /,
+    *,
+    patch_size: Sequence[int],
+    over_sampling: float = 0.33,
+    seed: int | None = None,
+    num_channels: int = 1,
+) -> tuple[Value, Value]:
+    """Cut a random patch out of volumes and their labels; often one that holds an object.
+
+    With the probability `over_sampling` a label is chosen, and of its two largest connected objects one; the patch then
+    covers it, as far as it can. Otherwise the patch is anywhere.
+
+    Args:
+        context: the graph.
+        images: CDHW.
+        labels: CDHW, integers of one channel; 0 is the background.
+        patch_size: [width, height, depth].
+        over_sampling: probability.
+        seed: of the draws.
+        num_channels: accepted.
+
+    Returns:
+        patches of the images and of the labels.
+    """
+    del num_channels
+    _check(images, labels)
+    if not 0 <= over_sampling <= 1:
+        raise ArgumentValueError(f"over_sampling must be from 0 to 1; got {over_sampling}.")
+    patch = extents(patch_size, 3, "patch_size")
+    number = -1 if seed is None else int(seed)
+    classes = dali.cast(labels.node, dtype=to_dalify_type(types.INT32))
+    start, end = dali.segmentation.random_object_bbox(
+        classes, format="start_end", foreground_prob=over_sampling, k_largest=2, background=0, seed=number
+    )
+    anchor = dali.roi_random_crop(
+        crop_shape=patch, roi_start=start[1:], roi_end=end[1:], in_shape=dali.shapes(labels.node)[1:], seed=number
+    )
+
+    def part(volume: DataNode) -> DataNode:
+        return dali.slice(volume, start=anchor, shape=patch, axes=_LINE_UP)
+
+    return images.having(part(images.node)), labels.having(part(labels.node))
+
+
+@operator(outputs=2)
+def Zoom(
+    context: Lowering,
+    images: Value,
+    labels: Value,
+    crop_size: Value,
+    /,
+    *,
+    patch_size: Sequence[int],
+    num_channels: int = 1,
+) -> tuple[Value, Value]:
+    """Cut the middle out of volumes and their labels and enlarge it to `patch_size`.
+
+    Args:
+        context: the graph.
+        images: CDHW; enlarged with cubics.
+        labels: CDHW; enlarged with the nearest element.
+        crop_size: ``[N, 3]``: depth, height, width of the middle.
+        patch_size: [width, height, depth].
+        num_channels: accepted.
+
+    Returns:
+        volumes and labels of one size.
+    """
+    del num_channels
+    _check(images, labels)
+    patch = extents(patch_size, 3, "patch_size")
+    integer = to_dalify_type(types.INT64)
+    size = dali.cast(crop_size.node, dtype=integer)
+
+    def zoomed(volume: DataNode, filter_type: DALIInterpType) -> DataNode:
+        shape = dali.cast(dali.shapes(volume), dtype=integer)[1:]
+        middle = dali.slice(volume, start=(shape - size) // 2, shape=size, axes=_LINE_UP)
+        return dali.resize(middle, size=patch, interp_type=filter_type, antialias=False)
+
+    image = zoomed(images.node, DALIInterpType.INTERP_CUBIC)
+    return images.having(image), labels.having(zoomed(labels.node, DALIInterpType.INTERP_NN))

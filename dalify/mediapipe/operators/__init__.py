@@ -1,0 +1,1 @@
+"""Where programs import the base classes of their own operators from."""

@@ -1,0 +1,208 @@
+"""Pipes as loaders of PyTorch: ``for images, labels in HPUResnetPytorchIterator(mediapipe=pipe)``.
+
+Alone because torch is needed here only. Tensors own their memory: they stay as they are when the next batch comes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError, option_error_text
+from dalify.base.optional import torch
+from dalify.mediapipe.mediapipe import MediaPipe
+from dalify.mediapipe.tensors import DeviceTensor
+
+__all__ = [
+    "CPUGenericPytorchIterator",
+    "CPUHPUGenericPytorchIterator",
+    "CPUHPUResnetPytorchIterator",
+    "CPUHPUUnet3DPytorchIterator",
+    "CPUResnetPytorchIterator",
+    "CPUSsdPytorchIterator",
+    "CPUUnetPytorchIterator",
+    "HPUGenericPytorchIterator",
+    "HPUResnetPytorchIterator",
+    "HPUSsdPytorchIterator",
+    "HPUUnet3DPytorchIterator",
+    "HPUUnetPytorchIterator",
+    "MediaGenericPytorchIterator",
+    "ProxyDevice",
+    "PytorchIterator",
+    "ResnetPytorchIterator",
+    "SsdPytorchIterator",
+    "UnetPytorchIterator",
+]
+
+_LAST_BATCH = ("pad", "partial", "drop")
+
+
+class ProxyDevice:
+    """Finds the tensors of the last batch by their addresses, for iterators that programs derive.
+
+    Args:
+        pipe: whose batch.
+    """
+
+    def __init__(self, pipe: MediaPipe) -> None:
+        self._pipe = pipe
+
+    def get_tensor(self, address: int) -> Any:
+        """Return the tensor at an address (``output.dev_addr``).
+
+        Raises:
+            PipelineStateError: the last batch has none there.
+        """
+        for output in self._pipe.last_outputs:
+            if output.dev_addr == address:
+                return output.torch()
+        raise PipelineStateError("the last batch has no tensor at this address.", hint="Ask before the next run().")
+
+
+class PytorchIterator:
+    """The batches of a pipe as a list of tensors, one for each output; a loop is an epoch.
+
+    Args:
+        mediapipe: the pipe; it is built here where it is not yet.
+        device: accepted: tensors are where the pipe makes them.
+        fw_type: accepted.
+        labels_dtype: what integers of outputs with one number per sample are converted to; None: as they are.
+        last_batch: a last batch that was filled up: "pad" gives it whole, "partial" its real samples, "drop" not at
+            all.
+    """
+
+    def __init__(
+        self,
+        mediapipe: MediaPipe | None = None,
+        device: Any = None,
+        fw_type: Any = None,
+        *,
+        labels_dtype: Any = None,
+        last_batch: str = "pad",
+    ) -> None:
+        if not isinstance(mediapipe, MediaPipe):
+            raise ArgumentTypeError(f"mediapipe has to be a MediaPipe; got {type(mediapipe).__name__}.")
+        if last_batch not in _LAST_BATCH:
+            raise ArgumentValueError(option_error_text("last_batch", last_batch, _LAST_BATCH))
+        self.pipe = mediapipe
+        self.device = device
+        self.fw_type = fw_type
+        self.labels_dtype = labels_dtype
+        self.last_batch = last_batch
+        self.pipe.build()
+        self.proxy_device = ProxyDevice(self.pipe)
+
+    def __iter__(self) -> PytorchIterator:
+        """Begin an epoch."""
+        self.pipe.iter_init()
+        return self
+
+    def __next__(self) -> Any:
+        """Return the next batch."""
+        outputs = self.pipe.run()
+        valid = outputs[0].valid
+        if self.last_batch == "drop" and valid is not None and valid < self.pipe.batch_size:
+            raise StopIteration
+        return self.arranged([self._tensor(output) for output in outputs])
+
+    def _tensor(self, output: DeviceTensor) -> Any:
+        tensor = output.torch()
+        if self.last_batch == "partial" and output.valid is not None and len(tensor) == self.pipe.batch_size:
+            tensor = tensor[: output.valid]
+        is_label = tensor.ndim == 1 and not tensor.is_floating_point()
+        return tensor.to(self.labels_dtype) if is_label and self.labels_dtype is not None else tensor
+
+    def arranged(self, tensors: list[Any]) -> Any:
+        """Return a batch in the order that programs expect."""
+        return tensors
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+        if self.last_batch == "drop":
+            raise PipelineStateError(
+                "with last_batch='drop' the number of batches is not known before.",
+                hint="Let the reader drop it: drop_remainder=True.",
+            )
+        return len(self.pipe)
+
+
+class ResnetPytorchIterator(PytorchIterator):
+    """Images and labels; labels are int64, as loss functions want them. See ``PytorchIterator``."""
+
+    def __init__(
+        self,
+        mediapipe: MediaPipe | None = None,
+        device: Any = None,
+        fw_type: Any = None,
+        *,
+        labels_dtype: Any = None,
+        last_batch: str = "pad",
+    ) -> None:
+        kind = torch.int64 if labels_dtype is None else labels_dtype
+        super().__init__(mediapipe, device, fw_type, labels_dtype=kind, last_batch=last_batch)
+
+
+class SsdPytorchIterator(PytorchIterator):
+    """Images, ids, (heights, widths), boxes, labels. See ``PytorchIterator``."""
+
+    def arranged(self, tensors: list[Any]) -> Any:
+        """Return a batch in the order that programs expect."""
+        images, ids, sizes, boxes, labels = tensors[:5]
+        sizes = sizes.to(torch.int64)
+        pair = [sizes[:, 0], sizes[:, 1]]
+        return images, ids.to(torch.int64), pair, boxes, labels.to(torch.int64)
+
+
+class UnetPytorchIterator(PytorchIterator):
+    """Images and labels, which are volumes. See ``PytorchIterator``."""
+
+
+class MediaGenericPytorchIterator(PytorchIterator):
+    """All outputs. See ``PytorchIterator``."""
+
+
+class HPUGenericPytorchIterator(MediaGenericPytorchIterator):
+    """All outputs. See ``PytorchIterator``."""
+
+
+class CPUHPUGenericPytorchIterator(MediaGenericPytorchIterator):
+    """All outputs. See ``PytorchIterator``."""
+
+
+class CPUGenericPytorchIterator(MediaGenericPytorchIterator):
+    """All outputs. See ``PytorchIterator``."""
+
+
+class HPUResnetPytorchIterator(ResnetPytorchIterator):
+    """Images and labels. See ``ResnetPytorchIterator``."""
+
+
+class CPUHPUResnetPytorchIterator(ResnetPytorchIterator):
+    """Images and labels. See ``ResnetPytorchIterator``."""
+
+
+class CPUResnetPytorchIterator(ResnetPytorchIterator):
+    """Images and labels. See ``ResnetPytorchIterator``."""
+
+
+class HPUSsdPytorchIterator(SsdPytorchIterator):
+    """Images and boxes. See ``SsdPytorchIterator``."""
+
+
+class CPUSsdPytorchIterator(SsdPytorchIterator):
+    """Images and boxes. See ``SsdPytorchIterator``."""
+
+
+class HPUUnetPytorchIterator(UnetPytorchIterator):
+    """Volumes. See ``UnetPytorchIterator``."""
+
+
+class HPUUnet3DPytorchIterator(UnetPytorchIterator):
+    """Volumes. See ``UnetPytorchIterator``."""
+
+
+class CPUHPUUnet3DPytorchIterator(UnetPytorchIterator):
+    """Volumes. See ``UnetPytorchIterator``."""
+
+
+class CPUUnetPytorchIterator(UnetPytorchIterator):
+    """Volumes. See ``UnetPytorchIterator``."""

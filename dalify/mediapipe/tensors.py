@@ -1,0 +1,117 @@
+"""What ``run`` of a MediaPipe returns: whole batches, on the host or on the accelerator.
+
+Alone because programs handle these objects: ``images.as_cpu().as_nparray()``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data import TensorListCPU, TensorListGPU
+
+__all__ = ["DeviceTensor"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _rounded_to_bfloat16(array: Array) -> Array:
+    """Round float32 to the nearest bfloat16, halves to even, and keep the type."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(array), array, rounded.view(np.float32))
+
+
+class DeviceTensor:
+    """One output of a batch.
+
+    Its memory is its own: it stays as it is when further batches are asked for.
+
+    Args:
+        output: of the pipeline.
+        batched: whether there is one value per sample; otherwise the first sample's is that of the batch.
+        is_bfloat16: round to bfloat16. numpy has no such type: ``as_nparray`` then gives float32, ``torch`` bfloat16.
+        valid: how many samples are real; the others fill the last batch of an epoch.
+    """
+
+    def __init__(
+        self, output: TensorListCPU | TensorListGPU, *, batched: bool, is_bfloat16: bool, valid: int | None
+    ) -> None:
+        self.device = "cpu" if isinstance(output, TensorListCPU) else "hpu"
+        self._is_bfloat16 = is_bfloat16
+        self.valid = valid
+        self._tensor: Any = None
+        self._array: Array | None = None
+        if isinstance(output, TensorListCPU):
+            array = np.asarray(output.as_tensor()) if batched else np.asarray(output.at(0))
+            self._array = _rounded_to_bfloat16(array) if is_bfloat16 else array
+        else:
+            tensor = torch.from_dlpack(output.as_tensor() if batched else output[0])
+            self._tensor = tensor.bfloat16() if is_bfloat16 else tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in numpy's order."""
+        return tuple((self._array if self._array is not None else self._tensor).shape)
+
+    @property
+    def fcd_shape(self) -> tuple[int, ...]:
+        """Extents in MediaPipe's order: the dimension that changes fastest first."""
+        return self.shape[::-1]
+
+    @property
+    def dtype(self) -> str:
+        """Element type, as in ``media_types.dtype``."""
+        if self._is_bfloat16:
+            return "bfloat16"
+        return str(self._array.dtype if self._array is not None else self._tensor.dtype).removeprefix("torch.")
+
+    @property
+    def dev_addr(self) -> int:
+        """Address of the first element."""
+        return self._array.ctypes.data if self._array is not None else self._tensor.data_ptr()
+
+    def as_cpu(self) -> DeviceTensor:
+        """Return the batch in main memory."""
+        if self._array is None:
+            host = object.__new__(DeviceTensor)
+            values = self._tensor.float() if self._is_bfloat16 else self._tensor
+            host.__dict__.update(self.__dict__, device="cpu", _array=values.cpu().numpy(), _tensor=None)
+            return host
+        return self
+
+    def as_nparray(self) -> Array:
+        """Return the batch as a numpy array; of the same memory where it is in main memory already."""
+        array = self.as_cpu()._array
+        assert array is not None, "dalify bug: a tensor on the host without array"
+        return array
+
+    def torch(self) -> Any:
+        """Return the batch as a torch tensor on its device; of the same memory wherever possible."""
+        if self._array is None:
+            return self._tensor
+        array = self._array if self._array.flags.writeable and self._array.flags.c_contiguous else self._array.copy()
+        tensor = torch.from_numpy(array)
+        return tensor.bfloat16() if self._is_bfloat16 else tensor
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the batch for numpy."""
+        return np.array(self.as_nparray(), dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return the batch for other packages."""
+        return self.torch().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        """Return where the batch is."""
+        return self.torch().__dlpack_device__()
+
+    def __len__(self) -> int:
+        """Return the extent of the first dimension."""
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        """Return type, shape and device."""
+        return f"DeviceTensor(shape={self.shape}, dtype={self.dtype}, device={self.device})"
