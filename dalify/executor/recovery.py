@@ -88,10 +88,11 @@ class Recovery:
         self._readers = readers
         self._max_error_rate = max_error_rate
         self._policies: dict[Node, str] = {}
+        self._slots: dict[Node, list[int]] = {}  # of the readers whose samples a node sees
         self._lock = threading.Lock()
         self._given = 0
         self.bad_samples: list[BadSample] = []
-        self._per_epoch: Counter[int] = Counter()
+        self._per_epoch: Counter[tuple[int, int]] = Counter()  # by slot of a reader, and its epoch
         for stage in plan.stages:
             for step in stage.steps:
                 operator = step.node.operator
@@ -101,6 +102,9 @@ class Recovery:
                 self._check(step.node, policy, any(reader in stage.steps for reader in plan.readers.values()))
                 if policy != "raise":
                     self._policies[step.node] = policy
+                    self._slots[step.node] = [
+                        slot for slot, reader in readers.items() if _comes_from(step.node, reader.node)
+                    ]
 
     @staticmethod
     def _check(node: Node, policy: str, is_beside_reader: bool) -> None:
@@ -153,10 +157,13 @@ class Recovery:
                 iteration.stand_ins.setdefault(node, set()).add(position)
             else:
                 iteration.attempts[position] = attempt + 1
+                # Readers of equally many samples belong together, as pictures and masks; others lose nothing by this.
+                sizes = {self._readers[slot].sampler.options.size for slot in self._slots[node]}
                 for slot, reader in self._readers.items():
-                    state = iteration.before["sources"][reader.place]
-                    entry = reader.sampler.refill(state["epoch"], iteration.number, position, attempt)
-                    iteration.entries[slot][position] = entry
+                    if reader.sampler.options.size in sizes:
+                        epoch = self._epoch(iteration, slot, position)
+                        entry = reader.sampler.refill(epoch, iteration.number, position, attempt)
+                        iteration.entries[slot][position] = entry
         return True
 
     def settle(self, iteration: Iteration) -> None:
@@ -168,26 +175,32 @@ class Recovery:
         self._given += iteration.size
         if not iteration.bad:
             return
-        epoch = self._epoch(iteration)
+        found: set[tuple[int, int]] = set()
         for position, attempt, node, policy, origin, text in sorted(iteration.bad, key=lambda item: item[:2]):
             line = "" if node.line is None else str(node.line)
+            slot = self._slots[node][0] if self._slots[node] else -1
+            epoch = self._epoch(iteration, slot, position)
             self.bad_samples.append(
                 BadSample(
                     origin or "", node.operator.public_name, line, text, epoch, iteration.number, position, policy
                 )
             )
-            self._per_epoch[epoch] += attempt == 0
-        self._check_rate(epoch)
+            self._per_epoch[slot, epoch] += attempt == 0
+            found.add((slot, epoch))
+        for slot, epoch in sorted(found):
+            self._check_rate(slot, epoch)
 
-    def _epoch(self, iteration: Iteration) -> int:
-        return max((iteration.before["sources"][reader.place]["epoch"] for reader in self._readers.values()), default=0)
+    def _epoch(self, iteration: Iteration, slot: int, position: int) -> int:
+        """Return the epoch of a sample of a reader; 0 where there is none."""
+        reader = self._readers.get(slot)
+        return 0 if reader is None else reader.sampler.epoch_of(iteration.before["sources"][reader.place], position)
 
-    def _check_rate(self, epoch: int) -> None:
+    def _check_rate(self, slot: int, epoch: int) -> None:
         if self._max_error_rate is None:
             return
-        sizes = [reader.sampler.options.largest_shard for reader in self._readers.values()]
-        size = max(sizes) if sizes else max(self._given, _FEWEST_SAMPLES)
-        count = self._per_epoch[epoch]
+        reader = self._readers.get(slot)
+        size = max(self._given, _FEWEST_SAMPLES) if reader is None else reader.sampler.options.largest_shard
+        count = self._per_epoch[slot, epoch]
         if count > self._max_error_rate * size:
             last = self.bad_samples[-1]
             raise ErrorRateError(
@@ -195,6 +208,19 @@ class Recovery:
                 f"{self._max_error_rate:g} allows. The last one: {last}",
                 hint="pipe.bad_samples() lists all of them.",
             )
+
+
+def _comes_from(node: Node, reader: Node) -> bool:
+    seen: set[Node] = set()
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if found is reader:
+            return True
+        if found not in seen:
+            seen.add(found)
+            waiting += [edge.node for edge in found.edges()]
+    return False
 
 
 def _described(error: BaseException) -> str:

@@ -7,6 +7,7 @@ samples, so that it needs no memory, no fill time, and resumes from two integers
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -166,6 +167,18 @@ class Sampler:
         start, stop = self.options.window(epoch)
         chosen = start + mixed_key(_REFILL_ORDER, self.options.size, epoch, *place) % (stop - start)
         return int(self._ordered(np.array([chosen]), start, stop, epoch, self.options.seed)[0])
+
+    def epoch_of(self, state: Mapping[str, Any], place: int) -> int:
+        """Return the epoch of a sample of a batch.
+
+        Args:
+            state: before the batch.
+            place: of the sample in the batch.
+        """
+        replay = copy.copy(self)
+        replay.restore(state)
+        replay.next_batch(place + 1)
+        return replay.epoch
 
     def start_epoch(self, epoch: int) -> None:
         """Go to the beginning of an epoch, wherever the stream stands.

@@ -183,6 +183,37 @@ def test_readers_that_belong_together_stay_together(folder: Path) -> None:
             assert images.at(index)[0, 0, 0] == _shade(int(masks_read.at(index)[0, 0, 0]))
 
 
+def test_readers_of_other_sizes_lose_nothing(folder: Path) -> None:
+    others = [f"{number:02}.png" for number in range(COUNT) if number not in BAD]
+
+    @pipeline_def(batch_size=6, num_threads=2, seed=5, on_error="skip", max_error_rate=3 / COUNT)
+    def labelled_and_unlabelled():
+        encoded, label = fn.readers.file(file_list=str(folder / "list.txt"), random_shuffle=True)
+        other, number = fn.readers.file(file_root=str(folder), files=others, random_shuffle=True)
+        return fn.decoders.image(encoded), label, fn.decoders.image(other), number
+
+    pipe = labelled_and_unlabelled()
+    numbers = [number for _ in range(COUNT) for number in pipe.run()[3].as_array()[:, 0].tolist()]
+    for start in range(0, 6 * COUNT, len(others)):
+        epoch = numbers[start : start + len(others)]
+        assert len(epoch) < len(others) or sorted(epoch) == list(range(len(others)))
+    for epoch in range(6):  # of the reader that the sample is from, the other's are shorter
+        names = [Path(bad.source).name for bad in pipe.bad_samples(epoch)]
+        assert {f"{number:02}.png" for number in BAD} <= set(names)
+
+
+@pytest.mark.parametrize("pad", [True, False])
+@pytest.mark.parametrize("batch_size", [4, 5, 7])
+def test_epoch_of_a_bad_sample(folder: Path, pad: bool, batch_size: int) -> None:
+    """Also in the first batch of an epoch, and where a batch reaches from one epoch into the next."""
+    pipe = pictures(folder, {"random_shuffle": False, "pad_last_batch": pad}, on_error="replace", batch_size=batch_size)
+    for _ in range(3 * -(-COUNT // batch_size)):
+        pipe.run()
+    for epoch in range(3):
+        found = [Path(bad.source).name for bad in pipe.bad_samples(epoch)]
+        assert found == ["03.png", "11.png", "17.png"] or (epoch == 3 and not pad)
+
+
 def test_decoder_inside_a_branch(folder: Path) -> None:
     @pipeline_def(batch_size=4, num_threads=2, seed=5, on_error="skip")
     def branching():
