@@ -7,6 +7,7 @@ which entry stands at a place of an epoch, so shards, shuffling and resuming wor
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -235,12 +236,13 @@ class _DrawnOnce(_Bound):
         self._order: tuple[int, Entries] | None = None
 
     def entries(self, epoch: int, positions: Entries) -> Entries:
-        if self._order is None or self._order[0] != epoch:
+        found = self._order  # several threads may ask, for several epochs
+        if found is None or found[0] != epoch:
             numbers = uniform(np.arange(len(self._weights)), mixed_key(_ORDER, self._seed, epoch))
             with np.errstate(divide="ignore"):
                 keys = -np.log1p(-numbers) / self._weights
-            self._order = epoch, np.argsort(keys, kind="stable")[: self.size]
-        return self._order[1][positions]
+            found = self._order = epoch, np.argsort(keys, kind="stable")[: self.size]
+        return found[1][positions]
 
 
 class _Mixed(_Bound):
@@ -277,17 +279,19 @@ class _Foreign(_Bound):
         self._sampler = sampler
         self._entry_count = entry_count
         self._first_seed: int | None = None
+        self._lock = threading.Lock()
         self._order: tuple[int, Entries] | None = None
 
     def entries(self, epoch: int, positions: Entries) -> Entries:
-        if self._order is None or self._order[0] != epoch:
-            order = _checked_entries(self._yielded(epoch), self._entry_count)
-            if len(order) != self.size:
-                raise ArgumentValueError(
-                    f"the sampler says that it has {self.size} items and has yielded {len(order)} in epoch {epoch}."
-                )
-            self._order = epoch, order
-        return self._order[1][positions]
+        with self._lock:  # users' samplers and torch's random numbers are one for all threads
+            if self._order is None or self._order[0] != epoch:
+                order = _checked_entries(self._yielded(epoch), self._entry_count)
+                if len(order) != self.size:
+                    raise ArgumentValueError(
+                        f"the sampler says that it has {self.size} items and has yielded {len(order)} in epoch {epoch}."
+                    )
+                self._order = epoch, order
+            return self._order[1][positions]
 
     def _yielded(self, epoch: int) -> list[Any]:
         if hasattr(self._sampler, "set_epoch"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,18 @@ def test_any_sampler_of_torch(make: Any) -> None:
     assert torch.equal(torch.get_rng_state(), before)
     if not isinstance(make(), list):
         assert len({tuple(epoch) for epoch in epochs}) == 4
+
+
+@pytest.mark.parametrize(
+    "sampler", [samplers.Weighted(weights=np.ones(50), replacement=False), RandomSampler(range(50))]
+)
+def test_threads_may_ask_for_several_epochs(sampler: Any) -> None:
+    """The order of an epoch is kept; batches that were begun ahead must not exchange it under one that asks again."""
+    bound = bound_selection(sampler, range(50))
+    expected = [bound.entries(epoch, np.arange(50)).tolist() for epoch in range(2)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda number: bound.entries(number % 2, np.arange(50)).tolist(), range(400)))
+    assert all(found[number] == expected[number % 2] for number in range(400))
 
 
 def test_distributed_sampler_keeps_its_part() -> None:
