@@ -109,6 +109,37 @@ def test_partial_batches(tmp_path: Path, collate: Any) -> None:
         assert len(last) == 2
 
 
+@pytest.mark.parametrize("collate", ["dense", "pad", Pad(multiple=4), "list", "nested", "packed"])
+def test_shard_without_a_sample_in_the_last_batch(tmp_path: Path, collate: Any) -> None:
+    """Three samples in two shards, one by one: both give two batches, and one of the last is empty."""
+    files = [tmp_path / name for name in ("a.bin", "b.bin", "c.bin")]
+    for path in files:
+        path.write_bytes(b"12")
+
+    @pipeline_def(batch_size=1, num_threads=1)
+    def pipe() -> Any:
+        reader = {"name": "Reader", "pad_last_batch": True, "num_shards": 2}
+        return fn.readers.file(files=[str(path) for path in files], **reader)[0]
+
+    iterator = DALIGenericIterator(
+        pipe(),
+        ["x"],
+        reader_name="Reader",
+        last_batch_policy=LastBatchPolicy.PARTIAL,
+        collate=collate,
+        valid_name="valid",
+    )
+    first, last = (batch for (batch,) in iterator)
+    assert first["valid"].tolist() == [True]
+    assert last["valid"].shape == (0,)
+    if collate == "packed":
+        assert last["x"].offsets.tolist() == [0]
+        last["x"] = last["x"].values
+    assert len(last["x"]) == 0
+    if collate != "list":
+        assert last["x"].dtype == torch.uint8
+
+
 def test_packed_needs_one_axis_that_differs() -> None:
     with pytest.raises(ShapeError, match=r"output 'x' cannot be packed.*\(2, 3\), \(4, 1\)"):
         collated([np.ones((2, 3), np.float32), np.ones((4, 1), np.float32)], "packed")

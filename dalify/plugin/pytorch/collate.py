@@ -50,6 +50,8 @@ class Pad:
     def __call__(self, name: str, output: Output, count: int) -> torch.Tensor:
         """Return the tensor."""
         tensors = _tensors(output, count)
+        if not tensors:
+            return _dense_of_none(output)
         ndim = tensors[0].ndim
         multiples = [self.multiple] * ndim if isinstance(self.multiple, int) else list(self.multiple)
         if len(multiples) != ndim or any(item < 1 for item in multiples):
@@ -93,6 +95,9 @@ def _listed(name: str, output: Output, count: int) -> list[torch.Tensor]:
 def _nested(name: str, output: Output, count: int) -> torch.Tensor:
     """Return a nested tensor of torch: jagged where only the first axis differs, strided otherwise."""
     tensors = _tensors(output, count)
+    if not tensors:
+        offsets = torch.zeros(1, dtype=torch.int64)
+        return torch.nested.nested_tensor_from_jagged(_dense_of_none(output), offsets, min_seqlen=0, max_seqlen=0)
     is_jagged = tensors[0].ndim > 0 and len({tensor.shape[1:] for tensor in tensors}) == 1
     return torch.nested.nested_tensor(tensors, layout=torch.jagged if is_jagged else torch.strided)
 
@@ -104,6 +109,8 @@ def _packed(name: str, output: Output, count: int) -> Packed:
         ShapeError: single values, or samples that differ in another axis than the first.
     """
     tensors = _tensors(output, count)
+    if not tensors:
+        return Packed(_dense_of_none(output), torch.zeros(1, dtype=torch.int64))
     if tensors[0].ndim == 0 or len({tensor.shape[1:] for tensor in tensors}) > 1:
         shapes = sorted({tuple(tensor.shape) for tensor in tensors})
         raise ShapeError(
@@ -122,6 +129,8 @@ def sparse(name: str, output: Output, count: int) -> torch.Tensor:
         ShapeError: single values.
     """
     tensors = _tensors(output, count)
+    if not tensors:
+        return _dense_of_none(output).to_sparse()
     if any(tensor.ndim == 0 for tensor in tensors):
         raise ShapeError(f"the samples of the output {name!r} are single values, which SPARSE_COO_TAG cannot join.")
     lengths = torch.tensor([len(tensor) for tensor in tensors])
@@ -171,6 +180,12 @@ def _collation(chosen: Any) -> Collation:
     if chosen not in COLLATIONS:
         raise ArgumentValueError(option_error_text("collate", chosen, [*COLLATIONS, "Pad(...)"]))
     return COLLATIONS[chosen]
+
+
+def _dense_of_none(output: Output) -> torch.Tensor:
+    """Return ``[0, ...]`` for the last batch of a shard that has no sample left, with a sample's type and extents."""
+    sample = tensor_of(output[0])
+    return sample.new_empty((0, *sample.shape))
 
 
 def _tensors(output: Output, count: int) -> list[torch.Tensor]:
