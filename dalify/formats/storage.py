@@ -6,6 +6,7 @@ here.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import hashlib
 import os
@@ -68,7 +69,8 @@ class StorageOptions:
     retries: int = 4
 
 
-_options = StorageOptions(cache_folder=os.environ.get("DALIFY_CACHE") or None)
+_FOLDER_OF_ENVIRONMENT = os.environ.get("DALIFY_CACHE") or None
+_options = StorageOptions(cache_folder=_FOLDER_OF_ENVIRONMENT)
 _lock = threading.Lock()
 _cached_bytes: dict[str, int] = {}  # by cache folder
 _is_disk_full = False
@@ -76,7 +78,7 @@ _is_disk_full = False
 
 def configure(
     *,
-    cache_folder: str | os.PathLike[str] | None = None,
+    cache_folder: str | os.PathLike[str] | None = _FOLDER_OF_ENVIRONMENT,
     cache_bytes: int = 10 << 30,
     timeout_s: float = 30.0,
     retries: int = 4,
@@ -86,8 +88,8 @@ def configure(
     Addresses of servers, keys and the like are settings of fsspec: ``fsspec.config.conf["s3"] = {...}``.
 
     Args:
-        cache_folder: where copies of what was read are kept; None: nowhere. By default that of the environment variable
-            DALIFY_CACHE. Files are taken not to change.
+        cache_folder: where copies of what was read are kept; None: nowhere. Left out: the folder that the environment
+            variable DALIFY_CACHE named when the process began, nowhere without it. Files are taken not to change.
         cache_bytes: bound of the cache; what was not used for longest is dropped.
         timeout_s: how long to wait for one answer.
         retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s.
@@ -246,6 +248,7 @@ def _temporary_folder() -> str:
     with _lock:
         if not _temporary:
             _temporary.append(tempfile.TemporaryDirectory(prefix="dalify-"))
+            atexit.register(_temporary[0].cleanup)
         return _temporary[0].name
 
 

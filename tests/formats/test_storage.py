@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -140,6 +142,28 @@ def test_second_time_comes_from_the_cache(tmp_path: Path, server: tuple[str, Beh
         assert storage.read(f"{url}/a/5.jpg").tolist() == [5] * 6
         assert storage.read(f"{url}/a/5.jpg", 1, 2).tolist() == [5] * 2
     assert len(behaviour.asked) == 2
+
+
+def test_folder_of_the_environment_stays_when_something_else_is_configured(tmp_path: Path) -> None:
+    program = (
+        "from dalify import storage; from dalify.formats.storage import current\n"
+        "storage.configure(retries=1); print(current().cache_folder)\n"
+        "storage.configure(cache_folder=None); print(current().cache_folder)"
+    )
+    environment = {**os.environ, "DALIFY_CACHE": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert result.stdout.split() == [str(tmp_path), "None"]
+
+
+def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behaviour]) -> None:
+    program = f"from dalify.formats import storage; print(storage.local_copy({server[0] + '/a/3.jpg'!r}))"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert result.stderr == ""
+    assert not Path(result.stdout.strip()).exists()
 
 
 def test_cache_is_bounded_and_drops_what_is_oldest(tmp_path: Path, folder: Path, server: tuple[str, Behaviour]) -> None:
