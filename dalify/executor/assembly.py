@@ -17,8 +17,9 @@ from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
 from dalify.executor.plan import make_plan
 from dalify.executor.read_ahead import ReadAhead
+from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
-from dalify.executor.steps import ReaderStep, located
+from dalify.executor.steps import located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.parallel import ParallelSource

@@ -30,8 +30,8 @@ from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.iteration import Iteration, join_positions, slice_values, take_outputs
 from dalify.executor.plan import Plan, Stage
+from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
-from dalify.executor.steps import ReaderStep
 from dalify.executor.threads import ThreadPool
 from dalify.sources.worker_pool import WorkerPool
 

@@ -14,6 +14,7 @@ import numpy as np
 from dalify.data import Batch, BufferPool
 from dalify.data.agreement import check_agreement
 from dalify.executor.arena import Arena
+from dalify.executor.origins import joined_origins
 
 if TYPE_CHECKING:
     from dalify.graph import Branch, Node
@@ -117,9 +118,7 @@ class Collector:
         for part in parts[1:]:  # each chunk alone may have taken one side of a condition
             one, other = first.spec_of(0).replace(shape=None), part.spec_of(0).replace(shape=None)
             check_agreement(one, other, "", None)
-        origins = None
-        if first.origins is not None:
-            origins = [origin for part in parts for origin in (part.origins or [None] * len(part))]
+        origins = joined_origins([(len(part), part.origins) for part in parts])
         if self._uniform and self._dense is not None:
             return Batch(self._dense, None, first.layout, first.device, origins, first.dtype)
         if len(parts) == 1:

@@ -17,7 +17,8 @@ from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.ragged_step import RaggedStep
-from dalify.executor.steps import LiteralStep, MergeStep, ReaderStep, SplitStep, Step
+from dalify.executor.reader_step import ReaderStep
+from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 
 __all__ = ["Plan", "Stage", "make_plan"]

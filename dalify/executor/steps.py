@@ -1,30 +1,23 @@
-"""The steps of a plan, one per node: constants, conditions, readers. ``kernel_step`` has those that compute.
+"""The steps of a plan, one per node: constants, conditions. ``kernel_step`` has those that compute.
 
 A step reads and writes the values of a frame by slot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from dalify.base.errors import ConditionError, DalifyError
 from dalify.base.optional import torch
-from dalify.data import Array, Batch, array_dtype, stack_samples
+from dalify.data import Batch, array_dtype, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
-from dalify.executor.read_ahead import ReadAhead
-from dalify.executor.values import Argument
-from dalify.graph import Branch, Node, rule_arguments
+from dalify.graph import Branch, Node
 
-__all__ = ["Failure", "LiteralStep", "MergeStep", "ReaderStep", "SplitStep", "Step", "located", "with_stand_ins"]
-
-
-_SMALL_BYTES = 1024
+__all__ = ["Failure", "LiteralStep", "MergeStep", "SplitStep", "Step", "located", "with_stand_ins"]
 
 
 class Step(Protocol):
@@ -202,87 +195,3 @@ def _merged(mask: np.ndarray[Any, Any], one: Batch, other: Batch, frame: Frame, 
     sides = (other.samples, one.samples)
     samples = [sides[side][index] for side, index in zip(mask.tolist(), positions.tolist(), strict=True)]
     return Batch(None, samples, one.layout, one.device, origins, one.dtype)
-
-
-class ReaderStep:
-    """Reads the entries that the sampler chose.
-
-    Args:
-        node: the reader's node.
-        outputs: slots of the results.
-        index: what the reader's ``index`` function returned.
-        argument_slots: slots of per-sample arguments by name.
-
-    Attributes:
-        ahead: begins to read when a batch is scheduled, on another machine or in other processes; else None.
-    """
-
-    def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
-        self.node = node
-        self.inputs: tuple[int | None, ...] = ()
-        self.outputs = outputs
-        self._index = index
-        operator = node.operator
-        assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
-        self._read = operator.read_function
-        self._origin = operator.origin_function
-        given = rule_arguments(node)
-        self._layouts = [spec.layout or "" for spec in operator.apply_rule((), given)]
-        self._constants: dict[str, Any] = {}
-        self._arguments: dict[str, Argument] = {}
-        for name in operator.read_names:
-            parameter = operator.parameters[name]
-            slot = argument_slots.get(name)
-            if parameter.kind == "static":
-                self._constants[name] = given[name]
-            else:
-                self._arguments[name] = Argument(parameter, None if slot is not None else given[name], slot)
-        self.ahead: ReadAhead | None = None
-        varies = argument_slots or any(given[name] is not None for name in self._arguments)
-        if getattr(index, "is_remote", False) and not varies:
-            self.ahead = ReadAhead(index, self.reads_alone())
-
-    def reads_alone(self) -> Callable[[Any], Any]:
-        """Return the function that reads an entry, where no argument differs from sample to sample."""
-        return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
-
-    def run(self, frame: Frame) -> None:
-        """Read the chunk's samples one after the other."""
-        numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
-        columns: list[list[Array]] = [[] for _ in self.outputs]
-        origins: list[str | None] = []
-        try:
-            given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
-        except Exception as error:
-            sample: int | None = getattr(error, "__dalify_sample__", None)
-            raise located(error, self.node, sample, None) from error.__cause__
-        varying = {name: values for name, values in given.items() if values is not None}
-        named = {**self._constants, **given}
-        stand_ins = frame.stand_ins.get(self.node, ())
-        for offset, number in enumerate(numbers):
-            origin = None
-            try:
-                entry = self._index[number]
-                origin = self._origin(entry) if self._origin is not None else None
-                if frame.start + offset in stand_ins:
-                    assert self.node.operator.stand_in_function is not None, "dalify bug: a reader without stand-in"
-                    arrays = self.node.operator.stand_in_function(entry)
-                else:
-                    arrays = None if self.ahead is None else self.ahead.take(frame.step, frame.start + offset, number)
-                    if arrays is None:
-                        for name, values in varying.items():
-                            named[name] = values[offset]
-                        arrays = self._read(entry, **named)
-            except Exception as error:
-                raise located(error, self.node, frame.start + offset, origin) from error.__cause__
-            origins.append(origin)
-            for column, array in zip(columns, arrays, strict=True):
-                column.append(array)
-        for slot, column, layout in zip(self.outputs, columns, self._layouts, strict=True):
-            # Labels and the like are one array from here on; files stay what they are.
-            shapes = {array.shape for array in column} if column[0].nbytes <= _SMALL_BYTES else set()
-            dense = stack_samples(column) if len(shapes) == 1 else None
-            batch = Batch(dense, None if dense is not None else column, layout, "cpu", origins)
-            # Files of different sizes stay where they were read; equal ones may become one array at the output.
-            batch.is_lasting = dense is None and len({array.shape for array in column}) > 1
-            frame.values[slot] = batch

@@ -7,15 +7,16 @@ caffe2.proto of PyTorch.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
-from dalify.formats.protobuf import BYTES, fields, floats, integers
+from dalify.formats.protobuf import BYTES, VARINT, fields, floats, integers, next_field, varint
 
-__all__ = ["Caffe2Tensor", "tensors_of"]
+__all__ = ["Caffe2Tensor", "find_texts_and_integers", "tensors_of"]
 
 FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 # Fields of TensorProto.
@@ -76,6 +77,55 @@ class Caffe2Tensor(NamedTuple):
         if len(shape) != 3 or min(shape) < 0 or math.prod(shape) != found[0].size:
             raise ReaderError(f"an image of extents {self.dims} does not fill {found[0].size} bytes.")
         return found[0].reshape(shape)
+
+
+@njit(nogil=True, cache=True)
+def find_texts_and_integers(data: Any, starts: Any, stops: Any, texts: Any, integers: Any) -> bool:
+    """Note of records that begin with a text and, where wanted, an integer where the text lies, and the integer.
+
+    Args:
+        data: uint8, contiguous.
+        starts: of the records, ``[N]``.
+        stops: their ends.
+        texts: filled: begin and end, int64 ``[N, 2]``.
+        integers: filled, int32 ``[N, k]``, k of 0 or 1.
+
+    Returns:
+        False where a record is damaged, or not of this kind.
+    """
+    for record in range(starts.size):
+        place = starts[record]
+        tensor = 0
+        while place < stops[record]:
+            number, wire, inner, place = next_field(data, place, stops[record])
+            if place < 0:
+                return False
+            if number != 1 or wire != BYTES:
+                continue
+            kind, count = FLOAT, 0
+            while inner < place:
+                number, wire, begin, inner = next_field(data, inner, place)
+                if inner < 0:
+                    return False
+                if number == _TYPE and wire == VARINT:
+                    value, _ = varint(data, begin, inner)
+                    kind = np.int64(value)
+                elif tensor == 0 and number == _TEXTS and wire == BYTES:
+                    texts[record, 0], texts[record, 1] = begin, inner
+                    count += 1
+                elif tensor == 1 and number == _INTEGERS and wire in (BYTES, VARINT):
+                    value, after = varint(data, begin, inner)
+                    if after != inner:
+                        return False
+                    if integers.shape[1]:
+                        integers[record, 0] = np.int32(np.int64(value))
+                    count += 1
+            if tensor <= integers.shape[1] and (count != 1 or kind != (STRING if tensor == 0 else INT32)):
+                return False
+            tensor += 1
+        if tensor <= integers.shape[1]:
+            return False
+    return True
 
 
 def tensors_of(data: NDArray[np.uint8]) -> list[Caffe2Tensor]:

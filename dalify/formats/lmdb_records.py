@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ReaderError
 from dalify.base.optional import LazyModule
 from dalify.formats.memory import file_memory
+from dalify.formats.pieces import Pieces
 
 __all__ = ["LmdbRecord", "LmdbRecords"]
 
@@ -154,6 +155,33 @@ class LmdbRecords(Sequence[LmdbRecord]):
             raise IndexError(f"record {index} of {len(self)}")
         start = int(self._ends[number - 1]) if number else 0
         return LmdbRecord(self, bisect_right(self._firsts, number) - 1, self._keys[start : int(self._ends[number])])
+
+    def read_many(self, numbers: NDArray[np.int64]) -> Pieces | None:
+        """Return copies of values, looked up in one transaction; None where each is to be read by itself."""
+        databases = np.searchsorted(self._firsts, numbers, side="right") - 1
+        database = int(databases[0])
+        if (databases != database).any():
+            return None
+        keys = self._keys
+        places = zip(
+            np.where(numbers > 0, self._ends[numbers - 1], 0).tolist(), self._ends[numbers].tolist(), strict=True
+        )
+        try:
+            with self.database(database).environment.begin(buffers=True) as transaction:
+                get = transaction.get
+                values = [get(keys[start:stop]) for start, stop in places]
+                if None in values:
+                    return None
+                sizes = np.fromiter(map(len, values), np.int64, len(values))
+                if not Pieces.are_few(sizes):
+                    return None
+                pieces = Pieces(sizes)
+                target = pieces.data.data
+                for value, start, stop in zip(values, pieces.starts.tolist(), pieces.stops.tolist(), strict=True):
+                    target[start:stop] = value
+                return pieces
+        except (lmdb.Error, ReaderError):
+            return None
 
     def __repr__(self) -> str:
         """Return counts."""

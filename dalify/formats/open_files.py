@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 from dalify.formats import storage
 from dalify.formats.memory import file_memory
+from dalify.formats.pieces import Pieces, read_pieces
 
 __all__ = ["OpenFiles"]
 
@@ -113,6 +115,28 @@ class OpenFiles:
                 raise
             raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
         return contents
+
+    def read_many(
+        self, files: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> Pieces | None:
+        """Return pieces of files on this machine, read in one call; None where each is to be read by itself.
+
+        Args:
+            files: their numbers, ``[N]``.
+            offsets: of the first bytes, ``[N]``.
+            sizes: numbers of bytes, ``[N]``.
+        """
+        first = int(files[0])
+        wanted = [first] if (files == first).all() else np.unique(files).tolist()
+        if len(wanted) > _MOST_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
+            return None
+        try:
+            held = [self._descriptor(file) for file in wanted]  # a file that is open stays so until they are read
+        except ReaderError:
+            return None
+        numbers = np.array([descriptor.number for descriptor in held], np.int32)
+        descriptors = np.repeat(numbers, len(files)) if len(held) == 1 else numbers[np.searchsorted(wanted, files)]
+        return read_pieces(descriptors, offsets, sizes)
 
     def _ends_early(self, file: int, offset: int, size: int) -> ReaderError:
         return ReaderError(

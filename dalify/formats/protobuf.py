@@ -15,7 +15,20 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 
-__all__ = ["BYTES", "FIXED32", "FIXED64", "VARINT", "Field", "fields", "floats", "integers", "next_field", "varint"]
+__all__ = [
+    "BYTES",
+    "FIXED32",
+    "FIXED64",
+    "VARINT",
+    "Field",
+    "fields",
+    "fill_floats",
+    "fill_integers",
+    "floats",
+    "integers",
+    "next_field",
+    "varint",
+]
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
@@ -137,6 +150,53 @@ def floats(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDArra
             parts.append(data[begin:place])
     # A copy in any case: what lies at an odd place is slow to use.
     return np.concatenate(parts).view("<f4") if parts else np.empty(0, np.float32)
+
+
+@numba.njit(nogil=True, cache=True)
+def fill_integers(data: Any, places: Any, out: Any) -> bool:
+    """Decode a list of integers, field 1, of each of many messages.
+
+    Args:
+        data: uint8, contiguous.
+        places: something else, begin and end of each message, int64 ``[N, 3]``.
+        out: int64 ``[N, count]``.
+
+    Returns:
+        False where a message is damaged or has another number of integers.
+    """
+    for sample in range(len(places)):
+        if not _fill_integers(data, places[sample, 1], places[sample, 2], 1, out[sample]):
+            return False
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
+def fill_floats(data: Any, places: Any, out: Any) -> bool:
+    """Decode a list of floats, field 1, of each of many messages; see ``fill_integers``.
+
+    Args:
+        data: uint8, contiguous.
+        places: something else, begin and end of each message, int64 ``[N, 3]``.
+        out: float32 ``[N, count]``, contiguous.
+    """
+    for sample in range(len(places)):
+        values = out[sample].view(np.uint8)
+        filled = 0
+        place = places[sample, 1]
+        while place < places[sample, 2]:
+            number, wire, begin, place = next_field(data, place, places[sample, 2])
+            if place < 0:
+                return False
+            if number != 1 or (wire != BYTES and wire != FIXED32):
+                continue
+            if (place - begin) % 4 or filled + place - begin > values.size:
+                return False
+            for index in range(begin, place):
+                values[filled] = data[index]
+                filled += 1
+        if filled != values.size:
+            return False
+    return True
 
 
 class Field(NamedTuple):

@@ -21,7 +21,7 @@ from dalify.formats.open_files import OpenFiles
 from dalify.formats.records import Record, Records, read_integers
 from dalify.formats.storage import is_remote, size_of
 
-__all__ = ["image_and_labels", "records_of", "write_index"]
+__all__ = ["image_and_labels", "images_and_labels", "records_of", "write_index"]
 
 _MARK = 0xCED7230A
 _MARK_BYTES = np.frombuffer(struct.pack("<I", _MARK), np.uint8)
@@ -113,6 +113,35 @@ def image_and_labels(record: Record) -> tuple[NDArray[np.uint8], NDArray[np.floa
     if stop > len(data):
         raise ReaderError(f"the record is damaged: its {flag} labels do not fit into it.")
     return data[stop:], data[start:stop].copy().view("<f4")
+
+
+def images_and_labels(
+    records: Records, numbers: NDArray[np.int64]
+) -> tuple[list[NDArray[np.uint8]], NDArray[np.float32] | list[NDArray[np.float32]]] | None:
+    """Return images and labels of many records, read in one call; labels as float32 ``[N, 1]`` where all have one.
+
+    None where one of them is damaged or in several parts: ``image_and_labels`` knows these.
+    """
+    pieces = records.read_many(numbers)
+    if pieces is None or (pieces.stops - pieces.starts < _HEAD.size + _IMAGE_HEAD.size).any():
+        return None
+    words, places = pieces.data.view("<u4"), pieces.starts // 4
+    contents = pieces.starts + _HEAD.size
+    # A word without kind is that of a whole record, and the length.
+    ends = contents + words[places + 1]
+    flags = words[places + 2].astype(np.int64)
+    starts = contents + _IMAGE_HEAD.size + 4 * flags
+    if not ((words[places] == _MARK) & (starts <= ends) & (ends <= pieces.stops)).all():
+        return None
+    images = [pieces.data[start:stop] for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)]
+    numbers_of = pieces.data.view("<f4")
+    if not flags.any():
+        return images, numbers_of[places + 3][:, None]
+    # Words of a record: mark, length, flag, label, two numbers of two words each, and further labels.
+    return images, [
+        numbers_of[place + 8 : place + 8 + flag].copy() if flag else numbers_of[place + 3 : place + 4].copy()
+        for place, flag in zip(places.tolist(), flags.tolist(), strict=True)
+    ]
 
 
 def _contents(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

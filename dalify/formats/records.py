@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.open_files import OpenFiles
+from dalify.formats.pieces import Pieces
 from dalify.formats.storage import local_copy
 
 __all__ = ["Record", "Records", "paired", "read_integers"]
@@ -60,7 +61,7 @@ class Records(Sequence[Record]):
         context: given to every record.
     """
 
-    __slots__ = ("_context", "_files", "_firsts", "_offsets", "_sizes")
+    __slots__ = ("_context", "_files", "_firsts", "_offsets", "_sizes", "_starts")
 
     def __init__(
         self, paths: Sequence[str], places: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]], context: Any = None
@@ -69,6 +70,7 @@ class Records(Sequence[Record]):
         self._offsets = np.concatenate([offsets for offsets, _ in places])
         self._sizes = np.concatenate([sizes for _, sizes in places])
         self._firsts = [0, *np.cumsum([len(offsets) for offsets, _ in places]).tolist()]
+        self._starts = np.array(self._firsts[:-1], np.int64)
         self._context = context
 
     def __len__(self) -> int:
@@ -88,6 +90,16 @@ class Records(Sequence[Record]):
             raise IndexError(f"record {index} of {len(self)}")
         file = bisect_right(self._firsts, number) - 1
         return Record(self._files, file, int(self._offsets[number]), int(self._sizes[number]), self._context)
+
+    @property
+    def context(self) -> Any:
+        """What is given to every record."""
+        return self._context
+
+    def read_many(self, numbers: NDArray[np.int64]) -> Pieces | None:
+        """Return the bytes of records, read in one call; None where each is to be read by itself."""
+        files = np.searchsorted(self._starts, numbers, side="right") - 1
+        return self._files.read_many(files, self._offsets[numbers], self._sizes[numbers])
 
     @property
     def is_remote(self) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
-from dalify.formats.protobuf import BYTES, floats, integers, next_field
+from dalify.formats.protobuf import BYTES, fill_floats, fill_integers, floats, integers, next_field
 
 __all__ = ["ExampleParser", "Feature", "Features", "declared"]
 
@@ -82,14 +82,14 @@ def declared(features: Any) -> dict[str, Feature]:
 
 
 @numba.njit(nogil=True, cache=True)
-def _find(data: Any, names: Any, name_ends: Any, found: Any) -> bool:
+def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: Any) -> bool:
     """Note kind, begin and end of the wanted features of an Example in ``found[F, 3]``; False where it is damaged.
 
     A name that occurs twice counts with its last value, as the format wants.
     """
-    place = 0
-    while place < data.size:
-        number, wire, begin, place = next_field(data, place, data.size)
+    place = start
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
         if place < 0:
             return False
         if number != 1 or wire != BYTES:
@@ -136,6 +136,25 @@ def _find(data: Any, names: Any, name_ends: Any, found: Any) -> bool:
     return True
 
 
+@numba.njit(nogil=True, cache=True)
+def _find_all(data: Any, starts: Any, stops: Any, names: Any, name_ends: Any, found: Any) -> bool:
+    """Note kind, begin and end of the wanted features of many Examples in ``found[N, F, 3]``, all zeros before.
+
+    Of a text, begin and end of its bytes, where it is the only one in its list. False where an Example is damaged.
+    """
+    for sample in range(starts.size):
+        if not _find(data, starts[sample], stops[sample], names, name_ends, found[sample]):
+            return False
+        for feature in range(name_ends.size):
+            if found[sample, feature, 0] == _TEXT:
+                end = found[sample, feature, 2]
+                number, wire, begin, after = next_field(data, found[sample, feature, 1], end)
+                if after != end or number != 1 or wire != BYTES:
+                    return False
+                found[sample, feature, 1] = begin
+    return True
+
+
 class ExampleParser:
     """Decodes the wanted features of records.
 
@@ -156,12 +175,62 @@ class ExampleParser:
             ReaderError: the record is damaged, or a feature is of another type or size than declared.
         """
         found = np.zeros((len(self._features), 3), np.int64)
-        if not _find(data, self._names, self._name_ends, found):
+        if not _find(data, 0, data.size, self._names, self._name_ends, found):
             raise ReaderError("the record holds no tf.Example, or a damaged one.")
         return tuple(
             _decoded(data, name, feature, wanted, *place)
             for (name, feature, wanted), place in zip(self._features, found.tolist(), strict=True)
         )
+
+    def empty(self) -> tuple[NDArray[Any], ...]:
+        """Return what takes the place of a record that cannot be read: empty texts and lists, and zeros."""
+        return tuple(
+            _absent(feature)
+            if feature.dtype == DALIDataType.UINT8 or feature.has_any_length
+            else np.zeros(feature.shape, feature.dtype.numpy)
+            for _, feature, _ in self._features
+        )
+
+    def columns(
+        self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> tuple[Any, ...] | None:
+        """Return the features of many Examples, an array ``[N, ...]`` or a list of N arrays each.
+
+        None where one of them is not as most are: then ``__call__`` knows what to do, or what is wrong.
+
+        Args:
+            data: where they lie.
+            starts: of the Examples, ``[N]``.
+            stops: their ends.
+        """
+        found = np.zeros((len(starts), len(self._features), 3), np.int64)
+        if not _find_all(data, starts, stops, self._names, self._name_ends, found):
+            return None
+        try:
+            return tuple(
+                _decoded_all(data, name, feature, kind, found[:, number])
+                for number, (name, feature, kind) in enumerate(self._features)
+            )
+        except ReaderError:
+            return None
+
+
+def _decoded_all(
+    data: NDArray[np.uint8], name: str, feature: Feature, wanted: int, places: NDArray[np.int64]
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return one feature of many Examples from its kinds, begins and ends, ``[N, 3]``."""
+    if (places[:, 0] == wanted).all():
+        if wanted == _TEXT:
+            return [data[start:stop] for _, start, stop in places.tolist()]
+        values = np.empty((len(places), *feature.shape), feature.dtype.numpy)
+        fill = fill_integers if wanted == _INTEGER else fill_floats
+        if not feature.has_any_length and values.size and fill(data, places, values.reshape(len(places), -1)):
+            return values
+    if wanted == _TEXT:
+        if (places[:, 0] > _TEXT).any():
+            raise ReaderError(f"the feature {name!r} is no text.")
+        return [data[start:stop] for _, start, stop in places.tolist()]  # nothing from 0 to 0 where there is none
+    return [_decoded(data, name, feature, wanted, *place) for place in places.tolist()]
 
 
 def _decoded(

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.formats.pieces import Pieces
 from dalify.formats.records import Record, Records, paired, read_integers
 from dalify.formats.storage import local_copy
 
-__all__ = ["payload", "records_of", "scan", "write_index"]
+__all__ = ["payload", "payloads", "records_of", "scan", "write_index"]
 
 _HEAD, _TAIL = 12, 4
 _LENGTH = struct.Struct("<Q")
@@ -135,6 +136,24 @@ def payload(record: Record, check_crc: bool) -> NDArray[np.uint8]:
     return data
 
 
+def payloads(pieces: Pieces, check_crc: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return begin and end of what many records hold; None where one of them is not as ``payload`` wants it.
+
+    Args:
+        pieces: the records with their frames.
+        check_crc: compare the check sums.
+    """
+    starts, stops = pieces.starts + _HEAD, pieces.stops - _TAIL
+    if (stops < starts).any():
+        return None
+    lengths = pieces.data.view("<u8")[pieces.starts // 8]
+    if (lengths != (stops - starts).astype(np.uint64)).any():
+        return None
+    if check_crc and not _all_sums_are_right(pieces.data, starts, stops, _TABLES):
+        return None
+    return starts, stops
+
+
 def _crc_tables() -> NDArray[np.uint32]:
     """Return ``[8, 256]`` tables of CRC-32C: what a byte does 0 to 7 bytes later."""
     tables = np.zeros((8, 256), np.uint32)
@@ -180,3 +199,24 @@ def _masked_crc(data: Any, tables: Any) -> int:
     crc = ~np.uint32(crc)
     rotated = (np.uint64(crc) >> np.uint64(15) | np.uint64(crc) << np.uint64(17)) & np.uint64(0xFFFFFFFF)
     return int((rotated + np.uint64(_MASK)) & np.uint64(0xFFFFFFFF))
+
+
+@numba.njit(nogil=True, cache=True)
+def _sum_at(data: Any, place: int) -> Any:
+    return (
+        np.int64(data[place])
+        | np.int64(data[place + 1]) << 8
+        | np.int64(data[place + 2]) << 16
+        | np.int64(data[place + 3]) << 24
+    )
+
+
+@numba.njit(nogil=True, cache=True)
+def _all_sums_are_right(data: Any, starts: Any, stops: Any, tables: Any) -> bool:
+    for record in range(starts.size):
+        start, stop = starts[record], stops[record]
+        if _masked_crc(data[start - 12 : start - 4], tables) != _sum_at(data, start - 4):
+            return False
+        if _masked_crc(data[start:stop], tables) != _sum_at(data, stop):
+            return False
+    return True

@@ -71,11 +71,38 @@ class Sample(NamedTuple):
             for dtype, (offset, size) in zip(samples.dtypes, places, strict=True)
         )
 
+    def stand_in(self) -> tuple[NDArray[Any], ...]:
+        """Return what takes the place of a sample that cannot be read: nothing first, and of the rest what can be."""
+        samples = self.samples
+        first, *others = zip(samples.dtypes, samples.places[self.number].tolist(), strict=True)
+        return (np.empty(0, first[0]), *(self._as_far_as_known(dtype, *place) for dtype, place in others))
+
+    def _as_far_as_known(self, dtype: np.dtype[Any], offset: int, size: int) -> NDArray[Any]:
+        try:
+            return self.samples.files.read(self.file, offset, size).view(dtype)
+        except ReaderError:
+            return np.empty(0, dtype)
+
 
 def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return bytes as elements; copied where they are few, so that a label does not hold on to a picture."""
     elements = (data.copy() if len(data) <= _SMALL_BYTES else data).view(dtype)
     return elements if elements.flags.aligned else elements.copy()
+
+
+def _column(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
+) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return an output of many samples from where they lie; what is small is copied: see ``_elements``."""
+    size = int(stops[0] - starts[0])
+    if size <= _SMALL_BYTES and (stops - starts == size).all():
+        return data[starts[:, None] + np.arange(size)].view(dtype)
+    if dtype == np.uint8:
+        return [
+            data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
+    return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
 class Samples(Sequence[Sample]):
@@ -88,7 +115,7 @@ class Samples(Sequence[Sample]):
         dtypes: of the outputs.
     """
 
-    __slots__ = ("_firsts", "dtypes", "files", "places")
+    __slots__ = ("_firsts", "_starts", "dtypes", "files", "places")
 
     def __init__(
         self, paths: Sequence[str], places: NDArray[np.int64], counts: Sequence[int], dtypes: Sequence[np.dtype[Any]]
@@ -97,6 +124,7 @@ class Samples(Sequence[Sample]):
         self.places = places
         self.dtypes = list(dtypes)
         self._firsts = [0, *np.cumsum(counts).tolist()]
+        self._starts = np.array(self._firsts[:-1], np.int64)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -114,6 +142,24 @@ class Samples(Sequence[Sample]):
         if not 0 <= number < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
         return Sample(self, bisect_right(self._firsts, number) - 1, number)
+
+    def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
+        """Return the outputs of samples, an array ``[N, n]`` or a list of N arrays each.
+
+        None where each sample is to be read by itself.
+        """
+        places = self.places[numbers]
+        archives = np.searchsorted(self._starts, numbers, side="right") - 1
+        # What is missing is a piece of no bytes.
+        sizes = np.where(places[:, :, 0] < 0, 0, places[:, :, 1])
+        offsets = np.maximum(places[:, :, 0], 0)
+        pieces = self.files.read_many(np.repeat(archives, places.shape[1]), offsets.reshape(-1), sizes.reshape(-1))
+        if pieces is None:
+            return None
+        starts, stops = pieces.starts.reshape(sizes.shape), pieces.stops.reshape(sizes.shape)
+        return tuple(
+            _column(pieces.data, starts[:, output], stops[:, output], dtype) for output, dtype in enumerate(self.dtypes)
+        )
 
     @property
     def is_remote(self) -> bool:

@@ -137,9 +137,12 @@ class Operator:
         self.index_function: Callable[..., Sequence[Any]] | None = None
         self.read_function: Callable[..., tuple[Any, ...]] | None = None
         self.read_names: tuple[str, ...] = ()
+        self.read_many_function: Callable[..., tuple[Any, ...] | None] | None = None
+        self.read_many_names: tuple[str, ...] = ()
         self.arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
         self.origin_function: Callable[[Any], str] | None = None
-        self.stand_in_function: Callable[[Any], Any] | None = None
+        self.stand_in_function: Callable[..., Any] | None = None
+        self.stand_in_names: tuple[str, ...] = ()
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
         self.inputs, self.parameters = _schema_of(rule)
         self._rule_names = tuple(self.parameters)
@@ -197,6 +200,19 @@ class Operator:
         self.read_names = Kernel(function, "cpu").names
         return function
 
+    def read_many(self, function: Callable[..., tuple[Any, ...] | None]) -> Callable[..., tuple[Any, ...] | None]:
+        """Attach a reader's quick way for the entries of a chunk: ``read_many(index, numbers, *, names)``.
+
+        It gets what ``index`` returned, the numbers of the entries, int64 ``[N]``, and constant arguments by name, and
+        returns for each output what N calls of ``read`` would: an array ``[N, ...]`` or a list of N arrays, each
+        sample in a place of its own. It returns None, and never raises, where a sample is not as most are: then each
+        is read by itself, which knows every case and tells which sample is bad. It is not asked where an argument
+        differs from sample to sample, nor for files on other machines.
+        """
+        self.read_many_function = function
+        self.read_many_names = Kernel(function, "cpu").names
+        return function
+
     def arrange(self, function: Callable[[list[Any], Mapping[str, Any]], Any]) -> Callable[..., Any]:
         """Attach what users get instead of a list: from the output nodes and the arguments as they were given."""
         self.arrange_function = function
@@ -217,13 +233,15 @@ class Operator:
         self.feed_function = function
         return function
 
-    def stand_in(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def stand_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach what takes the place of a bad sample when the user asked for that with ``on_error="replace"``.
 
-        Of a reader: from an entry of the index to a tuple of arrays, like ``read``. Of a decoder: from a sample of its
-        input, which cannot be decoded, to one that can. A decoder with this function takes ``on_error``.
+        Of a reader: from an entry of the index, and constant arguments by name, to a tuple of arrays, like ``read``; it
+        never raises. Of a decoder: from a sample of its input, which cannot be decoded, to one that can. A decoder with
+        this function takes ``on_error``.
         """
         self.stand_in_function = function
+        self.stand_in_names = Kernel(function, "cpu").names
         self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
         return function
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
 from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
-from dalify.formats.protobuf import BYTES, VARINT, fields
+from dalify.formats.protobuf import BYTES, VARINT, fields, next_field, varint
 from dalify.registry import Spec, operator
 
 # Fields of caffe.proto's Datum.
@@ -68,6 +69,47 @@ def _(record: LmdbRecord, *, image_available: bool, label_available: bool) -> tu
     return (image,) * image_available + (label,) * label_available
 
 
+@caffe.read_many
+def _(
+    records: LmdbRecords, numbers: np.ndarray[Any, Any], *, image_available: bool, label_available: bool
+) -> tuple[Any, ...] | None:
+    pieces = records.read_many(numbers)
+    if pieces is None:
+        return None
+    found = np.zeros((len(numbers), 2), np.int64)
+    labels = np.empty((len(numbers), 1), np.int32)
+    if not _find_all(pieces.data, pieces.starts, pieces.stops, found, labels):
+        return None
+    images = [pieces.data[start:stop] for start, stop in found.tolist()] if image_available else []
+    return (images,) * image_available + (labels,) * label_available
+
+
+@njit(nogil=True, cache=True)
+def _find_all(data: Any, starts: Any, stops: Any, found: Any, labels: Any) -> bool:
+    """Note where images lie, and labels; False where a record is damaged or has no label."""
+    for record in range(starts.size):
+        place = starts[record]
+        has_label = False
+        while place < stops[record]:
+            number, wire, begin, place = next_field(data, place, stops[record])
+            if place < 0:
+                return False
+            if number == _DATA and wire == BYTES:
+                found[record, 0], found[record, 1] = begin, place
+            elif number == _LABEL and wire == VARINT:
+                value, _ = varint(data, begin, place)
+                labels[record, 0] = np.int32(np.int64(value))
+                has_label = True
+        if not has_label:
+            return False
+    return True
+
+
 @caffe.origin
 def _(record: LmdbRecord) -> str:
     return record.origin
+
+
+@caffe.stand_in
+def _(record: LmdbRecord, *, image_available: bool, label_available: bool) -> tuple[np.ndarray[Any, Any], ...]:
+    return (np.empty(0, np.uint8),) * image_available + (np.zeros(1, np.int32),) * label_available

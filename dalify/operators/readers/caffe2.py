@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
-from dalify.formats.caffe2_tensors import Caffe2Tensor, tensors_of
+from dalify.formats.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
 from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.registry import Spec, operator
 
@@ -155,6 +155,48 @@ def _box(tensor: Caffe2Tensor) -> np.ndarray[Any, Any]:
     return values
 
 
+@caffe2.read_many
+def _(
+    records: LmdbRecords,
+    numbers: np.ndarray[Any, Any],
+    *,
+    additional_inputs: int,
+    bbox: bool,
+    image_available: bool,
+    label_type: int,
+) -> tuple[Any, ...] | None:
+    if additional_inputs or bbox or not image_available or label_type not in (_SINGLE, _NO_LABEL):
+        return None
+    pieces = records.read_many(numbers)
+    if pieces is None:
+        return None
+    texts = np.empty((len(numbers), 2), np.int64)
+    labels = np.empty((len(numbers), int(label_type == _SINGLE)), np.int32)
+    if not find_texts_and_integers(pieces.data, pieces.starts, pieces.stops, texts, labels):
+        return None
+    images = [pieces.data[start:stop] for start, stop in texts.tolist()]
+    return (images, labels) if label_type == _SINGLE else (images,)
+
+
 @caffe2.origin
 def _(record: LmdbRecord) -> str:
     return record.origin
+
+
+@caffe2.stand_in
+def _(
+    record: LmdbRecord,
+    *,
+    additional_inputs: int,
+    bbox: bool,
+    image_available: bool,
+    label_type: int,
+    num_labels: int,
+) -> tuple[np.ndarray[Any, Any], ...]:
+    results: list[np.ndarray[Any, Any]] = [np.empty(0, np.uint8)] if image_available else []
+    if label_type != _NO_LABEL:
+        # What the others are stored as is not known; one integer is what most are.
+        count = num_labels if label_type in (_SPARSE, _WEIGHTED) else 1
+        results.append(np.zeros(count, np.float32 if label_type == _WEIGHTED else np.int32))
+    results += [np.zeros(1, np.int32)] * additional_inputs
+    return (*results, np.zeros(4, np.int32)) if bbox else tuple(results)

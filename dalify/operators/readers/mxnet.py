@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.data import DALIDataType
-from dalify.formats.recordio import image_and_labels, records_of
+from dalify.formats.recordio import image_and_labels, images_and_labels, records_of
 from dalify.formats.records import Record, Records
 from dalify.registry import Spec, operator
 
@@ -47,6 +47,16 @@ def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
     return image_and_labels(record)
 
 
+@mxnet.read_many
+def _(records: Records, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
+    return images_and_labels(records, numbers)
+
+
 @mxnet.origin
 def _(record: Record) -> str:
     return record.origin
+
+
+@mxnet.stand_in
+def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
+    return np.empty(0, np.uint8), np.zeros(1, np.float32)

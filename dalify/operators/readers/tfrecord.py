@@ -11,7 +11,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
 from dalify.formats.records import Record, Records
 from dalify.formats.tf_example import ExampleParser, Features, declared
-from dalify.formats.tfrecord import payload, records_of
+from dalify.formats.tfrecord import payload, payloads, records_of
 from dalify.registry import Spec, operator
 
 
@@ -83,6 +83,18 @@ def _(record: Record, *, check_crc: bool) -> tuple[np.ndarray[Any, Any], ...]:
     return record.context(payload(record, check_crc))
 
 
+@tfrecord.read_many
+def _(records: Records, numbers: np.ndarray[Any, Any], *, check_crc: bool) -> tuple[Any, ...] | None:
+    pieces = records.read_many(numbers)
+    places = None if pieces is None else payloads(pieces, check_crc)
+    return None if pieces is None or places is None else records.context.columns(pieces.data, *places)
+
+
 @tfrecord.origin
 def _(record: Record) -> str:
     return record.origin
+
+
+@tfrecord.stand_in
+def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
+    return record.context.empty()

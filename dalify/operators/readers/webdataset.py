@@ -108,6 +108,16 @@ def _(sample: Sample) -> tuple[np.ndarray[Any, Any], ...]:
     return sample.read()
 
 
+@webdataset.read_many
+def _(samples: Samples, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
+    return samples.read_many(numbers)
+
+
 @webdataset.origin
 def _(sample: Sample) -> str:
     return sample.origin
+
+
+@webdataset.stand_in
+def _(sample: Sample) -> tuple[np.ndarray[Any, Any], ...]:
+    return sample.stand_in()

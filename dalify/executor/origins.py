@@ -1,0 +1,73 @@
+"""Where the samples of a batch came from, found out when somebody asks.
+
+Alone because hardly anybody asks: an error names one sample of a million, and a text for each would cost as much as
+reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Origins", "joined_origins"]
+
+
+class Origins(Sequence[str | None]):
+    """The origins of entries of a reader.
+
+    Args:
+        entries: the reader's index.
+        origin: from an entry to its origin.
+        numbers: of the entries.
+    """
+
+    __slots__ = ("entries", "numbers", "origin")
+
+    def __init__(self, entries: Sequence[Any], origin: Callable[[Any], str], numbers: NDArray[Any]) -> None:
+        self.entries = entries
+        self.origin = origin
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, position: int) -> str | None: ...
+    @overload
+    def __getitem__(self, position: slice) -> Origins: ...
+    def __getitem__(self, position: int | slice) -> str | Origins | None:
+        """Return one origin, or several as they are."""
+        if isinstance(position, slice):
+            return Origins(self.entries, self.origin, self.numbers[position])
+        return self.origin(self.entries[int(self.numbers[position])])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what is pickled: the texts, no index."""
+        return list, (list(self),)
+
+    def __repr__(self) -> str:
+        """Return the count."""
+        return f"Origins({len(self)} samples)"
+
+
+def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> Sequence[str | None] | None:
+    """Return the origins of chunks, one behind the other.
+
+    Args:
+        parts: number of samples and origins of each chunk; those of the first one tell whether there are any.
+    """
+    first = parts[0][1]
+    if first is None or len(parts) == 1:
+        return first
+    alike = [
+        origins.numbers
+        for _, origins in parts
+        if isinstance(origins, Origins) and isinstance(first, Origins) and origins.entries is first.entries
+    ]
+    if isinstance(first, Origins) and len(alike) == len(parts):
+        return Origins(first.entries, first.origin, np.concatenate(alike))
+    return [origin for count, origins in parts for origin in (origins or [None] * count)]

@@ -1,0 +1,134 @@
+"""The step of a reader: from the entries that the sampler chose to arrays.
+
+Alone because it is where a pipeline spends its time when nothing is decoded: what it does for each sample counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dalify.data import Array, Batch, stack_samples
+from dalify.executor.frame import Frame
+from dalify.executor.origins import Origins
+from dalify.executor.read_ahead import ReadAhead
+from dalify.executor.steps import located
+from dalify.executor.values import Argument
+from dalify.graph import Node, rule_arguments
+
+__all__ = ["ReaderStep"]
+
+_SMALL_BYTES = 1024
+
+
+class ReaderStep:
+    """Reads the entries that the sampler chose.
+
+    Args:
+        node: the reader's node.
+        outputs: slots of the results.
+        index: what the reader's ``index`` function returned.
+        argument_slots: slots of per-sample arguments by name.
+
+    Attributes:
+        ahead: begins to read when a batch is scheduled, on another machine or in other processes; else None.
+    """
+
+    def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
+        self.node = node
+        self.inputs: tuple[int | None, ...] = ()
+        self.outputs = outputs
+        self._index = index
+        operator = node.operator
+        assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
+        self._read = operator.read_function
+        self._origin = operator.origin_function
+        given = rule_arguments(node)
+        self._layouts = [spec.layout or "" for spec in operator.apply_rule((), given)]
+        self._constants: dict[str, Any] = {}
+        self._arguments: dict[str, Argument] = {}
+        for name in operator.read_names:
+            parameter = operator.parameters[name]
+            slot = argument_slots.get(name)
+            if parameter.kind == "static":
+                self._constants[name] = given[name]
+            else:
+                self._arguments[name] = Argument(parameter, None if slot is not None else given[name], slot)
+        self._stand_in: Callable[[Any], Any] | None = None
+        if operator.stand_in_function is not None:
+            self._stand_in = partial(
+                operator.stand_in_function, **{name: given[name] for name in operator.stand_in_names}
+            )
+        self.ahead: ReadAhead | None = None
+        self._read_many: Callable[..., tuple[Any, ...] | None] | None = None
+        varies = bool(argument_slots) or any(given[name] is not None for name in self._arguments)
+        is_remote = getattr(index, "is_remote", False)
+        if is_remote and not varies:
+            self.ahead = ReadAhead(index, self.reads_alone())
+        if operator.read_many_function is not None and not is_remote and not varies:
+            names = {name: given[name] for name in operator.read_many_names}
+            self._read_many = partial(operator.read_many_function, index, **names)
+
+    def reads_alone(self) -> Callable[[Any], Any]:
+        """Return the function that reads an entry, where no argument differs from sample to sample."""
+        return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
+
+    def run(self, frame: Frame) -> None:
+        """Read the chunk's samples: all together where the reader can, else one after the other."""
+        numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
+        stand_ins = frame.stand_ins.get(self.node, ())
+        columns: Any = None
+        if self._read_many is not None and self.ahead is None and not stand_ins:
+            columns = self._read_many(numbers)
+        if columns is None:
+            columns = self._read_each(frame, numbers.tolist(), stand_ins)
+        origins = None if self._origin is None else Origins(self._index, self._origin, numbers)
+        for slot, column, layout in zip(self.outputs, columns, self._layouts, strict=True):
+            frame.values[slot] = _batch_of(column, layout, origins)
+
+    def _read_each(self, frame: Frame, numbers: list[int], stand_ins: Any) -> list[list[Array]]:
+        """Read one entry after the other; an error is that of one of them."""
+        columns: list[list[Array]] = [[] for _ in self.outputs]
+        try:
+            given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
+        except Exception as error:
+            sample: int | None = getattr(error, "__dalify_sample__", None)
+            raise located(error, self.node, sample, None) from error.__cause__
+        varying = {name: values for name, values in given.items() if values is not None}
+        named = {**self._constants, **given}
+        for offset, number in enumerate(numbers):
+            entry = None
+            try:
+                entry = self._index[number]
+                if frame.start + offset in stand_ins:
+                    assert self._stand_in is not None, "dalify bug: a reader without stand-in"
+                    arrays = self._stand_in(entry)
+                else:
+                    arrays = None if self.ahead is None else self.ahead.take(frame.step, frame.start + offset, number)
+                    if arrays is None:
+                        for name, values in varying.items():
+                            named[name] = values[offset]
+                        arrays = self._read(entry, **named)
+            except Exception as error:
+                origin = None if entry is None or self._origin is None else self._origin(entry)
+                raise located(error, self.node, frame.start + offset, origin) from error.__cause__
+            for column, array in zip(columns, arrays, strict=True):
+                column.append(array)
+        return columns
+
+
+def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
+    """Return an output of a chunk: an array ``[N, ...]``, or a list of arrays."""
+    if isinstance(column, np.ndarray):
+        return Batch(column, None, layout, "cpu", origins)
+    first: tuple[int, ...] = column[0].shape
+    is_uniform = all(array.shape == first for array in column)
+    # Labels and the like are one array from here on; files stay what they are.
+    dense = stack_samples(column) if is_uniform and column[0].nbytes <= _SMALL_BYTES else None
+    batch = Batch(dense, None if dense is not None else column, layout, "cpu", origins)
+    # Files of different sizes stay where they were read; equal ones may become one array at the output.
+    batch.is_lasting = dense is None and not is_uniform
+    return batch
