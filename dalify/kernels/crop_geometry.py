@@ -118,6 +118,8 @@ def crop_anchors(
     positions: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
+    *,
+    product: type[np.floating] = np.float32,
 ) -> np.ndarray:
     """Place the windows of a group.
 
@@ -128,6 +130,7 @@ def crop_anchors(
         positions: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
         rounding: ``round`` (halves away from zero) or ``truncate``.
         policy: with ``error``, windows have to be inside.
+        product: in what a position is multiplied: 0.7 of 5 pixels is 3.5, or a little less.
 
     Returns:
         int64 [N, axes].
@@ -144,11 +147,11 @@ def crop_anchors(
         if not (0 <= position.item() <= 1 if position.size == 1 else ((position >= 0) & (position <= 1)).all()):
             wrong = ~((position >= 0) & (position <= 1))
             raise _of_sample(wrong, ArgumentValueError(f"{name} must lie within 0..1; got {position[wrong][0]:g}."))
-        half = np.float32(0 if rounding == "truncate" else 0.5 if size <= extent else -0.5)
+        half = product(0 if rounding == "truncate" else 0.5 if size <= extent else -0.5)
         if position.size == 1:
-            columns.append(int(position.reshape(-1)[0] * np.float32(extent - size) + half))
+            columns.append(int(product(position.reshape(-1)[0]) * product(extent - size) + half))
         else:
-            columns.append(np.trunc(position * np.float32(extent - size) + half))
+            columns.append(np.trunc(position.astype(product) * product(extent - size) + half))
         if policy == "error" and not 0 <= size <= extent:
             raise IndexingError(
                 f"a crop window of {' x '.join(map(str, window))} does not fit into {' x '.join(map(str, extents))}.",

@@ -63,11 +63,21 @@ def channel_fill(values: Sequence[float], layout: str, *, is_float: bool) -> np.
     return fill.reshape([-1 if letter == "C" else 1 for letter in layout])
 
 
+def _convert(out: np.ndarray, x: np.ndarray) -> None:
+    saturate_cast(out, np.trunc(x) if x.dtype.kind == "f" and out.dtype.kind in "iu" else x)
+
+
+def _convert_torch(out: Tensor, x: Tensor) -> None:
+    cuts = x.is_floating_point() and not out.is_floating_point() and out.dtype != torch.bool
+    saturate_cast_torch(out, x.trunc() if cuts else x)
+
+
 def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
     """Copy a window of each sample, its extents those of `out`.
 
     Args:
-        out: [N, ...], to fill, any dtype; see `saturate_cast` for conversions.
+        out: [N, ...], to fill, any dtype. Fractions are cut off in integers, as in DALI's slices; else conversions are
+            those of `saturate_cast`.
         x: [N, ...] of the same number of dimensions.
         anchor: int [N, dimensions]: where the windows begin. They may reach out of `x`.
         fill: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
@@ -78,7 +88,7 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
     value: np.ndarray | None = None
     for target, source, begin in zip(out, x, begins, strict=True):
         inside, place, is_whole = _overlap(begin, target.shape, source.shape)
-        saturate_cast(target[inside], source[place])
+        _convert(target[inside], source[place])
         if not is_whole:
             value = _native(fill, out.dtype, out.shape[1:]) if value is None else value
             _fill_outside(target, inside, value)
@@ -128,7 +138,7 @@ def _copy_torch(out: Tensor, x: Tensor, anchor: np.ndarray, fill: np.ndarray | f
     if not is_whole:
         value = torch.as_tensor(np.array(fill, np.float64), device=out.device)
         saturate_cast_torch(out, value.expand(out.shape))
-    saturate_cast_torch(out[inside], x[place])
+    _convert_torch(out[inside], x[place])
 
 
 def _reflect(at: np.ndarray, extent: int) -> np.ndarray:
@@ -178,9 +188,9 @@ def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> N
             else:
                 part = part.index_select(axis, torch.as_tensor(places, device=part.device))
         if isinstance(part, np.ndarray):
-            saturate_cast(out[n], part)
+            _convert(out[n], part)
         else:
-            saturate_cast_torch(out[n], part)
+            _convert_torch(out[n], part)
 
 
 def flip_axes(out: np.ndarray, x: np.ndarray, flags: dict[int, np.ndarray]) -> None:

@@ -31,6 +31,8 @@ _GAUSSIAN = int(DALIInterpType.INTERP_GAUSSIAN)
 # Curved filters are tables with straight lines between their points, as many as DALI has: its results differ from the
 # exact curve by up to 4e-4 of the range, more than the promise for floats allows.
 _POINTS_PER_UNIT = 32
+_POINTS = 2 * _POINTS_PER_UNIT  # of the Gaussian, from end to end
+_ROOT_OF_TWO = math.sqrt(2.0)
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
@@ -74,6 +76,12 @@ def filter_radius(kind, size, start, end, antialias):
         return grow * np.float32(2)
     if kind == _LANCZOS:
         return grow * np.float32(3)
+    if kind == _GAUSSIAN:
+        # DALI goes by the standard deviation and back, in float32: 1 becomes a little less than 1. That decides which
+        # of the two pixels at the ends of the filter is taken where both lie exactly there.
+        deviation = np.float32(np.float64(grow * np.float32(0.5)) / _ROOT_OF_TWO)
+        points_per_pixel = np.float32(_POINTS) / (np.float32(4 * _ROOT_OF_TWO) * deviation)
+        return np.float32(_POINTS // 2) / points_per_pixel
     return grow
 
 

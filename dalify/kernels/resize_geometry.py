@@ -30,6 +30,7 @@ MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 
 _MIDDLE = (0.5,)
+_SMALLEST = 0.1  # pixels: DALI lets no scale fall below that of this size
 _WHOLE = {"round": lambda size: math.floor(size + 0.5), "truncate": math.floor, "ceil": math.ceil}
 
 
@@ -230,7 +231,8 @@ def _geometry(
         raise ArgumentValueError(f"the region of interest is empty: roi_start {list(start)}, roi_end {list(end)}.")
     adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
     size, begins, ends = [], [], []
-    for exact, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
+    for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
+        exact = max(unbounded, _SMALLEST) if unbounded else unbounded
         rounded = max(1, _WHOLE[rounding](exact))
         if value < 0:
             begin, stop = stop, begin

@@ -49,7 +49,7 @@ def crop(
         crop_pos_y: the same from 0 (top) to 1 (bottom).
         crop_pos_z: the same along D (or F).
         crop_w: width of the window, with `crop_h`.
-        dtype: element type of the result; values are rounded and saturated. That of `x` by default.
+        dtype: element type of the result; floats are cut off and saturated in integers. That of `x` by default.
         fill_values: values outside the sample, one for all channels or one each; with ``pad``. Integers are
             truncated and saturated.
         out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with

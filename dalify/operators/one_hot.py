@@ -34,7 +34,7 @@ def one_hot(
         axis_name: letter of that axis; without it the layout is dropped.
         dtype: of the result.
         num_classes: length of the vectors.
-        off_value: entry of the other classes, rounded and saturated to `dtype`.
+        off_value: entry of the other classes. Integers: fractions are cut off, and what is too large saturates.
         on_value: entry of the class.
 
     Returns:
@@ -75,7 +75,8 @@ def _(x, *, axis, axis_name, num_classes):
 
 def _entries(dtype, off_value, on_value):
     entries = np.empty(2, dtype)
-    saturate_cast(entries, np.array([off_value, on_value], np.float32))
+    values = np.array([off_value, on_value], np.float32)
+    saturate_cast(entries, np.trunc(values) if entries.dtype.kind in "iu" else values)
     return entries
 
 

@@ -176,7 +176,8 @@ def _(
         **first_of_group(resizing),
     )
     positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
-    anchors = crop_anchors(letters, geometry.size, window, positions, rounding, "pad")
+    # In float64, other than fn.crop: so it is in DALI.
+    anchors = crop_anchors(letters, geometry.size, window, positions, rounding, "pad", product=np.float64)
     # The crop window, in pixels of the resized image, seen from the source.
     origin, scale = np.array(geometry.start), (np.array(geometry.end) - geometry.start) / geometry.size
     start, end = origin + anchors * scale, origin + (anchors + window) * scale

@@ -52,7 +52,7 @@ def slice(
         axes: axes that the coordinates are for; negative: from the end. where the data have no layout, those of an
             image HW, HWC or a volume DHWC.
         axis_names: letters of these axes; "WH" by default.
-        dtype: element type of the result; values are rounded and saturated. That of `data` by default.
+        dtype: element type of the result; floats are cut off and saturated in integers. That of `data` by default.
         end: where the part ends, in elements.
         fill_values: values outside the data, one for all channels or one each; with ``pad``. Integers are truncated
             and saturated.

@@ -19,6 +19,7 @@ from dalify.registry import catalogue
 __all__ = ["fuse"]
 
 _OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
+_EXACT_PARTS = 256
 
 
 def fuse(graph: Graph, report: Report) -> Graph:
@@ -62,6 +63,9 @@ def _can_take_in(resize: Node, crop: Node) -> bool:
         return False
     given = crop.arguments
     if any(isinstance(given.get(name), Edge) for name in _OF_CROP) or given.get("crop_d"):
+        return False
+    # The two operators multiply positions in other precisions; with a few binary digits, as 0.5 has, both are exact.
+    if any(given.get(name, 0.5) * _EXACT_PARTS % 1 for name in ("crop_pos_x", "crop_pos_y")):
         return False
     window = given.get("crop") or (given.get("crop_h", 0), given.get("crop_w", 0))
     least = _least_size(resize.arguments)

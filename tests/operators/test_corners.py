@@ -1,0 +1,53 @@
+"""Uses of operators in which random arguments once gave something else than the real DALI, smallest form of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import types
+from tests.operators.cases import Case, Data
+from tests.operators.run_case import assert_same, run_case, run_case_on_dali
+
+_FLOATS = Data([np.array([0.5, 1.5, 2.5, -0.5, -2.5, 2.7, 254.6, 300, -3], np.float32).reshape(3, 3, 1)], "HWC")
+_IMAGE = Data([np.random.default_rng(5).integers(0, 256, (9, 7, 3), dtype=np.uint8)], "HWC")
+_PLAIN = Data(_IMAGE.samples)
+_GAUSSIAN: dict[str, Any] = {"interp_type": types.INTERP_GAUSSIAN}
+
+
+def _corner(name: str, data: Data, *, atol: float = 0, rtol: float = 0, **arguments: Any) -> Any:
+    case = Case(inputs=(data,), arguments=arguments, atol=atol, rtol=rtol)
+    return pytest.param(name, case, id=f"{name} {' '.join(f'{key}={value}' for key, value in arguments.items())}"[:80])
+
+
+CORNERS = [
+    # Slices cut fractions off, where everything else rounds.
+    _corner("slice", _FLOATS, start=[0, 0], shape=[3, 3], axis_names="HW", dtype=types.UINT8),
+    _corner("slice", _FLOATS, start=[0, 0], end=[3, 4], axis_names="HW", dtype=types.UINT8, out_of_bounds_policy="pad"),
+    _corner("crop", _FLOATS, crop=[3.0, 2.0], dtype=types.UINT8),
+    _corner("crop_mirror_normalize", _FLOATS, dtype=types.UINT8),
+    _corner(
+        "one_hot", Data([np.array([0, 1, 5], np.int32)]), num_classes=3, on_value=2.7, off_value=-1.5, dtype=types.INT16
+    ),
+    # A position that falls on a half in float32, and a little below it in float64.
+    _corner("resize_crop_mirror", _IMAGE, size=[8.0, 9.0], crop=[3.0, 4.0], crop_pos_y=0.7, atol=1),
+    _corner("resize_crop_mirror", _IMAGE, size=[8.0, 9.0], crop=[3.0, 4.0], crop_pos_y=0.9, crop_pos_x=0.9, atol=1),
+    # Less than a tenth of a pixel.
+    _corner("tensor_resize", _PLAIN, scales=[0.01, 1.0, 1.0], dtype=types.FLOAT, rtol=1e-5),
+    _corner("resize", _IMAGE, size=[0.01, 0.05], dtype=types.FLOAT, rtol=1e-5),
+    # A Gaussian at whose two ends there is a pixel each.
+    *(_corner("resize", _IMAGE, size=[float(size), 7.0], atol=1, **_GAUSSIAN) for size in (9, 13, 3)),
+    _corner("resize", _IMAGE, size=[13.0, 9.0], dtype=types.FLOAT, rtol=1e-5, **_GAUSSIAN),
+]
+
+
+@pytest.mark.parametrize(("name", "case"), CORNERS)
+def test_corner(name: str, case: Case, folder: Path, oracle: ModuleType) -> None:
+    """The real DALI gives the same."""
+    ours = run_case(name, case, folder, (0,))
+    theirs = run_case_on_dali(name, case, folder, oracle, (0,))
+    assert_same(ours, theirs, atol=case.atol, rtol=case.rtol)
