@@ -85,7 +85,8 @@ def install() -> None:
                 f"the package {name!r} is installed here; it is not replaced.",
                 hint="Import from dalify.mediapipe to use dalify beside it.",
             )
-    sys.meta_path.append(_finder)
+    # First: the parent's path is our folder, where Python's own finder would load every file a second time.
+    sys.meta_path.insert(0, _finder)
 
 
 def uninstall() -> None:

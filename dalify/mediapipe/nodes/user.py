@@ -150,7 +150,7 @@ def _called(
         return tuple(arrays)
 
     if not xs:
-        nodes = dali.external_source(source=run, num_outputs=count)
+        nodes = dali.external_source(source=lambda: run(), num_outputs=count)
     else:
 
         def of_lists(*lists: Any) -> Any:
