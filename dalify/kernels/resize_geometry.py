@@ -55,11 +55,6 @@ def spatial_axes(layout: str) -> tuple[int, int]:
     return first, first + sum(letter in "DHW" for letter in layout)
 
 
-def _is_given(value: Any) -> bool:
-    # What is neither None nor a number varies from sample to sample.
-    return value is not None and not (isinstance(value, (int, float)) and value == 0)
-
-
 def check_resize_arguments(
     *,
     mode: str,
@@ -79,14 +74,14 @@ def check_resize_arguments(
     """
     if mode not in MODES:
         raise ArgumentValueError(option_error_text("mode", mode, MODES))
-    separate = any(map(_is_given, (resize_x, resize_y, resize_z)))
-    ways = separate + (size is not None) + _is_given(resize_shorter) + _is_given(resize_longer)
+    separate = any(extent is not None for extent in (resize_x, resize_y, resize_z))
+    ways = separate + sum(extent is not None for extent in (size, resize_shorter, resize_longer))
     if ways != 1:
         raise ArgumentValueError(
             "give the size in exactly one way: size, resize_shorter, resize_longer, or resize_x and resize_y.",
             hint="For example resize(x, size=[224, 224]) or resize(x, resize_shorter=256).",
         )
-    if mode != "default" and (_is_given(resize_shorter) or _is_given(resize_longer)):
+    if mode != "default" and (resize_shorter is not None or resize_longer is not None):
         raise ArgumentValueError("mode must not be given with resize_shorter or resize_longer, which imply it.")
     if (roi_start is None) != (roi_end is None):
         raise ArgumentValueError("roi_start and roi_end must be given together.")
@@ -117,7 +112,7 @@ def resize_geometry(
         roi_relative: the region of interest is in parts of the extents.
         subpixel_scale: where the size was rounded, the window grows or shrinks about its centre to keep the scale.
         size: extents, one for all axes or one each; 0: by the others; negative: mirrored.
-        resize_shorter: extent of the shortest axis.
+        resize_shorter: extent of the shortest axis; 0: as it is.
         resize_longer: extent of the longest axis.
         resize_x: extent of W, and the same for `resize_y`, H, and `resize_z`, D.
         resize_y: see `resize_x`.
@@ -129,9 +124,9 @@ def resize_geometry(
         ArgumentValueError: a list of a wrong length, an empty region, or a size that is not a number.
     """
     axes = len(extents)
-    if resize_shorter:
+    if resize_shorter is not None:
         wanted, mode = (float(resize_shorter),) * axes, "not_smaller"
-    elif resize_longer:
+    elif resize_longer is not None:
         wanted, mode = (float(resize_longer),) * axes, "not_larger"
     elif size is not None:
         wanted = for_each_axis("size", size, axes)

@@ -6,6 +6,7 @@ __all__ = ["DEFAULTS", "MISSING", "OWN"]
 
 _BY_TYPE = "the default depends on the element type: half of its range, 0.5 of floats"
 _FOLLOWS = "not given: interp_type, then INTERP_LINEAR; DALI tells in its code whether the argument was given"
+_GIVEN = "not given; 0 keeps the extent. DALI tells in its code whether the argument was given"
 _AXES = "None, for axis_names decide; which axes are meant where neither is given is DALI's default"
 
 # "operator.argument": why the default is another one.
@@ -40,6 +41,26 @@ DEFAULTS: dict[str, str] = {
     "tensor_resize.mag_filter": _FOLLOWS,
     "tensor_resize.min_filter": _FOLLOWS,
     "segmentation.random_object_bbox.background": "None is 0, or a label that is no class where 0 is one",
+    "experimental.resize.resize_longer": _GIVEN,
+    "experimental.resize.resize_shorter": _GIVEN,
+    "experimental.resize.resize_x": _GIVEN,
+    "experimental.resize.resize_y": _GIVEN,
+    "experimental.resize.resize_z": _GIVEN,
+    "readers.video_resize.resize_longer": _GIVEN,
+    "readers.video_resize.resize_shorter": _GIVEN,
+    "readers.video_resize.resize_x": _GIVEN,
+    "readers.video_resize.resize_y": _GIVEN,
+    "readers.video_resize.resize_z": _GIVEN,
+    "resize.resize_longer": _GIVEN,
+    "resize.resize_shorter": _GIVEN,
+    "resize.resize_x": _GIVEN,
+    "resize.resize_y": _GIVEN,
+    "resize.resize_z": _GIVEN,
+    "resize_crop_mirror.resize_longer": _GIVEN,
+    "resize_crop_mirror.resize_shorter": _GIVEN,
+    "resize_crop_mirror.resize_x": _GIVEN,
+    "resize_crop_mirror.resize_y": _GIVEN,
+    "resize_crop_mirror.resize_z": _GIVEN,
     "readers.tfrecord.index_path": "None: the index is made when the pipeline is built",
     "slice.axes": _AXES,
     "slice.axis_names": _AXES,

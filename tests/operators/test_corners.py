@@ -39,6 +39,10 @@ CORNERS = [
     # Less than a tenth of a pixel.
     _corner("tensor_resize", _PLAIN, scales=[0.01, 1.0, 1.0], dtype=types.FLOAT, rtol=1e-5),
     _corner("resize", _IMAGE, size=[0.01, 0.05], dtype=types.FLOAT, rtol=1e-5),
+    # An extent of 0 is one that stays.
+    *(_corner("resize", _IMAGE, **{name: 0.0}) for name in ("resize_x", "resize_y", "resize_shorter", "resize_longer")),
+    _corner("resize", _IMAGE, resize_x=0.0, resize_y=5.0, atol=1),
+    _corner("resize_crop_mirror", _IMAGE, resize_y=0.0, crop=[3.0, 4.0], atol=1),
     # A Gaussian at whose two ends there is a pixel each.
     *(_corner("resize", _IMAGE, size=[float(size), 7.0], atol=1, **_GAUSSIAN) for size in (9, 13, 3)),
     _corner("resize", _IMAGE, size=[13.0, 9.0], dtype=types.FLOAT, rtol=1e-5, **_GAUSSIAN),
