@@ -115,7 +115,7 @@ class Engine:
         """
         self._revive_after_fork()
         before = self._sources_state()
-        fed, error = self.feeds.next_batches()
+        fed, error = self.feeds.next_batches(before["sources"])
         size = self._batch_size
         if error is None:
             try:

@@ -30,8 +30,11 @@ class Feeds:
         for place, feed in enumerate(self._in_order):
             feed.place = place
 
-    def next_batches(self) -> tuple[list[tuple[ExternalFeed, list[Batch]]], Exception | None]:
+    def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], Exception | None]:
         """Ask every external source, also when one fails; return the batches and the first error.
+
+        Args:
+            states: what ``state()`` returns now.
 
         Raises:
             StopIteration: a source is at its end.
@@ -45,6 +48,12 @@ class Feeds:
                 raise
             except Exception as error:
                 failure = failure or error
+            except BaseException:  # Ctrl-C: nobody has given anything, or sources would be ahead of others
+                for earlier, batches in fed:
+                    earlier.take_back(batches, states[earlier.place])
+                if not feed.is_spent and not feed.is_walked_elsewhere:
+                    feed.restore(states[feed.place])
+                raise
         return fed, failure
 
     def state(self) -> list[Any]:

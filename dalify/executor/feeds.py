@@ -64,6 +64,8 @@ class ExternalFeed:
         self._last: list[Batch] | None = None
         self._repeat_last: bool = arguments.get("repeat_last", False)
         self._is_asking = False
+        self._taken_back: list[Batch] | None = None
+        self._state_before: Any = None
         self.source: Any = None
         num_outputs = arguments.get("num_outputs")
         try:
@@ -110,6 +112,9 @@ class ExternalFeed:
         """
         if self.source is None:
             return self._next_fed()
+        if self._taken_back is not None:
+            batches, self._taken_back = self._taken_back, None
+            return batches
         if self._is_asking:
             raise PipelineStateError(
                 "the source runs the pipeline that is just asking it for data.",
@@ -126,6 +131,19 @@ class ExternalFeed:
             raise located(error, self.node, None, None) from error.__cause__
         finally:
             self._is_asking = False
+
+    def take_back(self, batches: list[Batch], state: Any) -> None:
+        """Take back the batches that were asked for last: they come again next time.
+
+        Args:
+            batches: what ``next_batch`` returned.
+            state: what ``state`` returned before.
+        """
+        if self.source is None:
+            self._fed.appendleft(batches)
+        else:
+            self._taken_back = batches
+            self._state_before = state
 
     def _converted(self, data: Sequence[Any]) -> list[Batch]:
         return [self._on_device(convert(item)) for convert, item in zip(self._converters, data, strict=True)]
@@ -242,16 +260,20 @@ class ExternalFeed:
 
     def reset(self) -> None:
         """Begin the source's next epoch."""
+        self._taken_back = None
         if self.source is not None:
             self.source.reset()
 
     def restart(self) -> None:
         """Begin the source's next epoch at its first item, wherever this one stands."""
+        self._taken_back = None
         if self.source is not None:
             self.source.restart()
 
     def state(self) -> dict[str, Any] | None:
         """Return the source's state; None where data are fed by hand: who feeds them knows where he is."""
+        if self._taken_back is not None:
+            return self._state_before
         return None if self.source is None else self.source.state()
 
     def restore(self, state: dict[str, Any] | None) -> None:
@@ -261,7 +283,7 @@ class ExternalFeed:
             CheckpointError: the source cannot go there.
         """
         self._fed.clear()
-        self._last = None
+        self._last = self._taken_back = None
         if self.source is not None:
             try:
                 self.source.restore(state or {})

@@ -210,6 +210,42 @@ def test_ctrl_c_in_the_middle_of_an_epoch() -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
+def test_ctrl_c_inside_a_source_leaves_the_others_in_step() -> None:
+    """What the sources before it have given comes again; also in a state that is saved then."""
+    interrupts = [3, 7]
+
+    def second(iteration: int) -> list[np.ndarray]:
+        if iteration in interrupts:
+            interrupts.remove(iteration)
+            raise KeyboardInterrupt
+        return [np.array(iteration)]
+
+    def make() -> Pipeline:
+        pipe = Pipeline(batch_size=1, num_threads=1, prefetch_queue_depth=2)
+        with pipe:
+            first = fn.external_source(source=lambda iteration: [np.array(iteration)])
+            pipe.set_outputs(first, fn.external_source(source=second))
+        return pipe
+
+    pipe = make()
+    found: list[tuple[int, int]] = []
+    states = []
+    while len(found) < 10:
+        try:
+            one, other = pipe.run()
+        except KeyboardInterrupt:
+            states.append((len(found), pipe.state_dict()))
+            continue
+        found.append((int(one.as_array()[0]), int(other.as_array()[0])))
+    assert found == [(number, number) for number in range(10)]
+    assert not interrupts
+    for count, state in states:
+        again = make()
+        again.load_state_dict(state)
+        one, other = again.run()
+        assert (int(one.as_array()[0]), int(other.as_array()[0])) == found[count]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
 def test_after_ctrl_c_no_batch_is_lost() -> None:
     text = """
