@@ -35,11 +35,15 @@ def external_source(
 ) -> tuple[Spec, ...]:
     """Take data from a Python source.
 
+    Samples are arrays of numpy or torch, numbers, pictures of Pillow, and texts and bytes, which become uint8 ``[n]``.
+    An iterable data set of PyTorch or Hugging Face is a source with ``batch=False``; where it has ``state_dict()`` and
+    ``load_state_dict()``, a resumed pipeline goes on from there at once.
+
     Args:
         source: a callable (of no argument, or of one), an iterable, or a generator function; None when data are fed
             with ``Pipeline.feed_input`` or ``Pipeline.run(name=data)``.
-        num_outputs: None when the source gives one item; otherwise it gives tuples of so many, and the result is a
-            list of nodes.
+        num_outputs: None when the source gives one item; otherwise it gives tuples or dictionaries of so many, and the
+            result is a list of nodes, those of a dictionary in the order of the first one.
         cycle: what follows the last item of an iterable: None or "no" (the end), "quiet" or True (the first again,
             without end), "raise" (StopIteration once, then the first again).
         layout: layout of the samples, one text or one per output.

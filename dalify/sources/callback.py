@@ -15,7 +15,7 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, SourceError
 from dalify.base.source_line import SourceLine
 
-__all__ = ["Callback", "Cycle", "SourceKind", "Walk", "has_state", "parse_cycle"]
+__all__ = ["Callback", "Cycle", "SourceKind", "Walk", "epoch_of", "has_state", "parse_cycle"]
 
 
 class SourceKind(Enum):
@@ -98,13 +98,14 @@ class Callback:
         takes_info: whether a callable is told which sample or batch is wanted.
         cycle: what follows the last item.
         line: where the source's code begins; None for built-in types.
+        keys: of the first dictionary that came, for a source that gives dictionaries.
 
     Raises:
         ArgumentTypeError: nothing that gives data, or a callable with arguments that dalify does not know.
         ArgumentValueError: an unknown ``cycle``, or one for a callable or generator.
     """
 
-    __slots__ = ("cycle", "kind", "line", "source", "takes_info")
+    __slots__ = ("cycle", "keys", "kind", "line", "source", "takes_info")
 
     def __init__(self, source: Any, cycle: str | bool | None = None) -> None:
         code = _code_of(source)
@@ -112,6 +113,7 @@ class Callback:
         self.source = source
         self.cycle = parse_cycle(cycle)
         self.takes_info = False
+        self.keys: tuple[Any, ...] = ()
         if inspect.iscoroutinefunction(source) or inspect.isasyncgenfunction(source) or inspect.iscoroutine(source):
             raise self._type_error("is asynchronous.", "Pass an ordinary function, iterable or generator function.")
         if _is_generator_function(source):
@@ -207,16 +209,19 @@ class Walk:
 
     Args:
         callback: an iterable or generator function.
+        counts_epochs: tell a source that has ``epoch`` and ``set_epoch()`` when it is walked again, as data sets of
+            Hugging Face want it: they are shuffled anew, and only then forget where they were resumed.
 
     Attributes:
         taken: items taken since the walk began, or began anew.
         is_over: the items are at their end, and no further walk follows.
     """
 
-    __slots__ = ("_callback", "_iterator", "is_over", "taken")
+    __slots__ = ("_callback", "_counts_epochs", "_iterator", "is_over", "taken")
 
-    def __init__(self, callback: Callback) -> None:
+    def __init__(self, callback: Callback, counts_epochs: bool = False) -> None:
         self._callback = callback
+        self._counts_epochs = counts_epochs
         self._iterator = callback.iterate()
         self.taken = 0
         self.is_over = False
@@ -276,6 +281,9 @@ class Walk:
                     hint="Its __iter__ must begin anew each time; an iterator such as map() or an open file cannot.",
                     operator="fn.external_source",
                 )
+            epoch = epoch_of(callback.source) if self._counts_epochs else None
+            if epoch is not None:
+                callback.source.set_epoch(epoch + 1)
             self._iterator = callback.iterate()
             self.taken = 0
             if callback.cycle is Cycle.RAISE:
@@ -285,6 +293,12 @@ class Walk:
 def has_state(value: object) -> bool:
     """Tell whether an object follows the convention of ``state_dict()`` and ``load_state_dict(state)``."""
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
+
+
+def epoch_of(source: Any) -> int | None:
+    """Return the epoch of a source that is told of it by ``set_epoch()``; None of others."""
+    epoch = getattr(source, "epoch", None)
+    return epoch if isinstance(epoch, int) and callable(getattr(source, "set_epoch", None)) else None
 
 
 def _required_arguments(function: object) -> bool:

@@ -106,6 +106,8 @@ def to_batch(
 
     Args:
         data: an array with a leading sample axis, a list or tuple of samples, a dalify ``Batch`` or tensor list.
+            Samples are what ``to_array`` takes, and texts (in UTF-8) and bytes, which become uint8 ``[n]``, also as
+            ``{"bytes": ...}``, which is what Hugging Face gives of pictures and sounds that it does not decode.
         copy: copy the data, so that the user may change his buffers at once. Otherwise arrays are taken as they are
             where they are contiguous, and a list of samples stays a list.
         layout: letters of a sample's dimensions; "" keeps a tensor list's own.
@@ -208,11 +210,20 @@ def _arrays(data: Sequence[Any]) -> list[Array]:
     samples: list[Any] = []
     try:
         for sample in data:
-            samples.append(to_array(sample))
+            samples.append(_sample(sample))
     except DalifyError as error:
         error.locate(sample=len(samples))
         raise
     return samples
+
+
+def _sample(value: Any) -> Array:
+    """Return one sample; in the place of a batch, a text would be its letters."""
+    if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):
+        value = value["bytes"]
+    if isinstance(value, (str, bytes)):
+        return np.frombuffer(value.encode() if isinstance(value, str) else value, np.uint8)
+    return to_array(value)
 
 
 def _check_devices(samples: list[Array]) -> None:

@@ -7,12 +7,12 @@ mistakes end here. ``dalify.sources.parallel`` does the same with worker process
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, SourceError
 from dalify.data.sample_info import BatchInfo, SampleInfo
-from dalify.sources.callback import Callback, Cycle, SourceKind, Walk, has_state
+from dalify.sources.callback import Callback, Cycle, SourceKind, Walk, epoch_of, has_state
 
 __all__ = ["ExternalSource", "split_outputs"]
 
@@ -28,7 +28,7 @@ class ExternalSource:
 
     Args:
         source: what the user passed.
-        num_outputs: None when the source gives one item; otherwise it gives tuples or lists of so many.
+        num_outputs: None when the source gives one item; otherwise it gives tuples, lists or dictionaries of so many.
         cycle: what follows the last item of an iterable: None, False, "no" (nothing), "raise" (the epoch ends, the next
             walk begins), True, "quiet" (the next walk begins at once).
         batch: whether the source gives whole batches; otherwise single samples.
@@ -118,7 +118,7 @@ class ExternalSource:
 
     def _begun_walk(self) -> Walk:
         if self._walk is None:
-            self._walk = Walk(self.callback)
+            self._walk = Walk(self.callback, counts_epochs=True)
         return self._walk
 
     def reset(self) -> None:
@@ -133,6 +133,9 @@ class ExternalSource:
         With ``cycle=None`` an iterable goes on where it is: nothing says that it can be walked twice.
         """
         if self.callback.cycle is not Cycle.NO:
+            epoch = epoch_of(self.callback.source)
+            if self._walk is not None and epoch is not None:
+                self.callback.source.set_epoch(epoch + 1)
             self._walk = None
         self.reset()
 
@@ -142,7 +145,7 @@ class ExternalSource:
         self._ended = True
 
     def state(self) -> dict[str, Any]:
-        """Return the state: four JSON-ready integers; under ``own`` what the source's ``state_dict()`` gives."""
+        """Return the state: JSON-ready integers; under ``own`` what the source's ``state_dict()`` gives."""
         state: dict[str, Any] = {
             "epoch": self.epoch,
             "iteration": self.iteration,
@@ -150,6 +153,9 @@ class ExternalSource:
             "ended": int(self._ended),
         }
         stateful = self._stateful()
+        source_epoch = epoch_of(self.callback.source)
+        if source_epoch is not None:
+            state["source_epoch"] = source_epoch
         if self._walk is not None and self._walk.is_over:
             state["over"] = 1  # a source that keeps its place may be at the beginning again
         elif stateful is not None:
@@ -174,12 +180,14 @@ class ExternalSource:
             CheckpointError: not a source's state, the source ends before the place is reached, or a generator has been
                 walked past it.
         """
-        if set(state) - {"own", "over"} != {"epoch", "iteration", "items", "ended"}:
+        if set(state) - {"own", "over", "source_epoch"} != {"epoch", "iteration", "items", "ended"}:
             raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
         self._ended = bool(state["ended"])
+        if "source_epoch" in state and epoch_of(self.callback.source) is not None:
+            self.callback.source.set_epoch(state["source_epoch"])
         if "over" in state:
-            self._walk = Walk(self.callback)
+            self._walk = Walk(self.callback, counts_epochs=True)
             self._walk.end()
             self._walk.taken = int(state["items"])
         elif "own" in state:
@@ -196,7 +204,7 @@ class ExternalSource:
             self.callback.source.load_state_dict(own)
             self._calls = items
             return
-        self._walk = Walk(self.callback)
+        self._walk = Walk(self.callback, counts_epochs=True)
         if self._walk.stateful is None:
             raise self._without_state()
         self._walk.resume(own)
@@ -258,30 +266,46 @@ def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Cal
         For each output its data; where not ``batch`` a list of samples.
 
     Raises:
-        SourceError: None instead of data, no tuple or list, or one of another length than ``num_outputs``.
+        SourceError: None instead of data, no tuple, list or dictionary, one of another length than ``num_outputs``, or
+            a dictionary with other keys than before.
     """
     if num_outputs is None:
         if data is None:
             raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at their end.")
+        first = data if batch else data[0]
+        if isinstance(first, Mapping):
+            count = f"num_outputs={len(first)}"
+            raise _wrong(callback, "returned a dictionary, which is several outputs.", f"Write {count}.")
         return [data]
     if batch:
-        _check_outputs(data, num_outputs, callback)
-        return list(data)
+        return list(_outputs(data, num_outputs, callback))
+    columns = list(data)
     for index, sample in enumerate(data):
         # The exact types first: this runs per sample.
         if type(sample) is not tuple or len(sample) != num_outputs:
             try:
-                _check_outputs(sample, num_outputs, callback)
+                columns[index] = _outputs(sample, num_outputs, callback)
             except SourceError as error:
                 error.locate(sample=index)
                 raise
-    return [list(column) for column in zip(*data, strict=True)]
+    return [list(column) for column in zip(*columns, strict=True)]
 
 
-def _check_outputs(data: Any, num_outputs: int, callback: Callback) -> None:
+def _outputs(data: Any, num_outputs: int, callback: Callback) -> Any:
+    """Return the outputs in their order: those of a dictionary stand as in the first one that came."""
+    if isinstance(data, Mapping) and len(data) == num_outputs:
+        if not callback.keys:
+            callback.keys = tuple(data)
+        if set(callback.keys) != set(data):
+            raise _wrong(
+                callback,
+                f"returned a dictionary with the keys {_listed(data)}; before, they were {_listed(callback.keys)}.",
+                "Return the same keys each time.",
+            )
+        return [data[key] for key in callback.keys]
     if data is None:
         raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at their end.")
-    if isinstance(data, (dict, str, bytes, set)) or not hasattr(data, "__len__"):
+    if isinstance(data, (str, bytes, set)) or not hasattr(data, "__len__"):
         raise _wrong(
             callback,
             f"returned a value of type {type(data).__name__}, but num_outputs={num_outputs} asks for a tuple.",
@@ -293,6 +317,11 @@ def _check_outputs(data: Any, num_outputs: int, callback: Callback) -> None:
             f"returned {len(data)} outputs, but num_outputs is {num_outputs}.",
             f"Return a tuple of {num_outputs}, or write num_outputs={len(data)}.",
         )
+    return data
+
+
+def _listed(keys: Iterable[Any]) -> str:
+    return ", ".join(map(repr, keys))
 
 
 def _wrong(callback: Callback, problem: str, hint: str) -> SourceError:

@@ -561,12 +561,12 @@ def check_mistake(
         ([None] * 3, SourceError, r"(?s)None is no data.*sample 0 of the batch"),
         ([object()] * 3, SourceError, "a value of type object cannot be used"),
         (np.array([[None]] * 3), DTypeError, "arrays of Python objects cannot be used"),
-        (["a", "b", "c"], DTypeError, r"(?s)text cannot be used.*np\.frombuffer"),
+        ([["a"], ["b"], ["c"]], DTypeError, r"(?s)text cannot be used.*np\.frombuffer"),
         ([[1, 2], [[3], 4], [1]], SourceError, "a nested list with parts of different lengths"),
         (np.int32(5), ShapeError, "a single number is no batch"),
         (np.zeros((3, 2), np.complex64), DTypeError, "complex64"),
         (np.zeros((3, 2), "M8[s]"), DTypeError, "datetime64"),
-        ({"a": 1}, SourceError, "a value of type dict"),
+        ({"a": 1}, SourceError, r"(?s)returned a dictionary.*num_outputs=1"),
     ],
 )
 def test_bad_data_cost_one_batch(bad: Any, error: type[Exception], message: str) -> None:

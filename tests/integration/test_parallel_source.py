@@ -257,7 +257,7 @@ def test_an_error_in_a_worker_keeps_its_type_and_shows_the_workers_traceback(mak
 
 def test_bad_data_of_a_worker(make: Callable[..., Any]) -> None:
     def source(info: Any) -> Any:
-        return "text" if info.idx_in_epoch == 8 else np.array([1])
+        return ["text"] if info.idx_in_epoch == 8 else np.array([1])
 
     pipe = make(lambda: fn.external_source(source, batch=False, parallel=True), prefetch_queue_depth=1)
     pipe.run()

@@ -203,7 +203,7 @@ def wrong_number(info):
         ((1,), 2, "returned 1 outputs, but num_outputs is 2"),
         (None, 2, "returned None"),
         (5, 2, "a value of type int, but num_outputs=2 asks for a tuple"),
-        ({"a": 1, "b": 2}, 2, "type dict"),
+        ({"a": 1}, 2, "returned 1 outputs"),
         ("ab", 2, "type str"),
     ],
 )

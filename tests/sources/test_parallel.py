@@ -339,7 +339,7 @@ def test_errors_of_the_source_come_with_type_traceback_and_place_and_cost_one_ba
 
 def test_unusable_data_are_named_with_sample_and_line(make_pool):
     def text(info):
-        return "text" if info.idx_in_batch == 3 else np.zeros(2)
+        return ["text"] if info.idx_in_batch == 3 else np.zeros(2)
 
     with pytest.raises(DTypeError, match=r"(?s)text cannot be used.*sample 3 of the batch.*in text\(\)"):
         ParallelSource(make_pool(), text, batch=False, batch_size=5).next_batch()
