@@ -51,11 +51,12 @@ def MediaConst(
         raise ShapeError(f"data of MediaConst has {values.size} elements; shape={list(shape)} has another number.")
     values = values.reshape(extents)
     if batch_broadcast:
-        return Value(constant(values, kind), layout[::-1], batched=False, constant=values)
+        return Value(constant(values, kind, layout[::-1]), layout[::-1], batched=False, constant=values)
     if not extents or extents[0] != context.batch_size:
         raise ShapeError(f"shape={list(shape)} has to end with the batch of {context.batch_size}.")
     (node,) = dali.external_source(source=lambda: (values,), num_outputs=1)
-    return Value(node, layout[:-1][::-1])
+    letters = layout[:-1][::-1]
+    return Value(dali.reinterpret(node, layout=letters) if letters else node, letters)
 
 
 @operator()

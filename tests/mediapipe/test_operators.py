@@ -1,0 +1,412 @@
+"""Operators of MediaPipe beside NumPy: their formulas, their order of dimensions, and what they refuse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DalifyError,
+    GraphError,
+    PipelineStateError,
+    ReaderError,
+    ShapeError,
+    SourceError,
+    UnknownArgumentError,
+    UnknownOperatorError,
+)
+from dalify.mediapipe import MediaPipe, fn
+from dalify.mediapipe.media_types import dtype as dt
+from dalify.mediapipe.media_types import ftype, imgtype
+from dalify.mediapipe.operators.cpu_nodes.cpu_nodes import media_ext_cpu_op_impl, media_function
+
+BATCH = 3
+
+
+class Graph(MediaPipe):
+    """A pipe around a function that returns nodes."""
+
+    def __init__(self, make: Callable[[], Any], **options: Any) -> None:
+        super().__init__(device="cpu", batch_size=BATCH, num_threads=1, **options)
+        self.make = make
+
+    def definegraph(self) -> Any:
+        return self.make()
+
+
+def run(make: Callable[[], Any], **options: Any) -> list[np.ndarray]:
+    return [output.as_cpu().as_nparray() for output in Graph(make, **options).run()]
+
+
+def given(array: np.ndarray, layout: str = "") -> Any:
+    """A batch as data of the graph; layout as MediaPipe writes it, the batch last."""
+    shape = list(array.shape[::-1])
+    return fn.MediaConst(data=array, shape=shape, dtype=str(array.dtype), batch_broadcast=False, layout=layout)()
+
+
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)
+PLANES = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
+FLOATS = RANDOM.normal(size=(BATCH, 4, 5)).astype(np.float32)
+SCALES = np.array([0.5, 1.0, 1.5], np.float32)
+
+
+def limited(values: np.ndarray) -> np.ndarray:
+    return np.clip(np.floor(values + 0.5), 0, 255).astype(np.uint8)
+
+
+def each_order(test: Callable[..., None]) -> Any:
+    """Give images as HWC and as CHW."""
+    return pytest.mark.parametrize(("images", "layout"), [(IMAGES, "CWHN"), (PLANES, "WHCN")], ids=["HWC", "CHW"])(test)
+
+
+def interleaved(result: np.ndarray, layout: str) -> np.ndarray:
+    return result if layout == "CWHN" else result.transpose(0, 2, 3, 1)
+
+
+@each_order
+def test_brightness_and_contrast(images: np.ndarray, layout: str) -> None:
+    bright, stark, each = run(
+        lambda: (
+            fn.Brightness(brightness_scale=1.3)(given(images, layout)),
+            fn.Contrast(contrast_scale=0.6)(given(images, layout)),
+            fn.Contrast()(given(images, layout), given(SCALES)),
+        )
+    )
+    values = IMAGES.astype(np.float64)
+    np.testing.assert_allclose(interleaved(bright, layout), limited(values * 1.3), atol=1)
+    np.testing.assert_allclose(interleaved(stark, layout), limited(values * 0.6 + 0.4 * 128), atol=1)
+    factor = SCALES.reshape(-1, 1, 1, 1).astype(np.float64)
+    np.testing.assert_allclose(interleaved(each, layout), limited(values * factor + (1 - factor) * 128), atol=1)
+
+
+@each_order
+def test_saturation_of_none_is_grey(images: np.ndarray, layout: str) -> None:
+    grey, same = run(
+        lambda: (
+            fn.Saturation(saturation_level=0.0)(given(images, layout)),
+            fn.Hue(degree=0.0)(given(images, layout)),
+        )
+    )
+    grey = interleaved(grey, layout).astype(int)
+    assert np.ptp(grey, axis=-1).max() <= 2
+    np.testing.assert_allclose(interleaved(same, layout), IMAGES, atol=1)
+
+
+@each_order
+def test_windows_and_mirrors(images: np.ndarray, layout: str) -> None:
+    chosen = np.array([1, 0, 1], np.uint8)
+    crop, place, flipped, mirrored, swapped = run(
+        lambda: (
+            fn.Crop(crop_w=4, crop_h=3)(given(images, layout)),
+            fn.Crop(crop_w=4, crop_h=3, crop_pos_x=1.0, crop_pos_y=1.0, dtype=dt.FLOAT32)(given(images, layout)),
+            fn.RandomFlip(vertical=1)(given(images, layout), given(chosen)),
+            fn.Flip(horizontal=1, vertical=1)(given(images, layout)),
+            fn.ColorSpaceConversion(colorSpaceMode=1)(given(images, layout)),
+        )
+    )
+    np.testing.assert_array_equal(interleaved(crop, layout), IMAGES[:, :3, :4])
+    np.testing.assert_array_equal(interleaved(place, layout), IMAGES[:, 3:, 3:])
+    assert place.dtype == np.float32
+    expected = np.where(chosen.reshape(-1, 1, 1, 1), IMAGES[:, ::-1], IMAGES)
+    np.testing.assert_array_equal(interleaved(flipped, layout), expected)
+    np.testing.assert_array_equal(interleaved(mirrored, layout), IMAGES[:, ::-1, ::-1])
+    np.testing.assert_array_equal(interleaved(swapped, layout), IMAGES[..., ::-1])
+
+
+@each_order
+@pytest.mark.parametrize("known", [True, False])
+def test_crop_mirror_norm(images: np.ndarray, layout: str, known: bool) -> None:
+    mean, factor = np.array([10, 20, 30], np.float32), np.array([0.1, 0.2, 0.3], np.float32)
+    extents = [3, 1, 1] if layout == "CWHN" else [1, 1, 3]
+
+    def number(values: np.ndarray) -> Any:
+        if known:
+            return fn.MediaConst(data=values, shape=extents, dtype=dt.FLOAT32)()
+        shape = [BATCH, *extents[::-1]]
+        return given(np.broadcast_to(values.reshape(extents[::-1]), shape).astype(np.float32))
+
+    def make() -> Any:
+        operator = fn.CropMirrorNorm(crop_w=5, crop_h=4, crop_pos_x=0.5, mirror=1)
+        return operator(given(images, layout), number(mean), number(factor))
+
+    (found,) = run(make)
+    expected = (IMAGES[:, :4, 1:6][:, :, ::-1].astype(np.float64) - mean) * factor
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(interleaved(found, layout), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_arithmetic() -> None:
+    row = np.arange(5, dtype=np.float32)
+    integers = np.array([250, 3, 7], np.uint8)
+
+    def make() -> Any:
+        x, numbers = given(FLOATS), given(integers)
+        constant = fn.MediaConst(data=row, shape=[5, 1], dtype=dt.FLOAT32)()
+        ten = fn.Constant(constant=10, dtype=dt.UINT8)()
+        return (
+            fn.Add()(x, constant),
+            fn.Sub()(x, constant),
+            fn.Mult()(x, given(SCALES)),
+            fn.Neg()(x),
+            fn.Clamp(lowerBound=-0.5, upperBound=0.5)(x),
+            fn.Add(dtype=dt.INT32)(numbers, ten),
+            fn.BitwiseAnd()(numbers, ten),
+            fn.BitwiseOr()(numbers, ten),
+            fn.BitwiseXor()(numbers, ten),
+            fn.Cast(dtype=dt.INT8)(x),
+            fn.Concat(axis=0)(x, x),
+            fn.MemCpy()(x),
+            fn.Where()(fn.Cast(dtype="int32")(x), x, fn.Neg()(x)),
+        )
+
+    expected = [
+        FLOATS + row,
+        FLOATS - row,
+        FLOATS * SCALES.reshape(-1, 1, 1),
+        -FLOATS,
+        FLOATS.clip(-0.5, 0.5),
+        integers.astype(np.int32) + 10,
+        integers & 10,
+        integers | 10,
+        integers ^ 10,
+        np.trunc(FLOATS + np.copysign(0.5, FLOATS)).astype(np.int8),
+        np.concatenate([FLOATS, FLOATS], axis=2),
+        FLOATS,
+        np.where(np.trunc(FLOATS + np.copysign(0.5, FLOATS)), FLOATS, -FLOATS),
+    ]
+    for found, wanted in zip(run(make), expected, strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_dimensions_are_counted_from_the_fastest() -> None:
+    volume = RANDOM.normal(size=(BATCH, 2, 3, 4)).astype(np.float32)
+
+    def make() -> Any:
+        x = given(volume, "WHCN")
+        first, second = fn.Split(axis=0, num_outputs=2)(x)
+        return (
+            fn.Transpose(permutation=[2, 0, 1, 3])(x),
+            fn.Reshape(size=[6, 4, BATCH], tensorDim=3, layout="WHN", dtype=dt.FLOAT32)(x),
+            first,
+            second,
+            fn.Slice(axes=[1], starts=[1], ends=[3])(x),
+            fn.ReduceMax(reductionDimension=0)(x),
+            fn.ReduceMin(reductionDimension=2)(x),
+            fn.Pad(pads=[1, 0, 0, 0, 0, 2, 1, 0, 0, 0], mode=0, value=7.0)(x),
+            fn.Pad(pads=[1, 0, 0, 0, 0, 2, 1, 0, 0, 0], mode=1)(x),
+            fn.Pad(pads=[1, 0, 0, 0, 0, 2, 1, 0, 0, 0], mode=2)(x),
+            fn.Pad(pads=[1, 0, 0, 0, 0, 2, 1, 0, 0, 0], mode=3)(x),
+        )
+
+    around = [(0, 0), (0, 0), (0, 1), (1, 2)]
+    expected = [
+        volume.transpose(0, 2, 3, 1),  # C becomes the fastest
+        volume.reshape(BATCH, 4, 6),
+        volume[..., :2],
+        volume[..., 2:],
+        volume[:, :, 1:3],
+        volume.max(axis=3, keepdims=True),
+        volume.min(axis=1, keepdims=True),
+        np.pad(volume, around, constant_values=7),
+        np.pad(volume, around, mode="reflect"),
+        np.pad(volume, around, mode="edge"),
+        np.pad(volume, around, mode="symmetric"),
+    ]
+    for found, wanted in zip(run(make), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_normalize_and_resize() -> None:
+    def make() -> Any:
+        x = given(PLANES.astype(np.float32), "WHCN")
+        return fn.Normalize(scale=2.0, shift=1.0, axis=0b011)(x), fn.Resize(mode=0, scaleDim1=2.0, scaleDim2=3.0)(x)
+
+    found, larger = run(make)
+    values = PLANES.astype(np.float64)
+    mean, variance = values.mean(axis=(2, 3), keepdims=True), values.var(axis=(2, 3), keepdims=True)
+    np.testing.assert_allclose(found, 2 * (values - mean) / np.sqrt(variance + 1e-5) + 1, rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(larger, PLANES.repeat(3, axis=2).repeat(2, axis=3))
+
+
+def test_random_numbers_repeat_with_their_seed() -> None:
+    def make() -> Any:
+        chance = fn.Constant(constant=0.3, dtype=dt.FLOAT32)()
+        return (
+            fn.CoinFlip(seed=1)(chance),
+            fn.RandomUniform(low=2.0, high=3.0, seed=2)(),
+            fn.RandomNormal(mean=5.0, seed=3, shape=[400, 5, BATCH])(chance),
+            fn.RandomNormal(seed=4)(given(SCALES), given(FLOATS)),
+        )
+
+    first, again = run(make, seed=1), run(make, seed=2)
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    coins, uniform, normal, like = first
+    assert coins.dtype == np.uint8
+    assert coins.shape == uniform.shape == (BATCH,)
+    assert ((uniform >= 2) & (uniform < 3)).all()
+    assert normal.shape == (BATCH, 5, 400)
+    assert abs(normal.mean() - 5) < 0.05
+    assert abs(normal.std() - 0.3) < 0.05
+    assert like.shape == FLOATS.shape
+
+
+class Doubled(media_function):
+    def __call__(self, *inputs: np.ndarray) -> np.ndarray:
+        assert all(isinstance(each, np.ndarray) for each in inputs)
+        return inputs[0] * 2 + self.params["priv_params"]
+
+
+class SumAndProduct(media_ext_cpu_op_impl):
+    def __call__(self, *inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return inputs[0] + inputs[1], inputs[0] * inputs[1]
+
+
+def test_functions_of_users() -> None:
+    def make() -> Any:
+        x = given(FLOATS)
+        double = fn.MediaFunc(func=Doubled, shape=[5, 4, BATCH], dtype=dt.FLOAT32, priv_params=1)
+        return double(x), *fn.ExtCpuOp(impl=SumAndProduct, num_outputs=2)(x, x)
+
+    doubled, total, product = run(make)
+    np.testing.assert_allclose(doubled, FLOATS * 2 + 1)
+    np.testing.assert_allclose(total, FLOATS + FLOATS)
+    np.testing.assert_allclose(product, FLOATS * FLOATS)
+
+
+class TooShort(media_function):
+    def __call__(self, *inputs: np.ndarray) -> np.ndarray:
+        return np.zeros(BATCH - 1)
+
+
+IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: fn.Reshapes(size=[1]), UnknownOperatorError, "no operator 'Reshapes'. Did you mean 'Reshape'"),
+        (lambda: fn.SSDEncode(), UnknownOperatorError, "It has: Add, "),
+        (lambda: fn.Crop(crop_width=3), UnknownArgumentError, "no argument 'crop_width'.*It has: crop_w"),
+        (lambda: fn.Crop(3), ArgumentTypeError, "by name only"),
+        (lambda: fn.Cast(), ArgumentTypeError, "needs the argument 'dtype'"),
+        (lambda: fn.Crop()(), ArgumentTypeError, "takes 1 inputs; got 0"),
+        (lambda: fn.Crop()(IMAGES), ArgumentTypeError, "result of another operator; got ndarray"),
+        (lambda: fn.Cast(dtype="float8")(given(FLOATS)), ArgumentValueError, "bfloat16"),
+        (lambda: fn.Flip()(given(IMAGES, "CWHN")), ArgumentValueError, "one of horizontal"),
+        (lambda: fn.Flip(horizontal=2)(given(IMAGES, "CWHN")), ArgumentValueError, "0 or 1"),
+        (lambda: fn.Brightness()(given(FLOATS)), DalifyError, "an image is needed"),
+        (lambda: fn.Transpose(permutation=[1, 0])(given(SCALES)), ArgumentValueError, "batch last"),
+        (lambda: fn.Reshape(size=[1, 5])(given(SCALES)), ShapeError, "end with the batch of 3"),
+        (lambda: fn.ImageDecoder(**IMAGE)(given(FLOATS)), DalifyError, "paths or files"),
+        (lambda: fn.Pad(pads=[1, 2])(given(PLANES, "WHCN")), ArgumentValueError, "pads"),
+        (lambda: fn.Resize(mode=5)(given(PLANES, "WHCN")), ArgumentValueError, "nearest"),
+        (lambda: fn.ColorSpaceConversion(colorSpaceMode=4)(given(PLANES, "WHCN")), ArgumentValueError, "RGB to BGR"),
+        (lambda: fn.MediaConst(data=[1, 2], shape=[3], dtype=dt.INT8)(), ShapeError, "2 elements"),
+        (lambda: fn.CoinFlip()(fn.Constant(constant=1.5)()), ArgumentValueError, "0 to 1"),
+        (lambda: fn.MediaFunc(func=TooShort, shape=[BATCH], dtype=dt.INT8)(), SourceError, "for a batch of 3"),
+        (lambda: fn.ReadImageDatasetFromDir()(), ArgumentValueError, "one of dir and file_list"),
+        (lambda: fn.ReadImageDatasetFromDir(dir="/nowhere")(), ReaderError, "/nowhere"),
+        (lambda: fn.CocoReader(root=".", annfile="/nowhere.json")(), ReaderError, "nowhere"),
+        (lambda: fn.ReadNumpyDatasetFromDir(file_list=["a.npz"])(), ReaderError, "numpy.save"),
+        (lambda: 3, ArgumentTypeError, "has to return a node"),
+    ],
+)
+def test_mistakes_are_told(make: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=f"(?s){text}") as caught:
+        run(make)
+    assert "test_operators.py" in str(caught.value)
+
+
+def test_options_of_decoders_are_listed(photo_folder: Path) -> None:
+    def make(**options: Any) -> Any:
+        files, _ = fn.ReadImageDatasetFromDir(dir=str(photo_folder))()
+        return fn.ImageDecoder(**{**IMAGE, **options})(files)
+
+    for options, text in (
+        ({"resampling_mode": ftype.BOX}, "ftype.BICUBIC"),
+        ({"output_format": "bgr"}, "imgtype.RGB_P"),
+        ({"random_crop_type": 9}, "CENTER_CROP"),
+        ({"resize": [3]}, "2 positive numbers"),
+    ):
+        with pytest.raises(ArgumentValueError, match=text):
+            run(lambda options=options: make(**options))
+    with pytest.raises(ArgumentValueError, match="num_slices - 1"):
+        run(lambda: fn.ReadImageDatasetFromDir(dir=str(photo_folder), num_slices=2, slice_index=2)()[1])
+    with pytest.raises(ArgumentValueError, match="at least 1"):
+        run(lambda: fn.ReadImageDatasetFromDir(dir=str(photo_folder), num_slices=0)()[1])
+
+
+def test_mistakes_around_pipes(photo_folder: Path) -> None:
+    with pytest.raises(ArgumentValueError, match="hpu"):
+        MediaPipe(device="tpu")
+    with pytest.raises(ArgumentValueError, match="prefetch_depth"):
+        MediaPipe(prefetch_depth=-1)
+    with pytest.raises(ArgumentValueError, match="batch_size"):
+        MediaPipe(batch_size=0)
+    with pytest.raises(GraphError, match="does not define definegraph"):
+        MediaPipe().build()
+
+    class Forgetful(MediaPipe):
+        def __init__(self) -> None:
+            pass
+
+    with pytest.raises(PipelineStateError, match=r"super\(\).__init__"):
+        Forgetful().build()
+    with pytest.raises(PipelineStateError, match="no reader"):
+        len(Graph(lambda: fn.Constant(constant=1)()))
+    with pytest.raises(ArgumentValueError, match="repeat count"):
+        Graph(lambda: None).set_repeat_count(0)
+    with pytest.raises(GraphError, match="cannot be unpacked"):
+        run(lambda: tuple(fn.Constant(constant=1)()))
+
+
+def test_a_broken_file_ends_one_batch_only(photo_list: list[tuple[Path, int]], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no picture")
+    files = [str(path) for path, _ in photo_list[:5]]
+    files.insert(1, str(broken))
+
+    def make() -> Any:
+        reader = fn.ReadImageDatasetFromDir(
+            file_list=files, file_classes=list("aabbcc"), shuffle=False, label_dtype=dt.INT32
+        )
+        paths, labels = reader()
+        return fn.ImageDecoder(**IMAGE)(paths), labels
+
+    pipe = Graph(make)
+    with pytest.raises(DalifyError, match="image"):
+        pipe.run()
+    assert pipe.run()[1].as_nparray().tolist() == [1, 2, 2]
+
+
+def test_slices_share_the_data_set(photo_list: list[tuple[Path, int]]) -> None:
+    names = [f"{index:02}" for index in range(11)]
+    files = [str(photo_list[0][0])] * 11
+
+    def labels(slice_index: int, **options: Any) -> tuple[list[list[int]], list[int | None]]:
+        def make() -> Any:
+            reader = fn.ReadImageDatasetFromDir(
+                file_list=files, file_classes=names, num_slices=2, slice_index=slice_index, **options
+            )
+            return reader()[1]
+
+        outputs = list(Graph(make))
+        return [output[0].as_nparray().tolist() for output in outputs], [output[0].valid for output in outputs]
+
+    assert labels(0, shuffle=False, pad_remainder=True) == ([[0, 2, 4], [6, 8, 10]], [3, 3])
+    assert labels(1, shuffle=False, pad_remainder=True) == ([[1, 3, 5], [7, 9, 9]], [3, 2])
+    assert labels(1, shuffle=False, drop_remainder=True) == ([[1, 3, 5]], [3])
+    first, second = labels(0, seed=3)[0], labels(1, seed=3)[0]
+    assert len(set(itertools.chain(*first))) == 6
+    assert set(itertools.chain(*first)) | set(itertools.chain(*second)) == set(range(11))
+    assert labels(0)[0] != [[0, 2, 4], [6, 8, 10]]
