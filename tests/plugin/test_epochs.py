@@ -200,3 +200,44 @@ def test_every_sample_comes_equally_often_over_epochs(numbered_files: list[str])
     )
     seen = np.concatenate([batch[0]["x"].flatten().numpy() for _ in range(14) for batch in loader])
     assert np.bincount(seen).min() == np.bincount(seen).max()
+
+
+def test_after_a_break(rival: Any, numbered_files: list[str]) -> None:
+    """DALI goes on in the old epoch; here that is what ``next`` is for, and ``for`` begins the next one."""
+    import nvidia.dali
+
+    def broken(dali: ModuleType, kind: Any) -> Any:
+        loader = kind(pipeline(dali, numbered_files[:7], 2, pad_last_batch=True), ["x"], reader_name="Reader")
+        for _ in loader:
+            break
+        return loader
+
+    def numbers(batches: Any) -> list[Any]:
+        return [batch[0]["x"].flatten().tolist() for batch in batches]
+
+    rest = [[2, 3], [4, 5], [6, 6]]
+    assert numbers(broken(nvidia.dali, rival.DALIGenericIterator)) == rest
+    loader = broken(dalify, DALIGenericIterator)
+    assert numbers(next(loader) for _ in range(len(loader) - 1)) == rest
+    assert loader.epoch == 0
+    assert numbers(broken(dalify, DALIGenericIterator)) == [[0, 1], *rest]
+
+
+@pytest.mark.parametrize("reader", [{}, {"seed": 3}])
+def test_seeds(rival: Any, numbered_files: list[str], reader: dict[str, int]) -> None:
+    import nvidia.dali
+
+    for dali in (dalify, nvidia.dali):
+
+        def orders(dali: ModuleType = dali) -> list[list[int]]:
+            @dali.pipeline_def(batch_size=17, num_threads=1, device_id=None)
+            def shuffled() -> Any:
+                return dali.fn.readers.file(files=numbered_files, random_shuffle=True, **reader)[1]
+
+            pipe = shuffled()
+            pipe.build()
+            return [pipe.run()[0].as_array().flatten().tolist() for _ in range(2)]
+
+        first, second = orders(), orders()
+        assert first[0] != first[1]
+        assert (first == second) == bool(reader)

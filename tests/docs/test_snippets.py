@@ -1,0 +1,37 @@
+"""What stands as Python in the hand-written pages runs, in a folder with photographs; links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/epochs.md"]
+WITH_LINKS = [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md"]
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_runs(page: str, photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a page go on from one another, as a reader would paste them."""
+    shutil.copytree(photo_folder, tmp_path / "photos")
+    shutil.copy(next(photo_folder.glob("*/*.jpg")), tmp_path / "photo.jpg")
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "page.py"
+    program.write_text("\n\n".join(blocks(page)), encoding="utf-8")  # sources are read for their conditions
+    assert program.stat().st_size
+    exec(compile(program.read_text(encoding="utf-8"), str(program), "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("page", WITH_LINKS)
+def test_links(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
+        if "://" not in target and not target.startswith("#"):
+            assert (path.parent / target.partition("#")[0]).exists(), target
