@@ -11,18 +11,17 @@ from dalify.base.errors import DivergentBranchesError, DTypeError, ShapeError
 from dalify.data.spec import Spec
 
 __all__ = ["check_agreement", "check_index"]
+_SIDES = ("true", "false")
 
 
-def check_agreement(
-    if_true: Spec, if_false: Spec, variable: str, lines: Any, sides: tuple[str, str] = ("true", "false")
-) -> None:
+def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any, sides: tuple[str, str] = _SIDES) -> None:
     """Refuse values that cannot be the same variable.
 
     Args:
         if_true: what is known of the value from the true branch.
         if_false: what is known of the value from the false branch.
         variable: name in the user's code.
-        lines: where the two values were defined.
+        lines: where the two values were defined; without them and a name, the values are samples of one batch.
         sides: what the two branches are called in messages.
 
     Raises:
@@ -50,6 +49,12 @@ def check_agreement(
     ):
         if one == other or one is None or other is None:
             continue
+        if not variable and lines is None and sides == _SIDES:
+            raise DivergentBranchesError(
+                f"the samples of one batch have another {what}: {_text(one)} and {_text(other)}. All samples of a "
+                "batch share it; argument values of each sample, or branches of a condition, made them differ.",
+                hint=way_out,
+            )
         name = f"the variable {variable!r}" if variable else "the result"
         places = "".join(
             f"\n  {side} branch: {_text(value)}" + (f", defined at\n{line.quote('    ')}" if line else "")
