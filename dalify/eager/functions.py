@@ -103,7 +103,7 @@ def _prepared(
     if found is None:
         kinds = [None if item is None else item.batch for item in data]
         named = {name: value.batch for name, value in values.items()}
-        found = prepared.Prepared(operator, kinds, named, arguments, drawing)
+        found = prepared.Prepared(prepared.made_node(operator, kinds, named, arguments), drawing)
         if key is not None:
             if len(_cache) >= _CACHE_LIMIT:
                 _cache.clear()

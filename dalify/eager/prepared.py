@@ -23,7 +23,7 @@ from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs,
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalogue
 
-__all__ = ["Prepared"]
+__all__ = ["Prepared", "fed_node", "made_node"]
 
 _POOL_BYTES = 256 << 20
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
@@ -32,32 +32,16 @@ _arenas: list[Arena] = []
 
 
 class Prepared:
-    """Computes an operator for given arguments and kinds of data.
+    """Computes a node.
 
     Args:
-        operator: what to compute.
-        inputs: a batch of the kind of each input; None for an optional one that is not given.
-        values: the same for arguments that are no constants, by name.
-        constants: all other arguments, as the user wrote them.
+        node: reads declared sources only.
         drawing: seed and stream number of a random operator.
-
-    Raises:
-        DalifyError: the operator cannot take such data or arguments; with the user's line.
     """
 
-    def __init__(
-        self,
-        operator: Operator,
-        inputs: Sequence[Batch | None],
-        values: Mapping[str, Batch],
-        constants: Mapping[str, Any],
-        drawing: tuple[int, int],
-    ) -> None:
-        node = _made(operator, inputs, values, constants)
-        self.arguments = node.arguments
-        # Placeholders are numbered in the order in which they were made: that of the batches that compute gets.
-        given = [edge.node for edge in node.inputs if edge is not None]
-        given += [node.arguments[name].node for name in values]
+    def __init__(self, node: Node, drawing: tuple[int, int]) -> None:
+        operator = node.operator
+        given = [edge.node for edge in node.edges()]
         edges = tuple(Edge(node, output) for output in range(node.output_count))
         graph = Graph(edges, () if edges else (node,))
         if node.device != "cpu" or "cpu" not in operator.kernels:
@@ -73,13 +57,16 @@ class Prepared:
         self._device_node = on_device
         self._is_serial = operator.is_serial
 
-    def compute(self, batches: Sequence[Batch], count: int, number: int) -> list[Batch]:
+    def compute(
+        self, batches: Sequence[Batch], count: int, number: int, positions: np.ndarray[Any, Any] | None = None
+    ) -> list[Batch]:
         """Return the outputs, in memory of their own.
 
         Args:
-            batches: inputs and then arguments, each of ``count`` samples.
+            batches: what the node reads, in the order of ``Node.edges``, each of ``count`` samples.
             count: number of samples.
             number: of the call, for random numbers.
+            positions: of the samples in their batch; None for the first ones.
         """
         values: list[Batch | None] = [None] * self._slot_count
         for slot, batch in zip(self._slots, batches, strict=True):
@@ -91,6 +78,8 @@ class Prepared:
         except IndexError:
             arena = Arena()
         frame = Frame(values, 0, count, number, count, arena, collectors, {}, device, {})
+        if positions is not None:
+            frame.set_positions(None, positions)
         try:
             if self._is_serial:
                 self._run(frame)
@@ -116,12 +105,19 @@ class Prepared:
         return result
 
 
-def _made(
+def made_node(
     operator: Operator, inputs: Sequence[Batch | None], values: Mapping[str, Batch], constants: Mapping[str, Any]
 ) -> Node:
-    """Return the node of a call.
+    """Return the node of a call. It belongs to no pipeline, and to no line: calls from anywhere use it.
 
-    What it reads is fed. It belongs to no pipeline, and to no line: calls from anywhere use it.
+    Args:
+        operator: what to compute.
+        inputs: a batch of the kind of each input; None for an optional one that is not given.
+        values: the same for arguments that are no constants, by name.
+        constants: all other arguments, as the user wrote them.
+
+    Raises:
+        DalifyError: the operator cannot take such data or arguments; with the user's line.
     """
     made: list[Node] = []
     if constants.get("on_error") not in (None, "raise"):
@@ -136,6 +132,18 @@ def _made(
         node = next(item for item in reversed(made) if item.operator is operator)
     node_specs(node)  # with the line, for messages
     return replace(node, line=None, name=None)
+
+
+def fed_node(node: Node, batches: Sequence[Batch]) -> Node:
+    """Return a node of a pipeline that reads sources of the kind of some batches, in the order of ``Node.edges``."""
+    given = iter(batches)
+    with recording([]), entered(None):
+        inputs = tuple(None if edge is None else _placeholder(next(given)).edge for edge in node.inputs)
+        arguments = {
+            name: _placeholder(next(given)).edge if isinstance(value, Edge) else value
+            for name, value in node.arguments.items()
+        }
+    return replace(node, inputs=inputs, arguments=arguments, branch=None)
 
 
 def _placeholder(batch: Batch) -> DataNode:

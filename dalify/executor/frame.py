@@ -207,7 +207,7 @@ class Frame:
         """Tell whether the positions of a branch are known already."""
         return branch is None or branch in self._positions
 
-    def set_positions(self, branch: Branch, positions: np.ndarray[Any, Any]) -> None:
+    def set_positions(self, branch: Branch | None, positions: np.ndarray[Any, Any]) -> None:
         """Note which samples belong to a branch."""
         self._positions[branch] = positions
 

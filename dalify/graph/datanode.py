@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dalify.base.errors import ConditionError
+from dalify.base.errors import ConditionError, PipelineStateError
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
+from dalify.graph.watch import shown_value
 
 if TYPE_CHECKING:
     from dalify.graph.node import Edge
@@ -298,8 +299,29 @@ class DataNode(Expression):
     def __contains__(self, value: object) -> NoReturn:
         self._refuse("cannot use `in` on", "Compare and reduce: fn.reductions.max(node == value).")
 
+    def get(self) -> Any:
+        """Return the value for the samples of this run: a tensor list. In debug mode only.
+
+        Returns:
+            None inside a condition that holds for no sample.
+
+        Raises:
+            PipelineStateError: the pipeline is not run with ``debug=True``, or the run is over.
+        """
+        is_known, value = shown_value(self.edge)
+        if not is_known:
+            raise PipelineStateError(
+                "a graph value has no value while the graph is defined.",
+                line=SourceLine.capture(),
+                hint="Make the pipeline with debug=True: its function then runs with the values of each batch.",
+            )
+        return value
+
     def __repr__(self) -> str:
-        """Return what, where and the user's line; no data."""
+        """Return what, where and the user's line; no data, but in debug mode."""
+        is_known, value = shown_value(self.edge)
+        if is_known:
+            return f"<DataNode {self.edge.node!r}:\n{'no samples' if value is None else value}>"
         return f"<DataNode {self.edge.node!r}>"
 
 

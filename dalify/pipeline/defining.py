@@ -16,7 +16,7 @@ from dalify.pipeline.options import PipelineOptions
 if TYPE_CHECKING:
     from dalify.pipeline.pipeline import Pipeline
 
-__all__ = ["GraphDefinition"]
+__all__ = ["GraphDefinition", "output_edges"]
 
 
 class GraphDefinition:
@@ -92,7 +92,7 @@ class GraphDefinition:
             raise PipelineStateError(
                 "the outputs of a pipeline cannot be changed once it is built.", line=SourceLine.capture()
             )
-        self._outputs = tuple(_output_edges(outputs))
+        self._outputs = tuple(output_edges(outputs))
         self._traced = None
 
     def add_sink(self, node: DataNode) -> None:
@@ -105,7 +105,7 @@ class GraphDefinition:
             if self._outputs is None:
                 with self:
                     result = self.define_graph()
-                self._outputs = tuple(_output_edges(result if isinstance(result, (tuple, list)) else (result,)))
+                self._outputs = tuple(output_edges(result if isinstance(result, (tuple, list)) else (result,)))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._made if node.preserve)]))
             self._traced = Graph(self._outputs, sinks)
         return self._traced
@@ -115,7 +115,13 @@ class GraphDefinition:
         raise AssertionError("dalify bug: a definition cannot be built")
 
 
-def _output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
+def output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
+    """Yield what a pipeline function returned, as edges of the graph.
+
+    Raises:
+        GraphError: graph values within lists.
+        ArgumentTypeError: what cannot be an output.
+    """
     for index, value in enumerate(values):
         if isinstance(value, Expression):
             yield value.node().edge

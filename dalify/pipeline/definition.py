@@ -5,13 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from dalify import frontend
 from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError, suggestion
+from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.pipeline.options import option_names
 from dalify.pipeline.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from dalify.pipeline import debugging
+else:
+    # It loads the executor, which is not needed before a pipeline is built.
+    debugging = LazyModule("dalify.pipeline.debugging", "debug mode")
 
 __all__ = ["pipeline_def"]
 
@@ -22,10 +29,15 @@ PipelineFactory = Callable[..., Pipeline]
 def pipeline_def(fn: Callable[..., Any], /) -> PipelineFactory: ...
 @overload
 def pipeline_def(
-    fn: None = None, /, *, enable_conditionals: bool = ..., **pipeline_kwargs: Any
+    fn: None = None, /, *, enable_conditionals: bool = ..., debug: bool = ..., **pipeline_kwargs: Any
 ) -> Callable[[Callable[..., Any]], PipelineFactory]: ...
 def pipeline_def(
-    fn: Callable[..., Any] | None = None, /, *, enable_conditionals: bool = True, **pipeline_kwargs: Any
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    enable_conditionals: bool = True,
+    debug: bool = False,
+    **pipeline_kwargs: Any,
 ) -> Any:
     """Turn a function that returns graph nodes into a factory of pipelines.
 
@@ -35,6 +47,8 @@ def pipeline_def(
     Args:
         fn: the function; what it returns are the pipeline's outputs: a node, a tuple or list of nodes, or None.
         enable_conditionals: rewrite conditions; without it, a graph value in an ``if`` is an error.
+        debug: run the function for every batch, operator by operator, with the values of the batch: ``print(images)``,
+            ``images.get()`` and breakpoints work in it. Slow. A call of the factory may say otherwise.
         pipeline_kwargs: arguments of ``Pipeline``, used where a call of the factory gives no others.
 
     Returns:
@@ -59,16 +73,21 @@ def pipeline_def(
                     hint="Name the arguments that it takes.",
                 )
 
+        own_names = set(inspect.signature(function).parameters)
+
         @functools.wraps(function)
         def factory(*args: Any, **kwargs: Any) -> Pipeline:
             try:
+                in_debug = debug if "debug" in own_names else bool(kwargs.pop("debug", debug))
                 own, options = _sorted_arguments(function, kwargs)
             except DalifyError as error:
                 error.locate(line=SourceLine.capture())
                 raise
             options = {**pipeline_kwargs, "enable_conditionals": enable_conditionals, **options}
-            pipe = Pipeline(**options)
             traced = frontend.rewrite(function) if options["enable_conditionals"] else function
+            if in_debug:
+                return debugging.DebugPipeline(functools.partial(traced, *args, **own), **options)
+            pipe = Pipeline(**options)
             with pipe:
                 result = traced(*args, **own)
             pipe.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))

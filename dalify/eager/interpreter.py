@@ -1,0 +1,219 @@
+"""Computes the nodes of a pipeline function one after the other, while the function runs: debug mode.
+
+Alone because immediate calls know no conditions: here a node in a branch gets the branch's samples, as the steps of
+``passes/split_branches`` would give it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import BatchSizeError, DivergentBranchesError
+from dalify.data import Batch, stack_samples, tensor_list
+from dalify.eager.prepared import Prepared, fed_node
+from dalify.executor.arena import Arena
+from dalify.executor.choice_steps import JoinStep
+from dalify.executor.frame import Frame
+from dalify.executor.steps import MergeStep
+from dalify.graph import Branch, Edge, Node, current_branch, is_within, node_specs, recording
+from dalify.graph.watch import watched
+
+__all__ = ["Interpreter", "OtherBatchSize"]
+
+Source = Callable[[Node, str], "list[Batch]"]
+
+
+class OtherBatchSize(BaseException):
+    """A source has fewer samples than was assumed before it was asked; the function has to run again.
+
+    Not an Exception: the user's function must not catch it.
+
+    Args:
+        count: number of samples of the source.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.count = count
+
+
+class Interpreter:
+    """The values of one run of a pipeline function.
+
+    Args:
+        source: gives the outputs of a reader or external source, by its node and its label.
+        count: number of samples of the batch.
+        number: of the batch: random numbers go by it.
+        seed: of the pipeline.
+    """
+
+    def __init__(self, source: Source, count: int, number: int, seed: int) -> None:
+        self._source = source
+        self._count = count
+        self._number = number
+        self._seed = seed
+        self._values: dict[Edge, Batch | None] = {}
+        self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {None: np.arange(count)}
+        self._labels: dict[Node, str] = {}
+        self._occurrences: Counter[str] = Counter()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Compute every node that is made meanwhile, and let nodes show their values."""
+        with recording(_Computing(self._made)), watched(self._shown):
+            yield
+
+    def _made(self, node: Node) -> None:
+        name = node.operator.name
+        if node.operator.is_random or is_source(node):
+            self._labels[node] = node.name or f"{name}#{self._occurrences[name]}"
+            self._occurrences[name] += 1
+        self._compute(node)
+
+    def _shown(self, edge: Edge) -> Any:
+        """Return what users see: in a branch, the branch's samples."""
+        branch, home = current_branch(), edge.node.branch
+        is_inside = home is None or (branch is not None and is_within(branch, home))
+        value = self._within(edge, branch) if is_inside else self._value(edge)
+        return None if value is None else tensor_list(value)
+
+    def output(self, edge: Edge) -> Batch:
+        """Return an output of the pipeline.
+
+        Raises:
+            DivergentBranchesError: it exists for some of the samples only.
+        """
+        value = self._within(edge, None)
+        assert value is not None, "dalify bug: an output without samples"
+        return value
+
+    def _value(self, edge: Edge) -> Batch | None:
+        if edge not in self._values:
+            self._compute(edge.node)
+        return self._values[edge]
+
+    def _compute(self, node: Node) -> None:
+        if is_source(node):
+            batches = self._source(node, self._labels[node])
+            if batches and len(batches[0]) != self._count:
+                raise OtherBatchSize(len(batches[0]))
+            self._keep(node, batches)
+            return
+        node_specs(node)
+        if node.operator.name == "_conditional.merge":
+            self._end(node, lambda mask, side: mask == (side == 0))
+            return
+        if node.operator.name == "_conditional.join":
+            self._end(node, lambda index, side: index == side)
+            return
+        positions = self._places(node.branch)
+        if not len(positions):
+            self._keep(node, [None] * node.output_count)
+        elif node.operator.name == "_literal":
+            value = node.arguments["value"]
+            dense = np.broadcast_to(value, (self._count, *value.shape))
+            self._keep(node, [Batch(dense, None, node.arguments.get("layout", ""))])
+        else:
+            batches = [self._within(edge, node.branch) for edge in node.edges()]
+            given = [batch for batch in batches if batch is not None]
+            prepared = Prepared(fed_node(node, given), self._drawing(node))
+            self._keep(node, prepared.compute(given, len(positions), self._number, positions))
+
+    def _keep(self, node: Node, batches: Any) -> None:
+        for output, batch in enumerate(batches):
+            self._values[Edge(node, output)] = batch
+
+    def _drawing(self, node: Node) -> tuple[int, int]:
+        """Return seed and stream of a random node, those that it has in a pipeline."""
+        if node.seed is not None:
+            return node.seed, 0
+        return self._seed, zlib.crc32(self._labels.get(node, "").encode())
+
+    def _end(self, node: Node, takes: Callable[[np.ndarray[Any, Any], int], np.ndarray[Any, Any]]) -> None:
+        """Put the sides of a condition together."""
+        predicate, *sides = (edge for edge in node.inputs if edge is not None)
+        positions = self._places(node.branch)
+        decision = self._within(predicate, node.branch)
+        values: list[Batch | None] = [decision]
+        if decision is not None:
+            numbers = _numbers(decision, node.operator.name == "_conditional.merge")
+            values += [self._at(edge, positions[takes(numbers, side)]) for side, edge in enumerate(sides)]
+        else:
+            values += [None] * len(sides)
+        slots = tuple(range(len(values)))
+        step = (MergeStep if node.operator.name == "_conditional.merge" else JoinStep)(node, slots, (len(slots),))
+        frame = Frame([*values, None], 0, len(positions), self._number, self._count, Arena(), {}, {}, "", {})
+        frame.set_positions(node.branch, positions)
+        step.run(frame)
+        self._keep(node, [frame.values[-1]])
+
+    def _places(self, branch: Branch | None) -> np.ndarray[Any, Any]:
+        """Return the positions in the batch of a branch's samples."""
+        found = self._positions.get(branch)
+        if found is None:
+            assert branch is not None, "dalify bug: a batch without positions"
+            outer = self._places(branch.parent)
+            decision = self._within(branch.condition, branch.parent)
+            found = outer[:0]
+            if decision is not None:
+                found = outer[_numbers(decision, isinstance(branch.taken, bool)) == branch.taken]
+            self._positions[branch] = found
+        return found
+
+    def _within(self, edge: Edge, branch: Branch | None) -> Batch | None:
+        """Return a value for the samples of a branch.
+
+        Raises:
+            DivergentBranchesError: it exists for some of them only.
+        """
+        home = edge.node.branch
+        if home is not branch and (home is not None and (branch is None or not is_within(branch, home))):
+            raise DivergentBranchesError(
+                "a value made inside a branch of a condition is used outside it, where it exists only for some "
+                "samples.",
+                line=edge.node.line,
+                operator=edge.node.operator.public_name,
+                hint="Assign it to a variable in both branches and use that variable afterwards.",
+            )
+        return self._at(edge, self._places(branch))
+
+    def _at(self, edge: Edge, positions: np.ndarray[Any, Any]) -> Batch | None:
+        value = self._value(edge)
+        home = self._places(edge.node.branch)
+        if value is None or not len(positions):
+            return None
+        return value if len(home) == len(positions) else value.take(np.searchsorted(home, positions))
+
+
+class _Computing(list[Node]):
+    """The list of made nodes, which computes each one as it comes."""
+
+    def __init__(self, compute: Callable[[Node], None]) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def append(self, node: Node, /) -> None:
+        super().append(node)
+        self._compute(node)
+
+
+def is_source(node: Node) -> bool:
+    """Tell whether a node gives a pipeline its data."""
+    operator = node.operator
+    return operator.is_reader or operator.name == "external_source" or operator.feed_function is not None
+
+
+def _numbers(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:
+    """Return the values of a condition, or of the number of a branch: ``[N]``."""
+    dense = stack_samples(decision.samples) if decision.dense is None else decision.dense
+    array = np.asarray(dense.cpu() if decision.device == "gpu" else dense)
+    if array.size != len(decision):
+        raise BatchSizeError("a condition must be a single value per sample.")
+    flat = array.reshape(len(decision))
+    return flat != 0 if as_truth else flat

@@ -1,0 +1,266 @@
+"""Debug mode: a pipeline whose function runs for every batch, operator by operator, with the values of the batch.
+
+Alone because everything else in this room runs a graph. Breakpoints, ``print(node)`` and ``node.get()`` work in the
+function; each source is a pipeline of its own, so that shuffling, epochs and feeding are what they always are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import CheckpointError, GraphError, PipelineStateError
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch
+from dalify.eager.interpreter import Interpreter, OtherBatchSize
+from dalify.graph import DataNode, Edge, Graph, Node
+from dalify.pipeline.defining import output_edges
+from dalify.pipeline.pipeline import Pipeline
+
+__all__ = ["DebugPipeline"]
+
+
+class _Source(Pipeline):
+    """A reader or external source alone.
+
+    Args:
+        node: it.
+        label: its name, or operator and occurrence: shuffling goes by it.
+        options: of the pipeline that it belongs to.
+        seed: of that pipeline.
+    """
+
+    def __init__(self, node: Node, label: str, options: Mapping[str, Any], seed: int) -> None:
+        super().__init__(**{**options, "seed": seed})
+        node = replace(node, name=label, branch=None)
+        self._outputs = tuple(Edge(node, output) for output in range(node.output_count))
+        self._traced = Graph(self._outputs)
+        self.node = node
+
+    def next_batches(self) -> list[Batch]:
+        """Return the next batch of each output."""
+        return [item._batch for item in self.run()]
+
+
+class _Runner:
+    """Runs the function of a pipeline; to the pipeline it looks like an engine.
+
+    Attributes:
+        valid: which samples of the last batch are there in their own right.
+        edges: of the outputs of the last run.
+    """
+
+    def __init__(self, pipe: DebugPipeline, function: Callable[[], Any], options: Mapping[str, Any]) -> None:
+        self._pipe = pipe
+        self._function = function
+        self._options = options
+        self.sources: dict[str, _Source] = {}
+        self._current: dict[str, list[Batch]] = {}  # what the sources gave for this run
+        self._waiting: dict[str, list[tuple[Any, Any]]] = {}  # fed before the source was known
+        self._ready: list[tuple[Batch, ...]] = []  # runs ahead of the consumer
+        self._number = 0
+        self.scheduled = 0
+        self.edges: tuple[Edge, ...] = ()
+        self.valid = np.ones(0, np.bool_)
+
+    @property
+    def feeds(self) -> Any:
+        """The feeds of all sources that are known."""
+        feeds = [source._engine().feeds for source in self.sources.values()]
+        readers = [reader for feed in feeds for reader in feed.readers.values()]
+        externals = [external for feed in feeds for external in feed.externals]
+        return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)))
+
+    @property
+    def recovery(self) -> Any:
+        """The bad samples of all readers."""
+        found = [bad for source in self.sources.values() for bad in source._engine().recovery.bad_samples]
+        return SimpleNamespace(bad_samples=found)
+
+    def feed(self, name: str, data: Any, layout: str | None) -> None:
+        """Take data for a source, also one that the function has not made yet."""
+        source = self.sources.get(name)
+        if source is not None:
+            source.feed_input(name, data, layout)
+        elif self._number or self._ready:
+            raise PipelineStateError(f"the pipeline has no external_source {name!r}.")
+        else:
+            self._waiting.setdefault(name, []).append((data, layout))
+
+    def schedule(self) -> None:
+        """Ask the sources for the next batch.
+
+        Raises:
+            StopIteration: one of them is at its end.
+        """
+        if not self._ready:
+            self._current = {label: source.next_batches() for label, source in self.sources.items()}
+        self.scheduled += 1
+
+    def collect(self) -> tuple[Batch, ...]:
+        """Run the function and return its outputs."""
+        self.scheduled = max(0, self.scheduled - 1)
+        if self._ready:
+            return self._ready.pop(0)
+        return self._run()
+
+    def run_ahead(self) -> None:
+        """Run the function once, so that its sources are known; the batch is kept for the consumer."""
+        if not self._number and not self._ready:
+            self._ready.append(self._run())
+
+    def _run(self) -> tuple[Batch, ...]:
+        sizes = {len(batches[0]) for batches in self._current.values() if batches}
+        count = sizes.pop() if len(sizes) == 1 else self._pipe.max_batch_size
+        number, self._number = self._number, self._number + 1
+        for _ in range(2):
+            interpreter = Interpreter(self._batches_of, count, number, self._pipe.seed)
+            try:
+                with interpreter.running():
+                    result = self._function()
+                    results = result if isinstance(result, (tuple, list)) else (result,)
+                    edges = tuple(output_edges(results))
+                    outputs = tuple(interpreter.output(edge) for edge in edges)
+                break
+            except OtherBatchSize as other:
+                count = other.count
+        else:
+            raise PipelineStateError(
+                "the sources gave batches of different sizes.", hint="All must give the same number of samples."
+            )
+        self.edges = edges
+        self._current = {}
+        valid = [source.valid for source in self.sources.values()]
+        self.valid = np.logical_and.reduce([np.ones(count, np.bool_), *(item for item in valid if len(item) == count)])
+        return outputs
+
+    def _batches_of(self, node: Node, label: str) -> list[Batch]:
+        found = self._current.get(label)
+        if found is None:
+            source = self.sources.get(label)
+            if source is None:
+                source = self.sources[label] = self._new_source(node, label)
+            elif source.node.operator is not node.operator:
+                raise GraphError(
+                    f"{label!r} was {source.node.operator.public_name} in the run before and is "
+                    f"{node.operator.public_name} now.",
+                    line=node.line,
+                    hint="Readers and external sources must be the same ones in every run.",
+                )
+            found = self._current[label] = source.next_batches()
+        return found
+
+    def _new_source(self, node: Node, label: str) -> _Source:
+        if any(True for _ in node.edges()):
+            raise GraphError(
+                "debug mode cannot run a reader whose arguments are graph values.",
+                line=node.line,
+                operator=node.operator.public_name,
+            )
+        source = _Source(node, label, self._options, self._pipe.seed)
+        for data, layout in self._waiting.pop(label, ()):
+            source.feed_input(label, data, layout)
+        return source
+
+    def discard(self) -> None:
+        """Forget what was asked for and not collected."""
+        self._current = {}
+        self._ready.clear()
+        self.scheduled = 0
+
+    def start_epoch(self, epoch: int) -> None:
+        """Begin an epoch of all sources."""
+        self.discard()
+        for source in self.sources.values():
+            source.start_epoch(epoch)
+
+    def close(self) -> None:
+        """End the sources."""
+        for source in self.sources.values():
+            source.close()
+
+
+class DebugPipeline(Pipeline):
+    """A pipeline that runs its function for every batch; made by ``@pipeline_def(debug=True)``.
+
+    Random numbers, shuffling and results are those of the pipeline without ``debug``, as long as the function makes
+    the same calls in every run and no output leaves random operators out. Nothing is prepared ahead. States cannot
+    be saved; decoders raise errors whatever ``on_error`` says.
+
+    Args:
+        function: makes the outputs.
+        options: arguments of ``Pipeline``.
+    """
+
+    def __init__(self, function: Callable[[], Any], **options: Any) -> None:
+        options = {**options, "prefetch_queue_depth": 1}
+        super().__init__(**options)
+        own = ("output_dtype", "output_ndim", "output_layout", "checkpoint")
+        given = {name: value for name, value in options.items() if name not in own}
+        self._runner = _Runner(self, function, given)
+
+    def build(self) -> None:
+        """Do nothing: there is no graph before the function has run."""
+
+    def _engine(self) -> Any:
+        if self._closed:
+            raise PipelineStateError("the pipeline has been closed.", line=self._line)
+        return self._runner
+
+    def _graph(self) -> Graph:
+        self._runner.run_ahead()
+        return Graph(self._runner.edges)
+
+    def feed_input(
+        self,
+        data_node: str | DataNode,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: Any = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Give a batch to an external source by its name, also before the function has made it.
+
+        Raises:
+            PipelineStateError: there is no such external source.
+        """
+        name = data_node if isinstance(data_node, str) else data_node.edge.node.name
+        if name is None:
+            raise PipelineStateError(
+                "in debug mode sources are fed by their names.",
+                line=SourceLine.capture(),
+                hint="Write fn.external_source(name='images').",
+            )
+        self._runner.feed(name, data, layout)
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Return sizes and sharding of a reader, or of all readers by name; runs the function where it has not run."""
+        self._runner.run_ahead()
+        return super().reader_meta(name)
+
+    def reset(self) -> None:
+        """Begin the next epoch of all external sources."""
+        with self._lock:
+            self._runner.discard()
+            for source in self._runner.sources.values():
+                source.reset()
+            self._at_end = False
+
+    def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Refuse: a function that is run has no state that could be saved.
+
+        Raises:
+            CheckpointError: always.
+        """
+        raise CheckpointError(
+            "a pipeline in debug mode has no state to save.", line=SourceLine.capture(), hint="Leave out debug=True."
+        )
+
+    def close(self) -> None:
+        """End the sources; the pipeline cannot run afterwards."""
+        self._closed = True
+        self._runner.close()
