@@ -206,6 +206,7 @@ class Engine:
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
         self.discard()
+        self.feeds.abandon()
         if self._process == os.getpid():
             self._threads.close(wait=wait)
         if self._workers is not None:

@@ -97,6 +97,11 @@ class Feeds:
         for feed in self.externals:
             feed.restart()
 
+    def abandon(self) -> None:
+        """Let go of threads that wait for samples from elsewhere."""
+        for reader in self.readers.values():
+            reader.abandon()
+
     def close(self) -> None:
         """End generators; give back what sources hold."""
         for feed in self._in_order:

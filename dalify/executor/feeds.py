@@ -337,6 +337,11 @@ class ReaderFeed:
             error.locate(line=self.node.line, operator=self.node.operator.public_name)
             raise
 
+    def abandon(self) -> None:
+        """Let go of threads that wait for samples from elsewhere."""
+        if self._ahead is not None:
+            self._ahead.abandon()
+
     def close(self) -> None:
         """End processes that read."""
         if self._ahead is not None:

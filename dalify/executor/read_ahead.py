@@ -9,11 +9,13 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from dalify.base.errors import ReaderError
 from dalify.sources.reader_processes import ReaderProcesses
 
 __all__ = ["ReadAhead"]
@@ -78,12 +80,26 @@ class ReadAhead:
         """
         if self._process != os.getpid():
             return None
-        began, future = self._batches.get(number, {}).pop(place, (None, None))
-        if self._processes is not None:
-            if future is None or began != entry:
-                future = self._processes.submit(number, place, entry)
-            return self._processes.result(future)
-        return future.result() if future is not None and began == entry else None
+        batch = self._batches.get(number, {})
+        began, future = batch.get(place, (None, None))
+        try:
+            if self._processes is not None:
+                if future is None or began != entry:
+                    future = self._processes.submit(number, place, entry)
+                return self._processes.result(future)
+            return future.result() if future is not None and began == entry else None
+        finally:
+            batch.pop(place, None)
+
+    def abandon(self) -> None:
+        """Let go of threads that wait for a storage: nobody wants the samples any more."""
+        if self._processes is not None or self._process != os.getpid():
+            return
+        for batch in list(self._batches.values()):
+            for _, future in list(batch.values()):
+                if not future.cancel():
+                    with suppress(InvalidStateError):  # it has just arrived
+                        future.set_exception(ReaderError("the pipeline was closed while the sample was on its way."))
 
     def close(self) -> None:
         """End the processes."""
@@ -115,8 +131,9 @@ def _work(tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]
         future, function, entry = tasks.get()
         if not future.set_running_or_notify_cancel():
             continue
-        try:
-            future.set_result(function(entry))
-        except BaseException as error:
-            future.set_exception(error)
+        with suppress(InvalidStateError):  # nobody waits any more
+            try:
+                future.set_result(function(entry))
+            except BaseException as error:
+                future.set_exception(error)
         del future, function  # what was read belongs to who asked for it

@@ -138,6 +138,8 @@ class Recovery:
         failure: Failure | None = getattr(error, "__dalify_failure__", None)
         if failure is None or failure.position is None or isinstance(error, MissingPackageError):
             return False
+        if iteration.discarded:  # nobody waits for it; another sample might be long in coming
+            return False
         node, position = failure.node, failure.position
         policy = self._policies.get(node)
         if policy is None or not (node.operator.is_reader or isinstance(error, DecodeError)):

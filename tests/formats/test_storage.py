@@ -267,6 +267,21 @@ def test_a_request_that_fails_costs_its_batch(server: tuple[str, Behaviour]) -> 
     pipe.run()
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_closing_does_not_wait_for_a_storage_that_stalls(server: tuple[str, Behaviour], on_error: str) -> None:
+    storage.configure(timeout_s=20, retries=0)
+    pipe = reading(server[0], on_error=on_error)
+    pipe.build()
+    server[1].delay_s = 5
+    pipe.schedule_run()
+    time.sleep(0.3)  # threads wait by now
+    start = time.perf_counter()
+    pipe.close()
+    assert time.perf_counter() - start < 3
+    server[1].delay_s = 0
+
+
 def test_reset_and_resume(server: tuple[str, Behaviour]) -> None:
     url, _ = server
     pipe = reading(url, random_shuffle=True, seed=2)
