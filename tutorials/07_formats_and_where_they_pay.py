@@ -20,6 +20,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pyarrow.parquet
 import torch
 from containers import far_storage, write_lmdb, write_recordio, write_tar, write_tfrecord
 from PIL import Image
@@ -35,14 +36,14 @@ CLASSES = sorted(PHOTOGRAPHS)
 BATCH_SIZE, SIDE = 32, 128
 
 # %% [markdown]
-"""## 1. One set, eight ways
+"""## 1. One set, nine ways
 
 `photos` is the set as it is: bytes of a JPEG file, and the number of its class, in the order in which
 `fn.readers.file` goes through the folder. How the formats are made of it stands in `tutorials/containers.py`: a few
 lines each.
 
-Two of them get an index, which says where each record begins. dalify has the tools of DALI's names for it. Without an
-index a reader goes through the whole container once, before the first batch.
+Tar and TFRecord get an index, which says where each record begins. dalify has the tools of DALI's names for it.
+Without an index a reader goes through the whole container once, before the first batch.
 """
 
 # %%
@@ -56,6 +57,8 @@ write_tar(MADE / "photos.tar", photos)
 write_tfrecord(MADE / "photos.tfrecord", photos)
 write_recordio(MADE / "photos.rec", photos)
 write_lmdb(MADE / "photos.lmdb", photos)
+columns = {"jpg": [encoded for encoded, _ in photos], "label": [label for _, label in photos]}
+pyarrow.parquet.write_table(pyarrow.table(columns), MADE / "photos.parquet", row_group_size=64, compression="none")
 for tool, kind in (("wds2idx", "tar"), ("tfrecord2idx", "tfrecord")):
     command = [sys.executable, "-m", f"dalify.tools.{tool}", str(MADE / f"photos.{kind}"), str(MADE / f"{kind}.idx")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -114,6 +117,7 @@ READERS: dict[str, Callable] = {
         path=str(MADE / "photos.rec"), index_path=str(MADE / "photos.idx"), name="photos"
     ),
     "LMDB": lambda: fn.readers.caffe(path=str(MADE / "photos.lmdb"), name="photos"),
+    "Parquet": lambda: fn.readers.parquet(paths=str(MADE / "photos.parquet"), columns=["jpg", "label"], name="photos"),
     "Dataset of PyTorch": lambda: fn.readers.dataset(dataset=Photos(), name="photos"),
     "NumPy, decoded": lambda: (fn.readers.numpy(file_root=str(MADE / "arrays"), name="photos"), None),
 }
@@ -214,6 +218,7 @@ sizes = dict.fromkeys(READERS, megabytes(*paths)) | {
     "TFRecord + index": megabytes(MADE / "photos.tfrecord", MADE / "tfrecord.idx"),
     "RecordIO": megabytes(MADE / "photos.rec", MADE / "photos.idx"),
     "LMDB": megabytes(MADE / "photos.lmdb"),
+    "Parquet": megabytes(MADE / "photos.parquet"),
     "NumPy, decoded": megabytes(MADE / "arrays"),
 }
 table = Table("format", title=f"{len(photos)} photographs on this machine, one thread")
@@ -283,7 +288,8 @@ for axis, (title, speeds, colour) in zip(axes, panels, strict=True):
     axis.invert_yaxis()
     axis.set_title(title)
     axis.set_xlim(0, 1.2 * max(speeds.values()))
-    axis.spines[["top", "right"]].set_visible(False)
+    axis.set_xticks([])  # the numbers stand at the bars
+    axis.spines[["top", "right", "bottom"]].set_visible(False)
 figure.savefig(OUT / "07_formats.png", dpi=100)
 plt.close(figure)
 print("picture:", OUT / "07_formats.png")
@@ -301,6 +307,7 @@ the containers on a local disk are alike. A format is then chosen for other reas
 | TFRecord | it is there already, from TensorFlow | the same, and features to declare |
 | RecordIO | it is there already, from MXNet | nothing else reads it |
 | LMDB | many small records, several processes on one machine | is copied before it is read from afar |
+| Parquet | tables beside pictures, as data sets are published now | shuffled by groups of rows, kept in memory |
 | NumPy | nothing to decode: features, volumes; windows of large arrays | disk: see the first column |
 | Dataset of PyTorch | the code exists; samples that are computed | Python per sample; `processes=` helps |
 | a URL, and a cache | more data than this machine holds | the first epoch waits for the line |
