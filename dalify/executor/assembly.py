@@ -204,6 +204,7 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
     try:
         selection = None if arguments["sampler"] is None else bound_selection(arguments["sampler"], index)
         shard_id, num_shards = resolved_shard(arguments)
+        file_sizes = getattr(index, "file_sizes", None) if selection is None else None
         return Sampler(
             SamplerOptions(
                 len(index) if selection is None else selection.size,
@@ -212,10 +213,12 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
                 **{name: arguments[name] for name in names},
                 seed=seed,
                 shuffle_after_epoch_seed=arguments["shuffle_after_epoch_seed"] or 0,
+                by_file=file_sizes is not None,
             ),
             selection,
             # Of an index whose entries come in blocks; what a sampler draws is drawn entry by entry.
             getattr(index, "blocks", None) if selection is None else None,
+            file_sizes,
         )
     except DalifyError as error:
         error.locate(line=node.line, operator=node.operator.public_name)

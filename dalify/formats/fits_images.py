@@ -6,6 +6,7 @@ Alone because ``astropy`` reads them, and says in many ways that a file is damag
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,13 @@ def read_images(path: str, numbers: tuple[int, ...], dtypes: list[np.dtype[Any]]
         MissingPackageError: ``astropy`` is not installed.
     """
     try:
-        size = os.stat(path).st_size  # noqa: PTH116 - a text is given
-        with fits.open(path, mode="readonly", memmap=False, lazy_load_hdus=True) as units:
-            return tuple(
-                _image(units, path, number, dtype, size) for number, dtype in zip(numbers, dtypes, strict=True)
-            )
+        # The package leaves a file that it opened itself open where the file turns out to be damaged.
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            with fits.open(file, mode="readonly", memmap=False, lazy_load_hdus=True) as units:
+                return tuple(
+                    _image(units, path, number, dtype, size) for number, dtype in zip(numbers, dtypes, strict=True)
+                )
     except (ReaderError, IntegerRangeError):
         raise
     except OSError as error:

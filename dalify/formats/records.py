@@ -102,6 +102,11 @@ class Records(Sequence[Record]):
         return self._files.read_many(files, self._offsets[numbers], self._sizes[numbers])
 
     @property
+    def file_sizes(self) -> NDArray[np.int64]:
+        """The number of records in each file: ``shuffle_after_epoch`` shuffles files."""
+        return np.diff(self._firsts)
+
+    @property
     def is_remote(self) -> bool:
         """Whether files lie on another machine."""
         return self._files.is_remote

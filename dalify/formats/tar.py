@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 from dalify.formats.storage import local_copy
 
-__all__ = ["Member", "members"]
+__all__ = ["Member", "member_rows", "members"]
 
 _BLOCK = 512
 _ROWS = 4096
@@ -41,31 +42,37 @@ def members(path: str) -> Iterator[Member]:
     Raises:
         ReaderError: the archive is absent, empty, damaged or cut off.
     """
+    for data, rows in member_rows(path):
+        for name, name_end, prefix, prefix_end, offset, size in rows.tolist():
+            text = data[name:name_end].tobytes()
+            if prefix_end > prefix:
+                text = data[prefix:prefix_end].tobytes() + b"/" + text
+            yield Member(text, offset, size)
+
+
+def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+    """Yield the archive and some thousand of its regular files at a time: where their names and contents lie.
+
+    A row is begin and end of the name, begin and end of what stands in front of it with a slash (nothing where they are
+    equal), and offset and size of the contents: int64 ``[N, 6]``, good until the next. Nobody may keep the archive.
+
+    Raises:
+        ReaderError: the archive is absent, empty, damaged or cut off.
+    """
     try:
-        with Path(local_copy(path)).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            # A copy of the names leaves before the map is closed; the array must be gone by then.
-            yield from _members(path, mapped)
-    except ReaderError:
-        raise
+        with Path(local_copy(path)).open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise ReaderError(f"cannot read the archive {path!r}: {error.strerror}.") from None
     except ValueError:
         raise ReaderError(f"the archive {path!r} is empty.") from None
-
-
-def _members(path: str, mapped: mmap.mmap) -> Iterator[Member]:
-    data = np.frombuffer(mapped, np.uint8)
+    data = np.frombuffer(mapped, np.uint8)  # the map is closed with the last reference
     rows = np.empty((_ROWS, 6), np.int64)
     state = np.zeros(4, np.int64)
-    try:
-        status = _GOES_ON
-        while status == _GOES_ON:
-            count, status = _scan(data, state, rows)
-            for name, name_end, prefix, prefix_end, offset, size in rows[:count].tolist():
-                text = mapped[name:name_end]
-                yield Member(mapped[prefix:prefix_end] + b"/" + text if prefix_end > prefix else text, offset, size)
-    finally:
-        del data
+    status = _GOES_ON
+    while status == _GOES_ON:
+        count, status = _scan(data, state, rows)
+        yield data, rows[:count]
     if status == _DAMAGED:
         raise ReaderError(f"{path!r} is no tar archive, or it is damaged at byte {state[0]}.")
     if status == _CUT_OFF:

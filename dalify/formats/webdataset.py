@@ -23,6 +23,7 @@ from dalify.formats.open_files import OpenFiles
 from dalify.formats.records import paired
 from dalify.formats.storage import local_copy
 from dalify.formats.tar import members
+from dalify.formats.webdataset_places import Extensions, places_in_archive, places_in_index
 
 __all__ = ["Sample", "Samples", "samples_of", "write_index"]
 
@@ -30,6 +31,7 @@ __all__ = ["Sample", "Samples", "samples_of", "write_index"]
 _Components = list[tuple[bytes, int, int]]
 _MOST_BETWEEN = 1 << 13
 _SMALL_BYTES = 1 << 10
+_MOST_DIGITS = 18
 _VERSIONS = {b"v1.1": 3, b"v1.2": 4}  # words per file of a sample
 
 
@@ -162,6 +164,11 @@ class Samples(Sequence[Sample]):
         )
 
     @property
+    def file_sizes(self) -> NDArray[np.int64]:
+        """The number of samples in each file: ``shuffle_after_epoch`` shuffles files."""
+        return np.diff(self._firsts)
+
+    @property
     def is_remote(self) -> bool:
         """Whether archives lie on another machine."""
         return self.files.is_remote
@@ -201,13 +208,22 @@ def samples_of(
         ArgumentValueError: another number of indices than of archives.
     """
     wanted = _Wanted(extensions, dtypes, missing, case_sensitive)
+    tables = [_places(path, index, wanted) for path, index in paired(paths, index_paths, "index_paths")]
+    return Samples(paths, np.concatenate(tables), list(map(len, tables)), [dtype.numpy for dtype in dtypes])
+
+
+def _places(path: str, index: str | None, wanted: _Wanted) -> NDArray[np.int64]:
+    """Return offsets and sizes of the outputs of an archive's samples, ``[samples, outputs, 2]``."""
+    if index is None:
+        quick, lines = places_in_archive(path, wanted.extensions), []
+    else:
+        quick, lines = _index_lines(index, wanted.extensions)
+    if quick is not None and (wanted.may_lack_files or quick.min(initial=0) >= 0):
+        return wanted.kept(quick)
     places = array("q")
-    counts = []
-    for path, index in paired(paths, index_paths, "index_paths"):
-        found = _grouped(path) if index is None else _read_index(index)
-        counts.append(sum(wanted.add(places, components, path) for components in found))
-    table = np.frombuffer(places, np.int64).reshape(-1, len(extensions), 2)
-    return Samples(paths, table, counts, [dtype.numpy for dtype in dtypes])
+    for components in _grouped(path) if index is None else _read_index(index, lines):
+        wanted.add(places, components, path)
+    return np.frombuffer(places, np.int64).reshape(-1, wanted.extensions.count, 2)
 
 
 class _Wanted:
@@ -226,6 +242,17 @@ class _Wanted:
         self._sizes = [dtype.numpy.itemsize for dtype in dtypes]
         self._missing = missing
         self._has_warned = False
+        pairs = [(extension, output) for extension, outputs in self._outputs.items() for output in outputs]
+        self.extensions = Extensions(pairs, self._sizes, folds=not case_sensitive)
+
+    @property
+    def may_lack_files(self) -> bool:
+        """Whether a sample without a file for an output is no error."""
+        return self._missing != "error"
+
+    def kept(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places of the samples that are not skipped."""
+        return places[(places[:, :, 0] >= 0).all(1)] if self._missing == "skip" else places
 
     def add(self, places: array[int], components: _Components, path: str) -> int:
         """Append offset and size of each output; return 1, or 0 for a sample that is skipped."""
@@ -290,11 +317,22 @@ def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
         yield group
 
 
-def _read_index(index: str) -> Iterator[_Components]:
+def _index_lines(index: str, extensions: Extensions) -> tuple[NDArray[np.int64] | None, list[bytes]]:
+    """Return the places that an index tells; where it has to be read line by line, None and its lines."""
     try:
-        lines = Path(local_copy(index)).read_bytes().splitlines()
+        text = Path(local_copy(index)).read_bytes()
     except OSError as error:
         raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
+    first = text.find(b"\n") + 1
+    head = text[:first].split()
+    if len(head) == 2 and head[0] in _VERSIONS and head[1].isdigit() and len(head[1]) <= _MOST_DIGITS:
+        quick = places_in_index(text, first, int(head[1]), _VERSIONS[head[0]], extensions)
+        if quick is not None:
+            return quick, []
+    return None, text.splitlines()
+
+
+def _read_index(index: str, lines: list[bytes]) -> Iterator[_Components]:
     head = lines[0].split() if lines else []
     if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit():
         raise ReaderError(

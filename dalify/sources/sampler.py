@@ -48,6 +48,7 @@ class Sampler:
         selection: which entries an epoch is made of; all of them, each once, where None.
         blocks: entries that cost as much to read one by one as together, and are shuffled accordingly; None where each
             can be read alone.
+        file_sizes: how many entries each file of a container has; None where ``options.by_file`` does not hold.
 
     Attributes:
         epoch: number of the epoch that the next sample belongs to, or just ended.
@@ -56,7 +57,11 @@ class Sampler:
     """
 
     def __init__(
-        self, options: SamplerOptions, selection: Selection | None = None, blocks: Blocks | None = None
+        self,
+        options: SamplerOptions,
+        selection: Selection | None = None,
+        blocks: Blocks | None = None,
+        file_sizes: NDArray[np.int64] | None = None,
     ) -> None:
         self.options = options
         self.epoch = 0
@@ -64,6 +69,7 @@ class Sampler:
         self.padded_samples = 0
         self._selection = selection
         self._by_block = None if blocks is None else BlockOrder(blocks, options.initial_fill)
+        self._file_sizes = file_sizes
         # Epochs of which other shardings have read a part.
         self._remainders: dict[int, Remainder] = {}
         # The entries that stand at _block_start, _block_start + 1, … of the epoch _block_epoch.
@@ -148,6 +154,11 @@ class Sampler:
             key = mixed_key(_EPOCH_ORDER, options.shuffle_after_epoch_seed, epoch)
             if self._by_block is not None:
                 return self._by_block.entries(positions, 0, options.size, key)
+            if self._file_sizes is not None:
+                if options.random_shuffle:
+                    own = mixed_key(_WINDOW_ORDER, seed, epoch, start)
+                    positions = permute(positions - start, stop - start, own) + start
+                return _by_file(positions, self._file_sizes, key)
             positions = permute(positions, options.size, key)
         elif options.random_shuffle:
             key = mixed_key(_WINDOW_ORDER, seed, epoch, start)
@@ -328,3 +339,13 @@ def _remainders_of(state: Mapping[str, Any], size: int) -> dict[int, Remainder]:
         int(epoch): Remainder(size, [Split.from_json(item) for item in splits])
         for epoch, splits in state.get("left", {}).items()
     }
+
+
+def _by_file(positions: NDArray[np.int64], sizes: NDArray[np.int64], key: int) -> NDArray[np.int64]:
+    """Return the entries at places where files follow each other in a random order, each as it is."""
+    order = permute(np.arange(len(sizes)), len(sizes), key)
+    ends = np.cumsum(sizes[order])
+    ranks = np.searchsorted(ends, positions, side="right")
+    before = ends[ranks] - sizes[order[ranks]]
+    firsts = np.cumsum(sizes) - sizes
+    return firsts[order[ranks]] + positions - before

@@ -23,12 +23,15 @@ class SamplerOptions:
         initial_fill: size of DALI's shuffle buffer. Unused where the shuffle is exact; of entries that come in blocks
             (row groups), the fewest that are shuffled together.
         shuffle_after_epoch: shuffle all data before each epoch, in the same way on all shards, and give the shard's
-            window of them. Excludes ``random_shuffle`` and ``stick_to_shard``.
+            window of them. Excludes ``random_shuffle`` and ``stick_to_shard``. Of containers (``by_file``): shuffle the
+            files and leave the entries of each as they are, so that files are read from their beginning to their end;
+            ``random_shuffle`` then shuffles what the shard has got.
         stick_to_shard: read the same shard in every epoch; otherwise the next shard follows in the next epoch.
         pad_last_batch: fill the last batch of an epoch with its last sample, also a whole batch where other shards have
             one more; otherwise the next epoch begins inside the batch.
         seed: seed of ``random_shuffle``; may differ between shards.
         shuffle_after_epoch_seed: seed of ``shuffle_after_epoch``; must be equal on all shards.
+        by_file: entries lie in files, many in each.
 
     Raises:
         ArgumentValueError: a value out of range, or two options that exclude each other.
@@ -44,6 +47,7 @@ class SamplerOptions:
     pad_last_batch: bool = False
     seed: int = 0
     shuffle_after_epoch_seed: int = 0
+    by_file: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -62,7 +66,7 @@ class SamplerOptions:
             )
         if self.initial_fill < 1:
             raise ArgumentValueError(f"initial_fill must be at least 1; got {self.initial_fill}.")
-        if self.shuffle_after_epoch and self.random_shuffle:
+        if self.shuffle_after_epoch and self.random_shuffle and not self.by_file:
             raise ArgumentValueError(
                 "shuffle_after_epoch and random_shuffle exclude each other.",
                 hint="shuffle_after_epoch mixes all shards each epoch, random_shuffle each shard for itself: keep one.",

@@ -31,6 +31,8 @@ def caffe(*, path: list[str], image_available: bool = True, label_available: boo
 
     Needs ``pip install dalify[lmdb]``.
 
+    With ``on_error="replace"``, a record that cannot be read has an empty picture, and its numbers are zeros.
+
     Args:
         path: the databases, one after the other: folders, or files.
         image_available: give the images.

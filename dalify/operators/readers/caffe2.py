@@ -46,6 +46,8 @@ def caffe2(
     A record holds tensors in the order of the outputs; sparse labels with weights are two tensors. Needs
     ``pip install dalify[lmdb]``.
 
+    With ``on_error="replace"``, a record that cannot be read has an empty picture, and its numbers are zeros.
+
     Args:
         path: the databases, one after the other: folders, or files.
         additional_inputs: number of further tensors.

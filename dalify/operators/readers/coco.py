@@ -196,10 +196,32 @@ def _(
     polygon_masks: bool,
     ratio: bool,
 ) -> tuple[NDArray[Any], ...]:
+    outputs = _annotations(picture, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+    return read_file(_path(picture)), *outputs
+
+
+@coco.stand_in
+def _(
+    picture: _Picture,
+    *,
+    image_ids: bool,
+    masks: bool,
+    pixelwise_masks: bool,
+    polygon_masks: bool,
+    ratio: bool,
+) -> tuple[NDArray[Any], ...]:
+    outputs = _annotations(picture, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+    return np.empty(0, np.uint8), *outputs
+
+
+def _annotations(
+    picture: _Picture, image_ids: bool, masks: bool, pixelwise_masks: bool, polygon_masks: bool, ratio: bool
+) -> list[NDArray[Any]]:
+    """Return the outputs behind the picture."""
     number = picture.number
     found = picture.pictures.annotations
     own = slice(int(found.box_firsts[number]), int(found.box_firsts[number + 1]))
-    results: list[NDArray[Any]] = [_contents(picture), found.boxes[own].copy(), found.labels[own].copy()]
+    results: list[NDArray[Any]] = [found.boxes[own].copy(), found.labels[own].copy()]
     if polygon_masks or masks:
         polygons, vertices = _outlines(found, number)
         if masks:
@@ -215,7 +237,7 @@ def _(
     if image_ids:
         assert found.ids is not None, "dalify bug: numbers of pictures were not read"
         results.append(found.ids[number : number + 1].copy())
-    return tuple(results)
+    return results
 
 
 def _outlines(found: Annotations, number: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -228,10 +250,6 @@ def _outlines(found: Annotations, number: int) -> tuple[NDArray[np.int32], NDArr
         found.polygons[int(found.polygon_firsts[number]) : int(found.polygon_firsts[number + 1])].copy(),
         found.vertices[int(found.vertex_firsts[number]) : int(found.vertex_firsts[number + 1])].copy(),
     )
-
-
-def _contents(picture: _Picture) -> NDArray[np.uint8]:
-    return read_file(_path(picture))
 
 
 def _path(picture: _Picture) -> str:

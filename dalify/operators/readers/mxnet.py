@@ -19,6 +19,10 @@ def mxnet(*, path: list[str], index_path: list[str]) -> tuple[Spec, Spec]:
 
     Records come in the order in which they lie in the files, whatever the order of the index.
 
+    ``shuffle_after_epoch`` shuffles the files and leaves the order within each as it is; ``random_shuffle`` may be
+    added and shuffles what the shard has got. With ``on_error="replace"``, a record that cannot be read has an
+    empty picture; its numbers are zeros.
+
     Args:
         path: the ``.rec`` files.
         index_path: the ``.idx`` file, whose offsets count through all files; or one for each file, which DALI refuses.

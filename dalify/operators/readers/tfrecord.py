@@ -28,6 +28,10 @@ def tfrecord(
     TensorFlow is not needed. Records are found by an index file, or, without one, by going through the files when the
     pipeline is built. A feature that a record lacks is an empty array.
 
+    ``shuffle_after_epoch`` shuffles the files and leaves the order within each as it is; ``random_shuffle`` may be
+    added and shuffles what the shard has got. With ``on_error="replace"``, a record that cannot be read has an
+    empty picture; its numbers are zeros.
+
     Args:
         path: the files.
         features: from the names of the wanted features to ``tfrecord.FixedLenFeature(shape, dtype, default_value)`` or

@@ -38,6 +38,10 @@ def webdataset(
     dot is the extension. Files whose names begin with a dot are passed over (in DALI they split the sample around
     them, unless an index is given). Long names of GNU and pax archives are understood.
 
+    ``shuffle_after_epoch`` shuffles the archives and leaves the order within each as it is; ``random_shuffle`` may be
+    added and shuffles what the shard has got. With ``on_error="replace"``, a sample that cannot be read has an
+    empty picture; of its other files, those that can be read are there.
+
     Args:
         paths: the archives.
         ext: extensions of each output, alternatives with ";" between them: ``["jpg;png", "cls"]``. Where several files

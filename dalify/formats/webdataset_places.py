@@ -1,0 +1,208 @@
+"""Where the wanted files of WebDataset samples lie: one compiled pass over an archive's names, or over an index.
+
+Alone because a data set has millions of samples, and Python takes microseconds for each name. It knows the usual, and
+says where something is not: then ``webdataset`` goes through the names one by one, with messages and warnings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.formats.tar import member_rows
+
+__all__ = ["Extensions", "places_in_archive", "places_in_index"]
+
+_MOST_DIGITS = 18
+_BLANK, _TAB, _LINE_END, _RETURN, _SLASH, _DOT = 32, 9, 10, 13, 47, 46
+
+
+class Extensions:
+    """Which extensions are for which outputs.
+
+    Args:
+        pairs: extension and number of the output; in lower case where case does not count.
+        sizes: bytes of an element of each output.
+        folds: whether case does not count.
+    """
+
+    def __init__(self, pairs: list[tuple[bytes, int]], sizes: list[int], *, folds: bool) -> None:
+        self.count = len(sizes)
+        self._arrays = (
+            np.frombuffer(b"".join(extension for extension, _ in pairs) or b"\0", np.uint8),
+            np.cumsum([len(extension) for extension, _ in pairs], dtype=np.int64),
+            np.array([output for _, output in pairs], np.int64),
+            np.array(sizes, np.int64),
+            folds,
+        )
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the compiled functions take: texts, their ends, outputs, sizes of elements, whether case is folded."""
+        return self._arrays
+
+
+@numba.njit(nogil=True, cache=True)
+def _take(data: Any, start: Any, stop: Any, offset: Any, size: Any, wanted: Any, row: Any) -> bool:
+    """Note a file in the row of its sample; False where that is not simple."""
+    texts, ends, outputs, sizes, folds = wanted
+    begin = 0
+    for pair in range(ends.size):
+        same = ends[pair] - begin == stop - start
+        if same:
+            for index in range(stop - start):
+                byte = data[start + index]
+                if folds and 65 <= byte <= 90:
+                    byte += 32
+                if byte != texts[begin + index]:
+                    same = False
+                    break
+        begin = ends[pair]
+        if same:
+            output = outputs[pair]
+            if row[output, 0] >= 0 or size % sizes[output]:
+                return False
+            row[output, 0], row[output, 1] = offset, size
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
+def _group(data: Any, rows: Any, last: Any, wanted: Any, table: Any, filled: Any) -> int:
+    """Sort files into samples, ``table[filled - 1]`` being the one that was begun; return the new count or -1.
+
+    ``last`` is where the name of the last sample lies: begin, end, and those of what stands in front of it.
+    """
+    for number in range(len(rows)):
+        name, name_end, prefix, prefix_end, offset, size = rows[number]
+        component = name
+        for place in range(name, name_end):
+            if data[place] == _SLASH:
+                component = place + 1
+        base_end = component
+        while base_end < name_end and data[base_end] != _DOT:
+            base_end += 1
+        if base_end == component:
+            continue
+        if (prefix_end > prefix) != (last[3] > last[2]) and filled:
+            return -1  # one name may be written in two ways
+        same = filled > 0 and base_end - name == last[1] - last[0]
+        if filled and prefix_end > prefix:
+            if prefix_end - prefix != last[3] - last[2]:
+                return -1
+            for index in range(prefix_end - prefix):
+                if data[prefix + index] != data[last[2] + index]:
+                    same = False
+        if same:
+            for index in range(base_end - name):
+                if data[name + index] != data[last[0] + index]:
+                    same = False
+                    break
+        if not same:
+            table[filled] = -1
+            filled += 1
+            last[0], last[1], last[2], last[3] = name, base_end, prefix, prefix_end
+        if not _take(data, min(base_end + 1, name_end), name_end, offset, size, wanted, table[filled - 1]):
+            return -1
+    return filled
+
+
+def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | None:
+    """Return offsets and sizes of the wanted files of the samples of an archive, -1 where one is missing.
+
+    Returns:
+        int64 ``[samples, outputs, 2]``; None where something is not as usual: several files for an output, sizes that
+        are no whole number of elements, or names that are written in different ways.
+
+    Raises:
+        ReaderError: the archive is absent, empty, damaged or cut off.
+    """
+    parts: list[NDArray[np.int64]] = []
+    last = np.zeros(4, np.int64)
+    filled = 0
+    begun = np.empty((1, extensions.count, 2), np.int64)
+    for data, rows in member_rows(path):
+        table = np.empty((len(rows) + 1, extensions.count, 2), np.int64)
+        table[0] = begun[0]
+        filled = _group(data, rows, last, extensions.arrays, table, filled)
+        if filled < 0:
+            return None
+        if filled:
+            # The last sample may go on in the next part.
+            parts.append(table[: filled - 1])
+            begun = table[filled - 1 : filled].copy()
+            filled = 1
+    return np.concatenate([*parts, begun[:filled]])
+
+
+@numba.njit(nogil=True, cache=True)
+def _number(data: Any, start: Any, stop: Any) -> Any:
+    """Return the number that a word is; -1 for none."""
+    if stop == start or stop - start > _MOST_DIGITS:
+        return -1
+    value = np.int64(0)
+    for place in range(start, stop):
+        if not 48 <= data[place] < 58:
+            return -1
+        value = value * 10 + np.int64(data[place] - 48)
+    return value
+
+
+@numba.njit(nogil=True, cache=True)
+def _parse(data: Any, place: Any, width: Any, wanted: Any, table: Any) -> bool:
+    """Fill a row of the table from each line; False where a line is not as usual."""
+    for sample in range(len(table)):
+        table[sample] = -1
+        words = 0
+        start = stop = offset = np.int64(0)
+        while True:
+            while place < data.size and (data[place] == _BLANK or data[place] == _TAB):
+                place += 1
+            if place < data.size and data[place] == _RETURN:
+                place += 1
+                if place < data.size and data[place] != _LINE_END:
+                    return False
+            if place >= data.size or data[place] == _LINE_END:
+                place += 1
+                break
+            begin = place
+            while place < data.size and data[place] > _BLANK:
+                place += 1
+            column = words % width
+            if column == 0:
+                start, stop = begin, place
+            elif column == 1:
+                offset = _number(data, begin, place)
+            elif column == 2:
+                size = _number(data, begin, place)
+                if offset < 0 or size < 0 or not _take(data, start, stop, offset, size, wanted, table[sample]):
+                    return False
+            if place < data.size and data[place] < _BLANK and not (9 <= data[place] <= 10 or data[place] == _RETURN):
+                return False
+            words += 1
+        if words == 0 or words % width:
+            return False
+    return True
+
+
+def places_in_index(
+    text: bytes, start: int, count: int, words: int, extensions: Extensions
+) -> NDArray[np.int64] | None:
+    """Return offsets and sizes of the wanted files of the samples of an index, -1 where one is missing.
+
+    Args:
+        text: the index.
+        start: of its first line of a sample.
+        count: number of samples.
+        words: that it has for each file: extension, offset, size, and maybe the name.
+        extensions: that are wanted.
+
+    Returns:
+        int64 ``[samples, outputs, 2]``; None where something is not as usual; see ``places_in_archive``.
+    """
+    if count > len(text):
+        return None
+    table = np.empty((count, extensions.count, 2), np.int64)
+    return table if _parse(np.frombuffer(text, np.uint8), start, words, extensions.arrays, table) else None
