@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, BatchSizeError, LayoutError
+from dalify.base.errors import ArgumentTypeError, BatchSizeError, LayoutError, ShapeError
 from dalify.base.optional import is_loaded, torch
 from dalify.data import Batch, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, tensor_list
 from dalify.data.tensor import check_layout
@@ -89,8 +89,8 @@ def value_of(item: Any) -> Value:
     if isinstance(item, Expression) or item is None:
         raise _unusable(item)
     if isinstance(item, (bool, int, float, np.generic, list, tuple)):
-        return Value(Batch(constant_array(item)[None]), "numpy", is_array=False)
-    if hasattr(item, "__array__") or hasattr(item, "__dlpack__") or hasattr(item, "__array_interface__"):
+        return Value(Batch(_numbers(item)[None]), "numpy", is_array=False)
+    if _holds_array(item):
         array = to_array(item)
         device = "cpu" if isinstance(array, np.ndarray) else "gpu"
         return Value(Batch((_owned(array) if device == "cpu" else array)[None], None, "", device), "numpy")
@@ -111,14 +111,26 @@ def is_value(item: object) -> bool:
     return isinstance(item, (np.ndarray, TensorCPU, TensorGPU)) or is_batch(item) or hasattr(item, "__dlpack__")
 
 
+def _holds_array(item: object) -> bool:
+    return any(hasattr(item, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
+
+
+def _numbers(item: Any) -> np.ndarray[Any, Any]:
+    try:
+        return constant_array(item)
+    except ValueError:
+        raise ShapeError(
+            "this list is no array: its parts have different lengths.",
+            hint="A batch is a list of arrays: eager.batch([...]).",
+        ) from None
+
+
 def _is_sample(item: object) -> bool:
     if isinstance(item, (np.generic, int, float)):
         return False
     if isinstance(item, (np.ndarray, TensorCPU, TensorGPU, bytes, bytearray, memoryview, str)):
         return True
-    return not isinstance(item, (list, tuple, Expression)) and (
-        hasattr(item, "__array__") or hasattr(item, "__dlpack__")
-    )
+    return not isinstance(item, (list, tuple, Expression)) and _holds_array(item)
 
 
 def _bytes(item: Any) -> np.ndarray[Any, Any]:

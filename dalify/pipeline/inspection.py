@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from dalify.base.errors import ArgumentTypeError, PipelineStateError, SerializationError
+from dalify.base.errors import ArgumentTypeError, GraphError, PipelineStateError, SerializationError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
+from dalify.data import Batch, tensor_list
+from dalify.graph import Edge, Graph, Node
 from dalify.pipeline.facts import Facts
 
 if TYPE_CHECKING:
@@ -28,6 +33,70 @@ class Inspection(Facts):
     """The part of a pipeline that explains, draws and serialises it."""
 
     _built: Built | None
+    _tapped: Mapping[str, Sequence[Batch]] = MappingProxyType({})
+
+    def tap(self, name: str) -> Any:
+        """Return what an operator gave for the batch that was returned last, though it is no output.
+
+        Args:
+            name: that of the operator: ``fn.resize(images, size=224, name="resized")``. The pipeline has to be made
+                with ``taps=["resized"]``, since values that nobody asks for are not kept.
+
+        Returns:
+            a tensor list; a tuple of several for several outputs.
+
+        Raises:
+            PipelineStateError: it was not asked for, or no batch has been returned yet.
+
+        Example:
+            >>> pipe = training("photos", taps=["resized"])
+            >>> batch = pipe.run()
+            >>> pipe.tap("resized").shape()
+        """
+        taps = self._options.taps
+        if name not in taps:
+            raise PipelineStateError(
+                f"{name!r} is not tapped.{suggestion(name, taps)}",
+                line=SourceLine.capture(),
+                hint=f"Make the pipeline with taps=[{name!r}], and the operator with name={name!r}.",
+            )
+        if name not in self._tapped:
+            raise PipelineStateError("no batch has been returned yet.", line=SourceLine.capture())
+        values = [tensor_list(batch) for batch in self._tapped[name]]
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def _with_taps(self, graph: Graph) -> Graph:
+        """Return the graph with the tapped values as further outputs."""
+        edges = [Edge(node, output) for node in self._tapped_nodes(graph) for output in range(node.output_count)]
+        return replace(graph, outputs=(*graph.outputs, *edges)) if edges else graph
+
+    def _tapped_nodes(self, graph: Graph) -> list[Node]:
+        named = {node.name: node for node in graph.nodes() if node.name is not None}
+        for name in self._options.taps:
+            node = named.get(name)
+            if node is None:
+                raise GraphError(
+                    f"taps: no operator of the name {name!r} is needed by an output.{suggestion(name, named)}",
+                    line=self._line,
+                )
+            if node.branch is not None:
+                raise GraphError(
+                    f"taps: {name!r} stands in a condition and has values for some samples only.",
+                    line=node.line,
+                    hint="Tap the variable behind the condition: fn.copy(images, name=...), or use debug=True.",
+                )
+        return [named[name] for name in self._options.taps]
+
+    def _without_taps(self, outputs: tuple[Batch, ...]) -> tuple[Batch, ...]:
+        """Keep the tapped values; return what the user asked for."""
+        if not self._options.taps:
+            return outputs
+        graph = self._graph()
+        rest = iter(outputs[len(graph.outputs) :])
+        self._tapped = {
+            node.name or "": [next(rest) for _ in range(node.output_count)] for node in self._tapped_nodes(graph)
+        }
+        return outputs[: len(graph.outputs)]
 
     def explain(self) -> str:
         """Return what each pass did to the graph and why, with the user's lines.

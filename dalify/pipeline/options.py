@@ -69,6 +69,7 @@ class PipelineOptions:
             do not say otherwise themselves. See ``Pipeline.bad_samples``.
         max_error_rate: largest share of the samples of an epoch that may be skipped or replaced, 0 to 1; where there
             are more, the run stops with an error. None: no limit.
+        taps: names of operators whose values ``Pipeline.tap`` shows after each batch.
         stream_policy: accepted.
         concurrency: accepted.
         bytes_per_sample: accepted; buffers grow as needed.
@@ -96,6 +97,7 @@ class PipelineOptions:
     output_layout: Any = None
     on_error: str = "raise"
     max_error_rate: float | None = None
+    taps: tuple[str, ...] = ()
     stream_policy: StreamPolicy = StreamPolicy.PER_BACKEND
     concurrency: OperatorConcurrency = OperatorConcurrency.BACKEND
     bytes_per_sample: int = 0
@@ -131,6 +133,11 @@ class PipelineOptions:
         seed = given.get("seed")
         if isinstance(seed, int) and seed < 0:  # DALI's way to ask for any
             given["seed"] = None
+        taps = given.get("taps")
+        if isinstance(taps, str):
+            given["taps"] = (taps,)
+        elif isinstance(taps, (list, set, frozenset)):
+            given["taps"] = tuple(taps)
         options = cls(**given)
         options._check()
         return options
@@ -152,6 +159,8 @@ class PipelineOptions:
                 raise ArgumentTypeError(
                     f"output_dtype must be a type such as types.FLOAT, a list of these, or None; got {dtype!r}."
                 )
+        if not isinstance(self.taps, tuple) or not all(isinstance(name, str) for name in self.taps):
+            raise ArgumentTypeError(f"taps must be a list of names; got {self.taps!r}.")
         if self.on_error not in _ON_ERROR:
             raise ArgumentValueError(option_error_text("on_error", self.on_error, _ON_ERROR))
         rate = self.max_error_rate

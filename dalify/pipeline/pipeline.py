@@ -91,7 +91,9 @@ class Pipeline(Inspection, Reading, Resumable):
                 except DalifyError as error:
                     error.locate(line=self._line)
                     raise
-                self._built = building.build(graph, self._options, self._seed, self._name, self._state_for_build())
+                self._built = building.build(
+                    self._with_taps(graph), self._options, self._seed, self._name, self._state_for_build()
+                )
                 self._restoring = None
                 _engines.add(self._built.engine)
                 weakref.finalize(self, self._built.engine.close, wait=False)
@@ -161,7 +163,7 @@ class Pipeline(Inspection, Reading, Resumable):
         engine = self._engine()
         if not engine.scheduled and self._at_end:
             raise StopIteration
-        outputs = engine.collect()
+        outputs = self._without_taps(engine.collect())
         self._check_outputs(outputs)
         return tuple(tensor_list(batch) for batch in outputs)
 

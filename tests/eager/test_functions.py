@@ -27,6 +27,7 @@ from dalify.base.errors import (
     DecodeError,
     DTypeError,
     LayoutError,
+    ShapeError,
     UnknownArgumentError,
     UnknownOperatorError,
 )
@@ -128,6 +129,7 @@ def test_results_lie_in_memory_of_their_own(photo):
 def test_foreign_arrays(photo, encoded):
     """Pillow's images and other memory that must not be written, strides, big-endian numbers, numbers, buffers."""
     np.testing.assert_array_equal(eager.flip(Image.fromarray(photo)), photo[:, ::-1])
+    assert len(eager.flip([Image.fromarray(photo)] * 2)) == 2
     frozen = photo.copy()
     frozen.flags.writeable = False
     np.testing.assert_array_equal(eager.flip(frozen), photo[:, ::-1])
@@ -258,6 +260,10 @@ def test_what_is_refused(photo):
         eager.flip(None)
     with pytest.raises(DTypeError):
         eager.flip(np.array(["a"]))
+    with pytest.raises(ShapeError, match=r"eager\.batch"):
+        eager.flip([[1, 2], [3]])
+    with pytest.raises(ShapeError, match=r"eager\.batch"):
+        eager.flip([photo, 3])
     with pytest.raises(DTypeError, match="sample 1"):
         eager.flip([photo, photo.astype(np.float32)])
     with pytest.raises(ArgumentValueError, match="on_error"):
