@@ -191,17 +191,17 @@ class Engine:
         self.discard()
         self.next_number = state["number"]
         self.feeds.restore(state["sources"])
+        self.recovery.forget()
 
     def start_epoch(self, epoch: int) -> None:
-        """Drop what is under way.
-
-        Begin an epoch of all readers, and the next one of all external sources, at its first sample.
+        """Drop what is under way. Begin an epoch of all readers, and the next one of all external sources.
 
         Args:
             epoch: number of the readers' epoch, 0 for the first.
         """
         self.discard()
         self.feeds.start_epoch(epoch)
+        self.recovery.begin(epoch)
 
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""

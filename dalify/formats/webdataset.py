@@ -214,14 +214,11 @@ def samples_of(
 
 def _places(path: str, index: str | None, wanted: _Wanted) -> NDArray[np.int64]:
     """Return offsets and sizes of the outputs of an archive's samples, ``[samples, outputs, 2]``."""
-    if index is None:
-        quick, lines = places_in_archive(path, wanted.extensions), []
-    else:
-        quick, lines = _index_lines(index, wanted.extensions)
-    if quick is not None and (wanted.may_lack_files or quick.min(initial=0) >= 0):
+    quick = places_in_archive(path, wanted.extensions) if index is None else _places_told(index, wanted.extensions)
+    if quick is not None and wanted.takes(quick):
         return wanted.kept(quick)
     places = array("q")
-    for components in _grouped(path) if index is None else _read_index(index, lines):
+    for components in _grouped(path) if index is None else _read_index(index):
         wanted.add(places, components, path)
     return np.frombuffer(places, np.int64).reshape(-1, wanted.extensions.count, 2)
 
@@ -245,10 +242,9 @@ class _Wanted:
         pairs = [(extension, output) for extension, outputs in self._outputs.items() for output in outputs]
         self.extensions = Extensions(pairs, self._sizes, folds=not case_sensitive)
 
-    @property
-    def may_lack_files(self) -> bool:
-        """Whether a sample without a file for an output is no error."""
-        return self._missing != "error"
+    def takes(self, places: NDArray[np.int64]) -> bool:
+        """Tell whether samples are as they have to be: a missing file may be an error."""
+        return self._missing != "error" or bool(places.min(initial=0) >= 0)
 
     def kept(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the places of the samples that are not skipped."""
@@ -317,22 +313,25 @@ def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
         yield group
 
 
-def _index_lines(index: str, extensions: Extensions) -> tuple[NDArray[np.int64] | None, list[bytes]]:
-    """Return the places that an index tells; where it has to be read line by line, None and its lines."""
-    try:
-        text = Path(local_copy(index)).read_bytes()
-    except OSError as error:
-        raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
+def _places_told(index: str, extensions: Extensions) -> NDArray[np.int64] | None:
+    """Return the places that an index tells; None where it has to be read line by line."""
+    text = _text(index)
     first = text.find(b"\n") + 1
     head = text[:first].split()
-    if len(head) == 2 and head[0] in _VERSIONS and head[1].isdigit() and len(head[1]) <= _MOST_DIGITS:
-        quick = places_in_index(text, first, int(head[1]), _VERSIONS[head[0]], extensions)
-        if quick is not None:
-            return quick, []
-    return None, text.splitlines()
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MOST_DIGITS:
+        return None
+    return places_in_index(text, first, int(head[1]), _VERSIONS[head[0]], extensions)
 
 
-def _read_index(index: str, lines: list[bytes]) -> Iterator[_Components]:
+def _text(index: str) -> bytes:
+    try:
+        return Path(local_copy(index)).read_bytes()
+    except OSError as error:
+        raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
+
+
+def _read_index(index: str) -> Iterator[_Components]:
+    lines = _text(index).splitlines()
     head = lines[0].split() if lines else []
     if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit():
         raise ReaderError(
