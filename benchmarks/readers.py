@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import OURS, RIVAL, Contender, Options, RunBatch, compare, library, photo_folder
+from benchmarks.common import OURS, RIVAL, Contender, Options, RunBatch, compare, library, missing_package, photo_folder
+from dalify.base.optional import LazyModule
 from tests.helpers.containers import (
     caffe2_record,
     caffe2_tensor,
@@ -31,9 +32,45 @@ from tests.operators.readers.datasets import write_tar
 
 __all__ = ["main"]
 
+h5py: Any = LazyModule("h5py", "the benchmark of HDF5", "dalify[hdf5]")
+pyarrow: Any = LazyModule("pyarrow", "the benchmark of Arrow", "dalify[arrow]")
+pyarrow_parquet: Any = LazyModule("pyarrow.parquet", "the benchmark of Parquet", "dalify[arrow]")
+zarr: Any = LazyModule("zarr", "the benchmark of Zarr", "dalify[zarr]")
+
 BATCH_SIZE = 32
 MOST_FILES = 128
 PATCH = 256
+
+
+# Extras that readers need; DALI has none of these readers.
+EXTRAS = {"parquet": "pyarrow", "arrow": "pyarrow", "hdf5": "h5py", "hdf5, chunks": "h5py", "zarr, chunks": "zarr"}
+ROWS_OF_A_CHUNK = 4
+
+
+def _tables(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
+    """Write the containers of extras that are installed; return the arguments of their readers."""
+    found: dict[str, dict[str, Any]] = {}
+    arrays = np.stack([np.full((512, 512), number, np.float32) for number in range(len(photos) // 4)])
+    if not missing_package(["pyarrow"]):
+        table = pyarrow.table(
+            {"image": [{"bytes": photo, "path": None} for photo in photos], "label": range(len(photos))}
+        )
+        pyarrow_parquet.write_table(table, folder / "a.parquet", row_group_size=32)
+        with pyarrow.ipc.new_file(folder / "a.arrow", table.schema) as file:
+            file.write_table(table, max_chunksize=32)
+        found["parquet"] = {"paths": str(folder / "a.parquet"), "columns": ["image", "label"], "cache_bytes": 1}
+        found["arrow"] = {"source": str(folder / "a.arrow"), "columns": ["image", "label"]}
+    if not missing_package(["h5py"]):
+        with h5py.File(folder / "a.h5", "w") as file:
+            file["plain"] = arrays
+            file.create_dataset("chunks", data=arrays, chunks=(ROWS_OF_A_CHUNK, 512, 512))
+        found["hdf5"] = {"paths": str(folder / "a.h5"), "datasets": ["plain"]}
+        found["hdf5, chunks"] = {"paths": str(folder / "a.h5"), "datasets": ["chunks"], "cache_bytes": 1}
+    if not missing_package(["zarr"]):
+        group = zarr.open_group(str(folder / "a.zarr"), mode="w")
+        group.create_array("chunks", data=arrays, chunks=(ROWS_OF_A_CHUNK, 512, 512), compressors=None)
+        found["zarr, chunks"] = {"paths": str(folder / "a.zarr"), "arrays": ["chunks"], "cache_bytes": 1}
+    return found
 
 
 def _written(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
@@ -97,7 +134,8 @@ def _contender(name: str, root: str, reader: str, arguments: dict[str, Any]) -> 
         pipe.build()
         yield lambda: len(pipe.run()[0])
 
-    return Contender(name, opened, (root, "lmdb") if reader.startswith("caffe") else (root,))
+    extra = "lmdb" if reader.startswith("caffe") else EXTRAS.get(reader)
+    return Contender(name, opened, (root, extra) if extra else (root,))
 
 
 def _own(name: str, needs: str, samples: Callable[[], Iterator[Any]]) -> Contender:
@@ -142,6 +180,25 @@ def _packages(folder: Path) -> dict[str, Contender]:
     def of_numpy() -> Iterator[Any]:
         return (np.load(path) for path in sorted((folder / "numpy").glob("*.npy")))
 
+    def of_pyarrow() -> Iterator[Any]:
+        for batch in pyarrow_parquet.ParquetFile(folder / "a.parquet").iter_batches(columns=["image", "label"]):
+            yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+
+    def of_arrow() -> Iterator[Any]:
+        with pyarrow.memory_map(str(folder / "a.arrow")) as mapped:
+            for batch in pyarrow.ipc.open_file(mapped).read_all().to_batches():
+                yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+
+    def of_h5py(name: str, step: int) -> Iterator[Any]:
+        with h5py.File(folder / "a.h5") as file:
+            for start in range(0, len(file[name]), step):
+                yield from file[name][start : start + step]
+
+    def of_zarr() -> Iterator[Any]:
+        array = zarr.open_group(str(folder / "a.zarr"), mode="r")["chunks"]
+        for start in range(0, array.shape[0], ROWS_OF_A_CHUNK):
+            yield from array[start : start + ROWS_OF_A_CHUNK]
+
     def of_files() -> Iterator[Any]:
         return (np.frombuffer(path.read_bytes(), np.uint8) for path in sorted(folder.glob("*.jpg")))
 
@@ -151,6 +208,11 @@ def _packages(folder: Path) -> dict[str, Contender]:
         "tfrecord": _own("tfrecord", "tfrecord", of_tfrecord),
         "caffe": _own("lmdb, not parsed", "lmdb", of_lmdb),
         "numpy": _own("numpy.load", "numpy", of_numpy),
+        "parquet": _own("pyarrow", "pyarrow", of_pyarrow),
+        "arrow": _own("pyarrow", "pyarrow", of_arrow),
+        "hdf5": _own("h5py", "h5py", lambda: of_h5py("plain", 1)),
+        "hdf5, chunks": _own("h5py, by chunks", "h5py", lambda: of_h5py("chunks", ROWS_OF_A_CHUNK)),
+        "zarr, chunks": _own("zarr, by chunks", "zarr", of_zarr),
     }
 
 
@@ -160,12 +222,13 @@ def main(options: Options) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         photos = [path.read_bytes() for path in sorted(photos_of.glob("*/*.jpg"))[:MOST_FILES]]
-        sizes = {"numpy": 512 * 512 * 4.0, "numpy, a patch": PATCH * PATCH * 4.0}
+        array_bytes = 512 * 512 * 4.0
+        sizes = {"numpy, a patch": PATCH * PATCH * 4.0}
+        sizes |= dict.fromkeys(("numpy", "hdf5", "hdf5, chunks", "zarr, chunks"), array_bytes)
         packages = _packages(folder)
-        for reader, arguments in _written(folder, photos).items():
-            contenders = [
-                _contender(name, root, reader, arguments) for name, root in (("dalify", OURS), ("DALI", RIVAL))
-            ]
+        for reader, arguments in {**_written(folder, photos), **_tables(folder, photos)}.items():
+            libraries = (("dalify", OURS),) if reader in EXTRAS else (("dalify", OURS), ("DALI", RIVAL))
+            contenders = [_contender(name, root, reader, arguments) for name, root in libraries]
             contenders += [packages[reader]] if reader in packages else []
             kilobytes = sizes.get(reader, sum(map(len, photos)) / len(photos)) / 1000
             title = f"readers.{reader}: {kilobytes:.0f} kB each"

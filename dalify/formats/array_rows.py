@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
 from dalify.data.blocks import Blocks
 from dalify.formats.block_cache import BlockCache
+from dalify.formats.memory import file_memory
 from dalify.formats.storage import is_remote
 
 __all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "Stored", "as_array", "checked_arrays", "told"]
@@ -160,8 +161,7 @@ class ArrayRows(Sequence[ArrayRow]):
                 continue
             chunk, offset = divmod(number, stored.chunk_rows)
             first = self._first_blocks[file * len(self._names) + array]
-            # A copy: the chunk stays, and who gets the row may change it.
-            found.append(np.array(as_array(self._cache.get(first + chunk)[offset])))
+            found.append(_copied(as_array(self._cache.get(first + chunk)[offset])))
         return tuple(found)
 
     def _load(self, block: int) -> tuple[NDArray[Any], int]:
@@ -221,6 +221,13 @@ def as_array(value: Any) -> NDArray[Any]:
         return np.frombuffer(bytearray(value.tobytes() if isinstance(value, np.void) else value), np.uint8)
     array = np.asarray(value)
     return np.asarray(array, array.dtype.newbyteorder("="), order="C")
+
+
+def _copied(row: NDArray[Any]) -> NDArray[Any]:
+    """Return a row in memory of its own: the chunk stays, and who gets the row may change it."""
+    copy = file_memory(row.nbytes).view(row.dtype).reshape(row.shape)
+    copy[...] = row
+    return copy
 
 
 def checked_arrays(names: Sequence[str], known: Sequence[str], path: str, what: str) -> None:

@@ -109,6 +109,8 @@ class ArrowRows(Sequence[ArrowRow]):
         entries = np.array([count for source in sources for count in source.entries], np.int64)
         self._entries = entries
         self._firsts = [0, *np.cumsum(entries).tolist()]
+        # Of the source of each block; as a list, which is quicker to look up than an array.
+        self._first_rows = [self._firsts[self._first_blocks[source]] for source in self._block_sources.tolist()]
         self._cache = BlockCache(self._load, cache_bytes)
 
     def __len__(self) -> int:
@@ -123,14 +125,14 @@ class ArrowRows(Sequence[ArrowRow]):
         """Return one row, or several."""
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
-        number = int(index) + len(self) if index < 0 else int(index)
-        if not 0 <= number < len(self):
-            raise IndexError(f"row {index} of {len(self)}")
+        count = len(self)
+        number = int(index) + count if index < 0 else int(index)
+        if not 0 <= number < count:
+            raise IndexError(f"row {index} of {count}")
         if self._order is not None:
             number = int(self._order[number])
         block = bisect_right(self._firsts, number) - 1
-        first_block = self._first_blocks[self._block_sources[block]]
-        return ArrowRow(self, number - self._firsts[first_block], block, number - self._firsts[block])
+        return ArrowRow(self, number - self._first_rows[block], block, number - self._firsts[block])
 
     def block(self, number: int) -> list[Column]:
         """Return the wanted columns of a block."""

@@ -46,6 +46,7 @@ class BlockCache(Generic[T]):
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._slots: dict[int, _Slot[T]] = {}  # the least used first
+        self._last: tuple[int, T] | None = None  # whole or not at all, so that it can be looked at without the lock
         self._size_bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -62,14 +63,17 @@ class BlockCache(Generic[T]):
         Raises:
             Exception: what loading it raises; the next one who asks tries again.
         """
+        last = self._last
+        if last is not None and last[0] == number and self._process == os.getpid():
+            return last[1]
         if self._process != os.getpid():  # a thread of the parent may have held a lock when the process was forked
             self._begin()
         with self._lock:
             slot = self._slots.pop(number, None) or _Slot[T]()
             self._slots[number] = slot
-        value = slot.value
-        if value is not None:
-            return value
+            if slot.value is not None:
+                self._last = number, slot.value
+                return slot.value
         with slot.lock:
             if slot.value is None:
                 try:
@@ -79,11 +83,12 @@ class BlockCache(Generic[T]):
                         if self._slots.get(number) is slot:
                             del self._slots[number]
                     raise
-                self._make_room(slot.size_bytes)
+                self._keep(number, slot.value, slot.size_bytes)
             return slot.value
 
-    def _make_room(self, added_bytes: int) -> None:
+    def _keep(self, number: int, value: T, added_bytes: int) -> None:
         with self._lock:
+            self._last = number, value
             self._size_bytes += added_bytes
             loaded = [number for number, slot in self._slots.items() if slot.value is not None]
             for number in loaded[:-_FEWEST]:

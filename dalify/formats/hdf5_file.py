@@ -5,6 +5,7 @@ Alone because HDF5 lets one thread in at a time: what lies in a file as it is in
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.base.optional import LazyModule
 from dalify.formats.array_rows import Stored, checked_arrays, told
+from dalify.formats.memory import file_memory
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.storage import local_copy
 
@@ -76,12 +78,23 @@ class Hdf5File:
         """
         offset = self._offsets[array]
         if offset is None:
-            with told(self.name, "HDF5"):
-                return self._file()[self._names[array]][start:stop]
+            return self._read_chunks(array, start, stop)
         stored = self.arrays[array]
         size = stored.row_bytes
         found = self._files.read(0, offset + start * size, (stop - start) * size)
         return found.view(stored.dtype).reshape(stop - start, *self._shapes[array])
+
+    def _read_chunks(self, array: int, start: int, stop: int) -> NDArray[Any]:
+        dtype = self.arrays[array].dtype
+        with told(self.name, "HDF5"):
+            dataset = self._file()[self._names[array]]
+            if dtype.kind not in "iuf" or not dataset.size:
+                return dataset[start:stop]
+            shape = (stop - start, *self._shapes[array])
+            native = dtype.newbyteorder("=")
+            rows = file_memory(math.prod(shape) * dtype.itemsize).view(native).reshape(shape)
+            dataset.read_direct(rows, np.s_[start:stop])
+            return rows
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first data set of one of these names that is a row of integers; None without."""
