@@ -125,6 +125,18 @@ class Recovery:
                 **place,
             )
 
+    def forget(self) -> None:
+        """Begin with an empty record: the run goes on from somewhere else."""
+        self._given = 0
+        self.bad_samples = []
+        self._per_epoch.clear()
+
+    def begin(self, epoch: int) -> None:
+        """Count anew what is read once more: an epoch from its beginning, and those behind it."""
+        for slot, number in list(self._per_epoch):
+            if number >= epoch:
+                del self._per_epoch[slot, number]
+
     def absolve(self, iteration: Iteration, error: BaseException) -> bool:
         """Put something in the place of a sample that failed.
 

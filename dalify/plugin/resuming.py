@@ -28,6 +28,7 @@ class ResumableIterator:
     _delivered: int
     _is_over: bool
     _may_be_exhausted: bool
+    _reported: int
     _continues = False  # the next ``for`` loop goes on in the middle of an epoch
 
     def _prepare(self) -> None:
@@ -71,6 +72,7 @@ class ResumableIterator:
             for pipeline, item in zip(self._pipelines, saved, strict=True):
                 pipeline.load_state_dict(item)
         self._take_counters()
+        self._reported = 0
         self._prepare()
 
     def checkpoints(self) -> list[bytes]:

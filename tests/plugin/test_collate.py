@@ -179,7 +179,7 @@ def pictures(tmp_path: Path) -> Path:
 
 
 def reading(folder: Path, **options: Any) -> Any:
-    @pipeline_def(batch_size=3, num_threads=2, on_error="skip", **options)
+    @pipeline_def(batch_size=3, num_threads=2, **{"on_error": "skip", **options})
     def pipe() -> Any:
         files = [str(folder / f"{number}.ppm") for number in range(7)]
         encoded, labels = fn.readers.file(files=files, name="Reader", pad_last_batch=True)
@@ -201,6 +201,25 @@ def test_valid_name(pictures: Path) -> None:
 def test_name_that_is_taken(pictures: Path) -> None:
     with pytest.raises(ArgumentValueError, match="is the name of an output already"):
         DALIClassificationIterator(reading(pictures), reader_name="Reader", valid_name="label")
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_after_loading_a_state_only_what_follows_is_told(pictures: Path, seed: int | None) -> None:
+    """Also where another seed means that all is built anew, and with a rate that one epoch read twice would exceed."""
+    options = {"seed": seed, "on_error": "replace", "max_error_rate": 1.5 / 7}
+    made = reading(pictures, **options)
+    iterator = DALIClassificationIterator(made, reader_name="Reader", collate="list")
+    state = DALIClassificationIterator(reading(pictures, **options), reader_name="Reader", collate="list").state_dict()
+    for _ in range(3):
+        with pytest.warns(BadSampleWarning, match="1 sample of epoch 0 could not be used"):
+            list(iterator)
+        assert len(made.bad_samples()) == 1
+        iterator.load_state_dict(state)
+    for count in range(1, 4):
+        iterator.set_epoch(0)
+        with pytest.warns(BadSampleWarning, match="1 sample of epoch 0 could not be used"):
+            list(iterator)
+        assert len(made.bad_samples()) == count
 
 
 def test_bad_samples_are_told_at_the_end_of_each_epoch(pictures: Path) -> None:
