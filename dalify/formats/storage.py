@@ -15,8 +15,9 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,6 +49,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 10.0
+_PART_BYTES = 32 << 20  # of files that are copied
 # What trying again does not change.
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError)
 
@@ -225,8 +227,29 @@ def local_copy(path: str) -> str:
         return path
     kept = _copy_path(path)
     if not kept.exists():
-        _write(kept, _patiently(path, lambda system, name: _call(system, "cat_file", name)))
+        _write(kept, _parts(path))
     return str(kept)
+
+
+def _parts(url: str) -> Iterator[bytes]:
+    """Yield the contents of a file piece by piece: neither the patience nor the memory goes by its size."""
+    size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
+    if size is None or size <= _PART_BYTES:
+        yield _patiently(url, lambda system, path: _call(system, "cat_file", path))
+        return
+    for start in range(0, size, _PART_BYTES):
+        stop = min(start + _PART_BYTES, size)
+        part = _patiently(url, partial(_part, start=start, stop=stop))
+        if start == 0 and len(part) == size:  # servers that know no ranges send all of it
+            yield part
+            return
+        if len(part) != stop - start:
+            raise ReaderError(f"the file {url!r} has changed while it was copied, or ends before byte {stop}.")
+        yield part
+
+
+def _part(system: Any, path: str, start: int, stop: int) -> bytes:
+    return _call(system, "cat_file", path, start, stop)
 
 
 def copy_if_there(path: str) -> str:
@@ -311,7 +334,7 @@ def _to_cache(path: Path, contents: bytes) -> None:
     """Keep a copy. A cache that cannot be written is done without."""
     global _is_disk_full
     try:
-        _write(path, contents)
+        _write(path, [contents])
     except OSError as error:
         _is_disk_full = True
         why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
@@ -320,12 +343,13 @@ def _to_cache(path: Path, contents: bytes) -> None:
     _make_room(path.parent, len(contents))
 
 
-def _write(path: Path, contents: bytes) -> None:
+def _write(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file so that others see it whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
-        unfinished.write_bytes(contents)
+        with unfinished.open("wb") as file:
+            file.writelines(parts)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import functools
+import http.server
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -191,15 +194,43 @@ def test_full_disk_costs_the_cache_only(
     url, behaviour = server
     storage.configure(cache_folder=tmp_path / "cache")
 
-    def full(self: Path, contents: bytes) -> int:
+    def full(self: Path, target: Path) -> Path:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.warns(UserWarning, match="nothing more is kept in the cache .*the disk is full"):
         assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4
     assert storage.read(f"{url}/a/3.jpg").tolist() == [3] * 4  # told once
     assert len(behaviour.asked) == 2
     assert not list((tmp_path / "cache").iterdir())
+
+
+def test_large_files_are_copied_in_parts(
+    server: tuple[str, Behaviour], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One answer has timeout_s, and memory holds one part."""
+    monkeypatch.setattr(storage, "_PART_BYTES", 1000)
+    url, behaviour = server
+    contents = np.random.default_rng(1).bytes(4500)
+    (folder / "large.bin").write_bytes(contents)
+    assert Path(storage.local_copy(f"{url}/large.bin")).read_bytes() == contents
+    assert len(behaviour.asked) == 5
+
+
+def test_copies_from_servers_that_know_no_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "_PART_BYTES", 1000)
+    (folder / "large.bin").write_bytes(bytes(range(250)) * 18)
+    handler = functools.partial(_Plain, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        copy = storage.local_copy(f"http://127.0.0.1:{server.server_port}/large.bin")
+        server.shutdown()
+    assert Path(copy).read_bytes() == bytes(range(250)) * 18
+
+
+class _Plain(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: Any) -> None:
+        """Say nothing."""
 
 
 def test_local_copy(tmp_path: Path, server: tuple[str, Behaviour]) -> None:
