@@ -102,5 +102,5 @@ def _stored(array: Any, name: str, path: str) -> Stored:
             "no arrays can be made.",
             hint="Numbers can be read, and texts and bytes in one dimension.",
         )
-    row_bytes = _GUESSED_BYTES if kind in "OT" else int(np.prod(array.shape[1:])) * array.dtype.itemsize
+    row_bytes = _GUESSED_BYTES if kind in ("O", "T") else int(np.prod(array.shape[1:])) * array.dtype.itemsize
     return Stored(array.shape[0], array.dtype, row_bytes, array.chunks[0])

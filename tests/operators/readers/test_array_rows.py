@@ -197,8 +197,8 @@ def test_bad_hdf5(tmp_path: Path) -> None:
             bad.write_bytes(path.read_bytes()[:700])
         with pytest.raises(ReaderError, match=name):
             reading("hdf5", bad, "x").build()
-    with pytest.raises(ArgumentValueError, match=r"no dataset 'grup/y'\. Did you mean 'group/y'\?"):
-        reading("hdf5", path, "grup/y").build()
+    with pytest.raises(ArgumentValueError, match=r"no dataset 'grou/y'\. Did you mean 'group/y'\?"):
+        reading("hdf5", path, "grou/y").build()
     with pytest.raises(ArgumentValueError, match="no dataset 'group'"):
         reading("hdf5", path, "group").build()
     with pytest.raises(ReaderError, match="'group/y' has 4 rows and 'x' has 5"):

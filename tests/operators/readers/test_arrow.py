@@ -271,7 +271,7 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(ReaderError, match=r"use fn\.readers\.arrow"):
         reading("parquet", paths=[str(arrow_file)]).build()
     with pytest.raises(ArgumentValueError, match=r"Did you mean 'label'\?"):
-        reading("parquet", columns=["lable"], paths=[str(good)]).build()
+        reading("parquet", columns=["label_"], paths=[str(good)]).build()
     with pytest.raises(DTypeError, match=r"'day' of .* has the type date32"):
         reading("parquet", columns=["day"], paths=[str(good)]).build()
     other = tmp_path / "other.parquet"
