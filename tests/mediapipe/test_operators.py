@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from dalify.base.errors import (
     ArgumentTypeError,
@@ -281,6 +282,48 @@ def test_functions_of_users() -> None:
     np.testing.assert_allclose(doubled, FLOATS * 2 + 1)
     np.testing.assert_allclose(total, FLOATS + FLOATS)
     np.testing.assert_allclose(product, FLOATS * FLOATS)
+
+
+def test_volumes_and_labels_are_cut_together() -> None:
+    shape = (BATCH, 1, 9, 10, 11)
+    places = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    classes = np.zeros(shape, np.uint8)
+    classes[:, :, 6:8, 7:9, 1:3] = 2
+
+    def make() -> Any:
+        image, label = given(places, "WHDCN"), given(classes, "WHDCN")
+        middle = fn.MediaConst(data=np.array([4, 5, 6]), shape=[3], dtype=dt.INT32)()
+        return (
+            *fn.RandomBiasedCrop(patch_size=[6, 5, 4], over_sampling=1.0, seed=3)(image, label),
+            *fn.Zoom(patch_size=[6, 5, 4])(image, label, middle),
+            *fn.Zoom(patch_size=[12, 10, 8])(image, label, middle),
+            fn.BasicCrop(patch_size=[6, 5, 4])(image),
+            fn.BasicCrop(patch_size=[6, 5, 4], center_crop=False)(image),
+        )
+
+    patch, marks, same, same_marks, larger, larger_marks, middle, corner = run(make)
+    for index in range(BATCH):
+        _, _, z, y, x = np.unravel_index(int(patch[index].flat[0]), shape)
+        window = (index, slice(None), slice(z, z + 4), slice(y, y + 5), slice(x, x + 6))
+        np.testing.assert_array_equal(patch[index], places[window])
+        np.testing.assert_array_equal(marks[index], classes[window])
+        assert (marks[index] == 2).sum() == 8
+    centre = (slice(None), slice(None), slice(2, 6), slice(2, 7), slice(2, 8))
+    np.testing.assert_array_equal(same, places[centre])
+    np.testing.assert_array_equal(same_marks, classes[centre])
+    np.testing.assert_array_equal(larger_marks, classes[centre].repeat(2, 2).repeat(2, 3).repeat(2, 4))
+    assert larger.shape == (BATCH, 1, 8, 10, 12)
+    np.testing.assert_allclose(larger.mean(axis=(1, 2, 3, 4)), places[centre].mean(axis=(1, 2, 3, 4)), rtol=1e-3)
+    np.testing.assert_array_equal(middle[:, 0, 0, 0], places[:, 0, 3, 3, 3:9])
+    np.testing.assert_array_equal(corner, places[:, :, :4, :5, :6])
+
+
+def test_blur() -> None:
+    volume = RANDOM.normal(size=(BATCH, 1, 6, 7, 8)).astype(np.float32)
+    (found,) = run(lambda: fn.GaussianBlur()(given(volume, "WHDCN"), given(SCALES)))
+    for result, array, sigma in zip(found, volume, SCALES, strict=True):
+        expected = ndimage.gaussian_filter(array[0].astype(np.float64), sigma, mode="mirror", radius=5)
+        np.testing.assert_allclose(result[0], expected, atol=1e-5)
 
 
 class TooShort(media_function):
