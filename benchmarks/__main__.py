@@ -11,6 +11,7 @@ from benchmarks.common import Options
 BENCHMARKS = [
     "resnet_training",
     "resnet_validation",
+    "dataloader_dropin",
     "auto_augment",
     "external_source",
     "readers",

@@ -1,0 +1,79 @@
+"""How fast is dalify's DataLoader beside torch's, with the same datasets, transforms and arguments, on one core?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import Contender, Options, RunBatch, compare, photo_folder
+from benchmarks.torch_loader import DEVIATION, MEAN, training_transform, validation_transform
+from tests.helpers.torchvision_import import import_torchvision
+
+__all__ = ["main"]
+
+PHOTO_BATCH = 32
+SMALL_BATCH = 128
+SMALL_IMAGES = 10_000
+
+
+def small_images() -> Any:
+    """CIFAR10 of noise, with the usual augmentation."""
+    transforms, datasets = import_torchvision(), import_torchvision("torchvision.datasets")
+    dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)  # its constructor wants the files
+    generator = np.random.default_rng(0)
+    dataset.data = generator.integers(0, 256, (SMALL_IMAGES, 32, 32, 3), dtype=np.uint8)
+    dataset.targets = generator.integers(0, 10, SMALL_IMAGES).tolist()
+    dataset.target_transform = None
+    dataset.transform = transforms.Compose(
+        [
+            transforms.RandomCrop(32, padding=4),
+            transforms.RandomHorizontalFlip(),
+            transforms.ToTensor(),
+            transforms.Normalize(MEAN, DEVIATION),
+        ]
+    )
+    return dataset
+
+
+@contextmanager
+def run_loader(kind: Any, dataset: Any, batch_size: int) -> Iterator[RunBatch]:
+    """Time a loader over an endless epoch, in the caller's thread: CPU time tells the whole work."""
+    import torch  # a rival: loaded only for its rows
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # per core; torch's own threads wait in a loop where images are small
+    sampler = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=10**8)
+    batches = iter(kind(dataset, batch_size=batch_size, sampler=sampler))
+
+    def run_batch() -> int:
+        _, labels = next(batches)
+        return len(labels)
+
+    yield run_batch
+    torch.set_num_threads(threads)
+
+
+def contenders(dataset: Any, batch_size: int) -> list[Contender]:
+    """Dalify's loader and torch's, for one dataset."""
+    import torch  # a rival: loaded only for its rows
+
+    from dalify.plugin.pytorch import DataLoader  # it loads torch
+
+    kinds = {"dalify": DataLoader, "torch": torch.utils.data.DataLoader}
+    return [
+        Contender(name, lambda kind=kind: run_loader(kind, dataset, batch_size), ("torch", "torchvision"))
+        for name, kind in kinds.items()
+    ]
+
+
+def main(options: Options) -> None:
+    """One core."""
+    datasets = import_torchvision("torchvision.datasets")
+    folder = photo_folder(options)
+    for title, transform in (("evaluation", validation_transform()), ("training", training_transform())):
+        dataset = datasets.ImageFolder(str(folder), transform)
+        compare(f"DataLoader of an ImageFolder, {title}", contenders(dataset, PHOTO_BATCH), options)
+    compare("DataLoader of CIFAR10, training", contenders(small_images(), SMALL_BATCH), options)

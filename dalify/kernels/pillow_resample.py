@@ -1,0 +1,300 @@
+"""Resizing byte for byte as Pillow does it, only where the result is wanted.
+
+Two passes, rows first, each rounded to bytes: that is what makes Pillow's results its own, and why `kernels.resample`,
+which keeps fractions between the passes, differs from it by one here and there. The weights are computed in float64,
+divided by their sum, and rounded to 22 fractional bits; the support grows with the reduction (antialiasing). Formulas:
+Pillow's ``Resample.c``, and ``Geometry.c`` for the nearest neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uintp
+from PIL import Image
+
+from dalify.kernels.byte_lanes import COLUMNS, FRACTION_BITS, weighted_columns, weighted_pixel
+
+__all__ = ["FILTERS", "Borrow", "Window", "fresh", "resample"]
+
+_Array = np.ndarray[Any, Any]
+Borrow = Callable[[str, tuple[int, ...]], _Array]
+_RGB = 3
+_HAMMING = float(np.float32(0.54)), float(np.float32(0.46))  # Pillow's constants are float32
+_READ_BEYOND = 5  # bytes that the vectors read behind their last pixel: one of weight 0, and two more
+
+
+class Window(NamedTuple):
+    """The wanted part of the resized image, in pixels."""
+
+    y: int
+    x: int
+    height: int
+    width: int
+
+
+def _box(x: float) -> float:
+    return 1.0 if -0.5 < x <= 0.5 else 0.0
+
+
+def _bilinear(x: float) -> float:
+    return max(0.0, 1.0 - abs(x))
+
+
+def _hamming(x: float) -> float:
+    x = abs(x)
+    if x == 0.0:
+        return 1.0
+    if x >= 1.0:
+        return 0.0
+    x *= math.pi
+    return math.sin(x) / x * (_HAMMING[0] + _HAMMING[1] * math.cos(x))
+
+
+def _bicubic(x: float) -> float:
+    a = -0.5
+    x = abs(x)
+    if x < 1.0:
+        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1
+    if x < 2.0:
+        return (((x - 5) * x + 8) * x - 4) * a
+    return 0.0
+
+
+def _sinc(x: float) -> float:
+    if x == 0.0:
+        return 1.0
+    x *= math.pi
+    return math.sin(x) / x
+
+
+def _lanczos(x: float) -> float:
+    return _sinc(x) * _sinc(x / 3) if -3.0 <= x < 3.0 else 0.0
+
+
+# By the names of torchvision's InterpolationMode; the numbers are half the filters' widths.
+FILTERS: dict[str, tuple[Callable[[float], float], float]] = {
+    "box": (_box, 0.5),
+    "bilinear": (_bilinear, 1.0),
+    "hamming": (_hamming, 1.0),
+    "bicubic": (_bicubic, 2.0),
+    "lanczos": (_lanczos, 3.0),
+}
+
+
+class _Taps(NamedTuple):
+    """For each output position: where its taps begin, how many they are, their weights (an even number).
+
+    `fourfold` has every weight four times, as the vectors want them.
+    """
+
+    starts: _Array
+    counts: _Array
+    weights: _Array
+    fourfold: _Array
+
+
+@lru_cache(maxsize=256)
+def _taps(size: int, wanted: int, name: str) -> _Taps:
+    function, half_width = FILTERS[name]
+    scale = size / wanted
+    stretch = max(scale, 1.0)
+    support = half_width * stretch
+    length = math.ceil(support) * 2 + 1
+    starts, counts = np.zeros(wanted, np.int64), np.zeros(wanted, np.int64)
+    weights = np.zeros((wanted, length + length % 2), np.int32)
+    inverse = 1.0 / stretch
+    for position in range(wanted):
+        centre = (position + 0.5) * scale
+        start = max(0, int(centre - support + 0.5))
+        count = min(size, int(centre + support + 0.5)) - start
+        values = [function((tap + start - centre + 0.5) * inverse) for tap in range(count)]
+        total = 0.0
+        for value in values:  # in this order: sums of floats depend on it
+            total += value
+        if total != 0.0:
+            values = [value / total for value in values]
+        fixed = [int(value * (1 << FRACTION_BITS) + (-0.5 if value < 0 else 0.5)) for value in values]
+        weights[position, :count] = fixed
+        starts[position], counts[position] = start, count
+    return _Taps(starts, counts, weights, np.repeat(weights, 4, axis=1))
+
+
+@lru_cache(maxsize=256)
+def _nearest(size: int, wanted: int) -> _Array:
+    scale = size / wanted
+    position, places = scale * 0.5, []
+    for _ in range(wanted):
+        places.append(min(int(position), size - 1))
+        position += scale  # added up, not multiplied: Pillow's rounding errors are part of its results
+    return np.array(places, np.int64)
+
+
+def fresh(purpose: str, shape: tuple[int, ...]) -> _Array:
+    """Return uninitialised bytes that nobody else has."""
+    return np.empty(shape, np.uint8)
+
+
+def resample(
+    source: _Array, size: tuple[int, int], name: str, window: Window | None = None, borrow: Borrow = fresh
+) -> _Array:
+    """Resize an image, or a part of the resized image.
+
+    Args:
+        source: uint8 ``[height, width, channels]``, at least one pixel; any strides.
+        size: height and width of the whole resized image, at least 1.
+        name: ``nearest`` or a key of ``FILTERS``.
+        window: the wanted part, within `size`; all of it where None.
+        borrow: gives memory for a purpose and of a shape, uint8; the result may lie in it, or in the source.
+
+    Returns:
+        uint8 ``[window height, window width, channels]``, any strides.
+
+    Example:
+        >>> resample(np.full((4, 4, 3), 7, np.uint8), (2, 2), "bilinear")[0, 0].tolist()
+        [7, 7, 7]
+    """
+    window = Window(0, 0, *size) if window is None else window
+    rows, columns = slice(window.y, window.y + window.height), slice(window.x, window.x + window.width)
+    height, width = source.shape[:2]
+    if name == "nearest":
+        return _picked(source, _nearest(height, size[0])[rows], _nearest(width, size[1])[columns], borrow)
+    # No pass is left out at the borders of the window: where a size stays the same, so do the bytes.
+    horizontal, vertical = _taps(width, size[1], name), _taps(height, size[0], name)
+    removed_rows, removed_columns = height - size[0], width - size[1]
+    if removed_rows > 0 and removed_rows > 2 * removed_columns and _shrinks_height_first():
+        if size[1] == width:
+            return _resample_columns(source[:, columns], vertical, rows, 0, borrow)
+        first, last = _span(horizontal, columns)
+        shortened = _resample_columns(source[:, first:last], vertical, rows, 0, borrow)
+        return _resample_rows(shortened, horizontal, columns, first, borrow)
+    if size[1] == width and size[0] == height:
+        return source[rows, columns]
+    if size[1] == width:
+        return _resample_columns(source[:, columns], vertical, rows, 0, borrow)
+    if size[0] == height:
+        return _resample_rows(source[rows], horizontal, columns, 0, borrow)
+    first, last = _span(vertical, rows)
+    narrowed = _resample_rows(source[first:last], horizontal, columns, 0, borrow)
+    return _resample_columns(narrowed, vertical, rows, first, borrow)
+
+
+@lru_cache(maxsize=1)
+def _shrinks_height_first() -> bool:
+    """Ask the Pillow that is installed: version 13 begins with the columns where that saves much work."""
+    picture = (np.arange(20 * 20) * 37 % 251).astype(np.uint8).reshape(20, 20, 1)
+    expected = np.asarray(Image.fromarray(picture[..., 0]).resize((30, 9), Image.Resampling.BICUBIC))
+    horizontal, vertical = _taps(20, 30, "bicubic"), _taps(20, 9, "bicubic")
+    shortened = _resample_columns(picture, vertical, slice(0, 9), 0, fresh)
+    found = _resample_rows(shortened, horizontal, slice(0, 30), 0, fresh)
+    return bool((found[..., 0] == expected).all())
+
+
+def _span(taps: _Taps, wanted: slice) -> tuple[int, int]:
+    """Which inputs the wanted outputs look at."""
+    return int(taps.starts[wanted.start]), int(taps.starts[wanted.stop - 1] + taps.counts[wanted.stop - 1])
+
+
+def _picked(source: _Array, rows: _Array, columns: _Array, borrow: Borrow) -> _Array:
+    target = borrow("pillow nearest", (len(rows), len(columns), source.shape[2]))
+    _pick(source, rows, columns, target)
+    return target
+
+
+@njit(nogil=True, cache=True)
+def _pick(source, rows, columns, target):
+    for y in range(len(rows)):
+        for x in range(len(columns)):
+            for channel in range(source.shape[2]):
+                target[y, x, channel] = source[rows[y], columns[x], channel]
+
+
+def _resample_rows(source: _Array, taps: _Taps, columns: slice, offset: int, borrow: Borrow) -> _Array:
+    """Pass along x; `source` begins with column `offset` of the image."""
+    height, width, channels = source.shape
+    if source.strides[1:] != (channels, 1) or source.strides[0] < width * channels:
+        source = np.ascontiguousarray(source)
+    starts, counts, weights = taps.starts[columns] - offset, taps.counts[columns], taps.weights[columns]
+    target = borrow("pillow rows", (height, _padded(len(starts) * channels)))
+    safe = 0
+    if channels == _RGB:
+        # The vectors of the last rows would read behind the image: up to a pixel of weight 0 and two bytes.
+        safe = max(0, height - -(-_READ_BEYOND // source.strides[0]))
+        _rows_by_vectors(source[:safe], starts, counts, taps.fourfold[columns], target)
+    _rows_by_numbers(source[safe:], starts, counts, weights, target[safe:])
+    return target[:, : len(starts) * channels].reshape(height, len(starts), channels)
+
+
+def _padded(size_bytes: int) -> int:
+    return -(-size_bytes // COLUMNS) * COLUMNS + COLUMNS
+
+
+@njit(nogil=True, cache=True)
+def _rows_by_vectors(source, starts, counts, weights, target):
+    """Each pixel from those beside it; `weights` hold every one four times."""
+    source_address, row_bytes = uintp(source.ctypes.data), uintp(source.strides[0])
+    weights_address, weights_bytes = uintp(weights.ctypes.data), uintp(weights.strides[0])
+    target_address, target_bytes = uintp(target.ctypes.data), uintp(target.strides[0])
+    for y in range(source.shape[0]):
+        row = source_address + uintp(y) * row_bytes
+        to = target_address + uintp(y) * target_bytes
+        for x in range(len(starts)):
+            weighted_pixel(  # pyright: ignore[reportCallIssue]  # numba hands over the context
+                row + uintp(3 * starts[x]),
+                weights_address + uintp(x) * weights_bytes,
+                uintp((counts[x] + 1) // 2),
+                to + uintp(3 * x),
+            )
+
+
+@njit(nogil=True, cache=True)
+def _rows_by_numbers(source, starts, counts, weights, target):
+    channels = source.shape[2]
+    for y in range(source.shape[0]):
+        for x in range(len(starts)):
+            for channel in range(channels):
+                total = np.int64(1) << (FRACTION_BITS - 1)
+                for tap in range(counts[x]):
+                    total += np.int64(source[y, starts[x] + tap, channel]) * weights[x, tap]
+                target[y, x * channels + channel] = min(max(total >> FRACTION_BITS, 0), 255)
+
+
+def _resample_columns(source: _Array, taps: _Taps, rows: slice, offset: int, borrow: Borrow) -> _Array:
+    """Pass along y; `source` begins with row `offset` of the image."""
+    _, width, channels = source.shape
+    row = width * channels
+    if source.strides[1:] != (channels, 1) or source.strides[0] < row:
+        source = np.ascontiguousarray(source)
+    starts, counts, weights = taps.starts[rows] - offset, taps.counts[rows], taps.weights[rows]
+    target = borrow("pillow columns", (len(starts), _padded(row)))
+    _columns_by_vectors(source, starts, counts, weights, target, row)
+    return target[:, :row].reshape(len(starts), width, channels)
+
+
+@njit(nogil=True, cache=True)
+def _columns_by_vectors(source, starts, counts, weights, target, row):
+    source_address, source_bytes = uintp(source.ctypes.data), uintp(source.strides[0])
+    weights_address, weights_bytes = uintp(weights.ctypes.data), uintp(weights.strides[0])
+    target_address, target_bytes = uintp(target.ctypes.data), uintp(target.strides[0])
+    channels = source.shape[2]
+    whole = row // COLUMNS * COLUMNS
+    for y in range(len(starts)):
+        top = source_address + uintp(starts[y]) * source_bytes
+        factors = weights_address + uintp(y) * weights_bytes
+        for x in range(0, whole, COLUMNS):
+            weighted_columns(  # pyright: ignore[reportCallIssue]  # numba hands over the context
+                top + uintp(x),
+                source_bytes,
+                factors,
+                uintp(counts[y]),
+                target_address + uintp(y) * target_bytes + uintp(x),
+            )
+        for x in range(whole, row):
+            total = np.int64(1) << (FRACTION_BITS - 1)
+            for tap in range(counts[y]):
+                total += np.int64(source[starts[y] + tap, x // channels, x % channels]) * weights[y, tap]
+            target[y, x] = min(max(total >> FRACTION_BITS, 0), 255)

@@ -1,0 +1,92 @@
+"""Bytes of pixels to planes through a table: everything that maps each byte by itself, in one look-up.
+
+Scaling, changing the type and normalising are one table of 256 entries per channel, so the result is that of whatever
+filled the table, bit for bit.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+__all__ = ["luma", "planes_of_image", "planes_of_windows"]
+
+
+@njit(nogil=True, cache=True)
+def planes_of_image(source, table, target):
+    """Look up the bytes of one image.
+
+    Args:
+        source: uint8 ``[height, width, channels]``, any strides.
+        table: ``[channels, 256]``.
+        target: ``[channels, height, width]``, the type of the table.
+    """
+    height, width, channels = source.shape
+    if channels == 3:
+        for y in range(height):
+            for x in range(width):
+                target[0, y, x] = table[0, source[y, x, 0]]
+                target[1, y, x] = table[1, source[y, x, 1]]
+                target[2, y, x] = table[2, source[y, x, 2]]
+    else:
+        for y in range(height):
+            for x in range(width):
+                for channel in range(channels):
+                    target[channel, y, x] = table[channel, source[y, x, channel]]
+
+
+@njit(nogil=True, cache=True)
+def planes_of_windows(images, indices, corners, flips, fill, table, target):
+    """Look up windows of many images of one size; what lies outside an image is filled.
+
+    Args:
+        images: uint8 ``[images, height, width, channels]``.
+        indices: int64 ``[samples]``, which image; within the bounds.
+        corners: int64 ``[samples, 2]``: row and column of the window's corner, also outside the image.
+        flips: bool ``[samples, 2]``: upside down, left to right.
+        fill: uint8 ``[channels]``.
+        table: ``[channels, 256]``.
+        target: ``[samples, channels, window height, window width]``, the type of the table.
+    """
+    height, width = images.shape[1], images.shape[2]
+    samples, channels, rows, columns = target.shape
+    for sample in range(samples):
+        image = images[indices[sample]]
+        top, left = corners[sample]
+        # Columns of the window that lie on the image: the inner loops need no tests.
+        begin, end = min(max(0, -left), columns), max(0, min(columns, width - left))
+        for channel in range(channels):
+            filler = table[channel, fill[channel]]
+            for y in range(rows):
+                to = rows - 1 - y if flips[sample, 0] else y
+                row = target[sample, channel, to]
+                if top + y < 0 or top + y >= height or end <= begin:
+                    row[:] = filler
+                elif flips[sample, 1]:
+                    last = columns - 1
+                    for x in range(begin):
+                        row[last - x] = filler
+                    for x in range(begin, end):
+                        row[last - x] = table[channel, image[top + y, left + x, channel]]
+                    for x in range(end, columns):
+                        row[last - x] = filler
+                else:
+                    for x in range(begin):
+                        row[x] = filler
+                    for x in range(begin, end):
+                        row[x] = table[channel, image[top + y, left + x, channel]]
+                    for x in range(end, columns):
+                        row[x] = filler
+
+
+@njit(nogil=True, cache=True)
+def luma(source, target):
+    """BT.601 luma as Pillow rounds it: weights in 16 fractional bits, and a half.
+
+    Args:
+        source: uint8 ``[height, width, 3]``, any strides.
+        target: uint8 ``[height, width, channels]``: the same in all.
+    """
+    for y in range(source.shape[0]):
+        for x in range(source.shape[1]):
+            red, green, blue = int(source[y, x, 0]), int(source[y, x, 1]), int(source[y, x, 2])
+            target[y, x, :] = (red * 19595 + green * 38470 + blue * 7471 + 32768) >> 16

@@ -1,0 +1,121 @@
+"""Indices of a batch to the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from dalify.data.pool import BufferPool
+from dalify.kernels.pixel_table import planes_of_image, planes_of_windows
+from dalify.plugin.pytorch.dropin.datasets import ArraySource, FileSource, Source, locate
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.lowering import windows_of
+from dalify.plugin.pytorch.dropin.picture import Picture
+
+__all__ = ["Fetcher", "describe"]
+
+Samples = list[tuple[Any, Any]]
+_pool = BufferPool()
+
+
+class Fetcher:
+    """Makes batches. Safe to use from several threads, each with draws of its own.
+
+    Args:
+        dataset: the user's.
+        sources: where its samples lie.
+        collate: the user's function; None for torch's own.
+    """
+
+    def __init__(self, dataset: Any, sources: dict[int, Source], collate: Callable[[Samples], Any] | None) -> None:
+        self.dataset = dataset
+        self.sources = sources
+        self.collate = collate
+        self.is_random = any(source.plan.is_random for source in sources.values())
+
+    def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
+        """Make one batch.
+
+        Args:
+            indices: what the batch sampler gave.
+            draws: the worker's random numbers.
+
+        Returns:
+            ``[images, labels]``, or, for a collate function of the user, the samples that it is to be called with.
+
+        Raises:
+            Exception: what a dataset, a transform or torch's collating raises.
+        """
+        indices = list(indices)
+        found = self._fetch_windows(indices, draws)
+        images, labels = self._fetch_each(indices, draws) if found is None else found
+        if self.collate is not None:
+            tensors = [torch.from_numpy(image) for image in images]
+            return list(zip(tensors, labels if isinstance(labels, list) else labels.tolist(), strict=True))
+        if isinstance(images, list):  # of different sizes, or none: torch knows what to say
+            return torch.utils.data.default_collate([torch.from_numpy(image) for image in images])
+        if isinstance(labels, np.ndarray):
+            return [torch.from_numpy(images), torch.from_numpy(labels)]
+        return [torch.from_numpy(images), torch.utils.data.default_collate(labels)]
+
+    def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, Any] | None:
+        """All at once, where every sample is a window on an image in memory."""
+        source = self.sources.get(id(self.dataset))
+        places = indices
+        if source is None and indices and len(self.sources) == 1:
+            located = [locate(self.sources, self.dataset, index) for index in indices]
+            source, places = located[0][0], [place for _, place in located]
+        if not isinstance(source, ArraySource) or source.draws_per_sample is None or not indices:
+            return None
+        numbers = np.asarray(places)
+        count, height, width, channels = source.images.shape
+        if numbers.dtype.kind not in "iu" or numbers.min() < -count or numbers.max() >= count:
+            return None
+        numbers = numbers.astype(np.int64) % count
+        batch_draws = draws.batch(len(indices), source.draws_per_sample)
+        windows = windows_of(source.plan, len(indices), height, width, batch_draws)
+        table = source.plan.table
+        batch = _pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)
+        fill = np.array(windows.fill or (0,) * channels, np.uint8)
+        planes_of_windows(source.images, numbers, windows.corners, windows.flips, fill, table, batch)
+        return batch, source.labels[numbers]
+
+    def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
+        """One after the other; a list of images where they differ in size."""
+        batch: np.ndarray[Any, Any] | None = None
+        apart: list[np.ndarray[Any, Any]] | None = None
+        labels = []
+        for number, index in enumerate(indices):
+            source, place = locate(self.sources, self.dataset, index)
+            pixels, label = source.read(place)
+            picture = Picture(pixels)
+            for step in source.plan.steps:
+                step.apply(picture, draws)
+            table = source.plan.table
+            pixels = picture.pixels()
+            shape = (table.shape[0], picture.height, picture.width)
+            if batch is None:
+                batch = _pool.empty((len(indices), *shape), table.dtype)
+            if apart is None and (batch.shape[1:] != shape or batch.dtype != table.dtype):
+                apart = list(batch[:number])
+            target = batch[number] if apart is None else np.empty(shape, table.dtype)
+            planes_of_image(pixels, table, target)
+            if apart is not None:
+                apart.append(target)
+            labels.append(label)
+        if batch is None or apart is not None:
+            return apart or [], labels
+        return batch, labels
+
+
+def describe(sources: dict[int, Source]) -> list[str]:
+    """One line for each dataset: what is read and what is done with it."""
+    lines = []
+    for source in sources.values():
+        kind = "decoded and " if isinstance(source, FileSource) else ""
+        steps = " → ".join(source.plan.names)
+        lines.append(f"{source.description}: {kind}transformed by dalify's kernels ({steps})")
+    return lines

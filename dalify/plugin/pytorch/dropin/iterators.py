@@ -1,0 +1,199 @@
+"""One pass over a loader: in the caller's thread, or by threads that stand for torch's worker processes.
+
+Each thread is one worker of torch: it gets every n-th batch, has the generators that the worker would have, seeded
+alike, and makes its samples one after the other. So its random numbers are the worker's. Indices are taken from the
+sampler when torch takes them, so samplers that draw from torch's own generator leave it as they do there.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.data import _utils
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.fetching import Fetcher
+
+__all__ = ["CallerIterator", "ThreadIterator"]
+
+
+class CallerIterator(_BaseDataLoaderIter):
+    """Makes each batch when it is asked for, with torch's own generator.
+
+    Args:
+        loader: without workers.
+        fetcher: for its dataset.
+    """
+
+    def __init__(self, loader: Any, fetcher: Fetcher) -> None:
+        super().__init__(loader)
+        self._fetcher = fetcher
+        self._draws = TorchDraws(torch.default_generator)
+
+    def _next_data(self) -> Any:
+        data = self._fetcher.fetch(self._next_index(), self._draws)
+        if self._fetcher.collate is not None:
+            data = self._fetcher.collate(data)
+        return _utils.pin_memory.pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+
+
+class _Task:
+    """One batch on its way: filled by a thread, collected by the caller."""
+
+    def __init__(self, indices: Any, worker: _Worker) -> None:
+        self.indices = indices
+        self.worker = worker
+        self.data: Any = None
+        self.is_made = threading.Event()
+        self.is_collated = threading.Event()
+
+
+class _Worker:
+    """What a worker process of torch has: a number, a queue, generators.
+
+    Args:
+        number: of the worker.
+        count: how many there are.
+        base_seed: of the pass over the loader.
+        fetcher: for the dataset.
+    """
+
+    def __init__(self, number: int, count: int, base_seed: int, fetcher: Fetcher) -> None:
+        self.number = number
+        self.fetcher = fetcher
+        self.tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self.is_closed = False
+        generator = torch.Generator()
+        generator.manual_seed(base_seed + number)
+        self.draws = TorchDraws(generator)
+        self._python_state = random.Random(base_seed + number).getstate()
+        seed_words = _utils.worker._generate_state(base_seed, number)
+        self._numpy_state = np.random.RandomState(seed_words).get_state()
+        self._info = _utils.worker.WorkerInfo(
+            id=number, num_workers=count, seed=base_seed + number, dataset=fetcher.dataset
+        )
+
+    def run(self) -> None:
+        """Make batches until there are no more to make: the life of the thread."""
+        # A collate function may draw from the generators, so the samples of the next batch have to wait for it.
+        waits = self.fetcher.collate is not None and self.fetcher.is_random
+        while (task := self.tasks.get()) is not None and not self.is_closed:
+            try:
+                task.data = self.fetcher.fetch(task.indices, self.draws)
+            except Exception:  # it is raised where the batch is asked for
+                task.data = self.wrapped_error()
+            task.is_made.set()
+            if waits and not self.is_closed:
+                task.is_collated.wait()
+            del task
+
+    def wrapped_error(self) -> Any:
+        """The error that is being handled, to be raised by the caller's thread as torch raises it."""
+        return ExceptionWrapper(where=f"in DataLoader worker process {self.number}")
+
+    @contextmanager
+    def in_charge(self) -> Iterator[None]:
+        """Let this worker's generators be those of the process."""
+        torch_state, python_state = torch.get_rng_state(), random.getstate()
+        numpy_state, info = np.random.get_state(), _utils.worker._worker_info
+        torch.set_rng_state(self.draws.generator.get_state())
+        random.setstate(self._python_state)
+        np.random.set_state(self._numpy_state)
+        _utils.worker._worker_info = self._info
+        try:
+            yield
+        finally:
+            self.draws.generator.set_state(torch.get_rng_state())
+            self._python_state, self._numpy_state = random.getstate(), np.random.get_state()
+            torch.set_rng_state(torch_state)
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)
+            _utils.worker._worker_info = info
+
+
+def _close(workers: list[_Worker], tasks: dict[int, _Task]) -> None:
+    for worker in workers:
+        worker.is_closed = True
+        worker.tasks.put(None)
+    for task in tasks.values():
+        task.is_collated.set()
+
+
+class ThreadIterator(_BaseDataLoaderIter):
+    """Makes batches ahead, in as many threads as the loader has workers.
+
+    Args:
+        loader: with workers.
+        fetcher: for its dataset.
+    """
+
+    def __init__(self, loader: Any, fetcher: Fetcher) -> None:
+        super().__init__(loader)
+        self._fetcher = fetcher
+        self._prefetch_batches = loader.prefetch_factor * self._num_workers
+        self._tasks: dict[int, _Task] = {}
+        self._workers = [
+            _Worker(number, self._num_workers, int(self._base_seed), fetcher) for number in range(self._num_workers)
+        ]
+        # The threads know their worker, not the iterator: when nobody holds it any more, they end.
+        for worker in self._workers:
+            threading.Thread(target=worker.run, name=f"dalify-loader-{worker.number}", daemon=True).start()
+        self._finalizer = weakref.finalize(self, _close, self._workers, self._tasks)
+        self._reset(loader, first_iter=True)
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        # What is under way is finished first, as by torch's persistent workers: it may draw random numbers.
+        for number in sorted(self._tasks):
+            self._collected(self._tasks.pop(number))
+        super()._reset(loader, first_iter)
+        self._sent = self._received = 0
+        for _ in range(self._prefetch_batches):
+            self._send_next()
+
+    def _send_next(self) -> None:
+        try:
+            indices = self._next_index()
+        except StopIteration:
+            return
+        worker = self._workers[self._sent % self._num_workers]
+        task = _Task(indices, worker)
+        self._tasks[self._sent] = task
+        self._sent += 1
+        worker.tasks.put(task)
+
+    def _collected(self, task: _Task) -> Any:
+        """Wait for a batch and call the user's collate function."""
+        if not task.is_made.wait(self._timeout or None):
+            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+        data = task.data
+        if self._fetcher.collate is not None and not isinstance(data, ExceptionWrapper):
+            try:
+                with task.worker.in_charge():
+                    data = self._fetcher.collate(data)
+            except Exception:
+                data = task.worker.wrapped_error()
+        task.is_collated.set()
+        return data
+
+    def _next_data(self) -> Any:
+        if self._received == self._sent:
+            if not self._persistent_workers:
+                self._finalizer()
+            raise StopIteration
+        data = self._collected(self._tasks[self._received])
+        del self._tasks[self._received]
+        self._received += 1
+        self._send_next()
+        if isinstance(data, ExceptionWrapper):
+            data.reraise()
+        return _utils.pin_memory.pin_memory(data, self._pin_memory_device) if self._pin_memory else data

@@ -1,0 +1,155 @@
+"""torchvision's geometric transforms as steps on a `Picture` or on `Windows`.
+
+Each follows the rules of the transform that it stands for: how sizes are rounded, where the centre is, and what is
+drawn in which order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from dalify.plugin.pytorch.dropin.draws import Draws, TorchDraws, resized_crop_window
+from dalify.plugin.pytorch.dropin.picture import Margins, NoWindowError, Picture, Windows
+
+__all__ = ["CenterCrop", "Flip", "Grey", "Pad", "RandomCrop", "RandomResizedCrop", "Resize", "Step"]
+
+Canvas = Picture | Windows
+
+
+class Step(Protocol):
+    """One transform."""
+
+    def apply(self, canvas: Any, draws: Any) -> None:
+        """Change the canvas; raises what torchvision raises for images that cannot be transformed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Resize the shorter side to `size`, or both; `longest` bounds the longer side of the former."""
+
+    size: tuple[int, ...]
+    name: str
+    longest: int | None = None
+
+    def apply(self, canvas: Canvas, draws: Draws) -> None:
+        """Resize; the longer side is rounded down."""
+        if len(self.size) == 2:
+            canvas.resize((self.size[0], self.size[1]), self.name)
+            return
+        height, width = canvas.height, canvas.width
+        short, long = min(height, width), max(height, width)
+        new_short, new_long = self.size[0], int(self.size[0] * long / short)
+        if self.longest is not None and new_long > self.longest:
+            new_short, new_long = int(self.longest * new_short / new_long), self.longest
+        canvas.resize((new_long, new_short) if width <= height else (new_short, new_long), self.name)
+
+
+@dataclass(frozen=True)
+class CenterCrop:
+    """Cut out the centre; black margins where the image is smaller."""
+
+    height: int
+    width: int
+    channels: int
+
+    def apply(self, canvas: Canvas, draws: Draws) -> None:
+        """Cut; a half is rounded to the even neighbour."""
+        wide, high = max(0, self.width - canvas.width), max(0, self.height - canvas.height)
+        if wide or high:
+            margins = wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2
+            canvas.pad(margins, (0,) * self.channels, "constant")
+            if (canvas.height, canvas.width) == (self.height, self.width):
+                return
+        top = round((canvas.height - self.height) / 2.0)
+        left = round((canvas.width - self.width) / 2.0)
+        canvas.crop(top, left, self.height, self.width)
+
+
+@dataclass(frozen=True)
+class Pad:
+    """Add margins."""
+
+    margins: Margins
+    fill: tuple[int, ...]
+    mode: str
+
+    def apply(self, canvas: Canvas, draws: Draws) -> None:
+        """Pad."""
+        canvas.pad(self.margins, self.fill, self.mode)
+
+
+@dataclass(frozen=True)
+class RandomCrop:
+    """Cut out a window at a random place, after margins."""
+
+    height: int
+    width: int
+    padding: Pad | None
+    pads_if_needed: bool
+    fill: tuple[int, ...]
+    mode: str
+
+    def apply(self, canvas: Canvas, draws: Draws) -> None:
+        """Draw the row, then the column; neither where the image has the size already."""
+        if self.padding is not None:
+            self.padding.apply(canvas, draws)
+        if self.pads_if_needed and canvas.width < self.width:
+            margin = self.width - canvas.width
+            canvas.pad((margin, 0, margin, 0), self.fill, self.mode)
+        if self.pads_if_needed and canvas.height < self.height:
+            margin = self.height - canvas.height
+            canvas.pad((0, margin, 0, margin), self.fill, self.mode)
+        height, width = canvas.height, canvas.width
+        if height < self.height or width < self.width:
+            raise ValueError(
+                f"Required crop size {(self.height, self.width)} is larger than input image size {(height, width)}"
+            )
+        if (height, width) == (self.height, self.width):
+            return
+        top = draws.integer(height - self.height + 1)
+        left = draws.integer(width - self.width + 1)
+        canvas.crop(top, left, self.height, self.width)
+
+
+@dataclass(frozen=True)
+class RandomResizedCrop:
+    """Cut out a window of random area and ratio, and resize it."""
+
+    height: int
+    width: int
+    scale: tuple[float, float]
+    ratio: tuple[float, float]
+    name: str
+
+    def apply(self, canvas: Canvas, draws: Draws) -> None:
+        """Draw, cut, resize."""
+        if isinstance(canvas, Windows):
+            raise NoWindowError
+        window = resized_crop_window(cast(TorchDraws, draws), canvas.height, canvas.width, self.scale, self.ratio)
+        canvas.crop(*window)
+        canvas.resize((self.height, self.width), self.name)
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Mirror with a probability: along y (0) or x (1)."""
+
+    axis: int
+    probability: float
+
+    def apply(self, canvas: Canvas, draws: Draws) -> None:
+        """Draw and mirror."""
+        canvas.flip(self.axis, draws.is_below(self.probability))
+
+
+@dataclass(frozen=True)
+class Grey:
+    """Luma, once or three times."""
+
+    channels: int
+
+    def apply(self, canvas: Canvas, draws: Draws) -> None:
+        """Convert."""
+        canvas.grey(self.channels)

@@ -1,0 +1,410 @@
+"""Every batch beside torch's own loader: same structure, types, bytes, and torch's generator left in the same state."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from torch.utils.data import ConcatDataset, Subset
+
+from dalify.plugin.pytorch import DataLoader
+from tests.helpers.torchvision_import import import_torchvision
+
+transforms = import_torchvision("torchvision.transforms")
+datasets = import_torchvision("torchvision.datasets")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
+]
+
+Mode = transforms.InterpolationMode
+NORMALIZE = transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+EVALUATION = transforms.Compose(
+    [transforms.Resize(40), transforms.CenterCrop(32), transforms.ToTensor(), NORMALIZE],
+)
+TRAINING = transforms.Compose(
+    [transforms.RandomResizedCrop(24), transforms.RandomHorizontalFlip(), transforms.ToTensor(), NORMALIZE]
+)
+SMALL_TRAINING = transforms.Compose(
+    [transforms.RandomCrop(32, padding=4), transforms.RandomHorizontalFlip(), transforms.ToTensor(), NORMALIZE]
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("images")
+    generator = np.random.default_rng(0)
+
+    def picture(height: int, width: int) -> Image.Image:
+        coarse = Image.fromarray(generator.integers(0, 256, (9, 11, 3), dtype=np.uint8))
+        return coarse.resize((width, height), Image.Resampling.BICUBIC)
+
+    for name in ("a", "b"):
+        (root / name).mkdir()
+    picture(61, 83).save(root / "a/0.jpg", quality=90)
+    picture(47, 45).save(root / "a/1.jpg", quality=80, subsampling=0)
+    picture(90, 33).convert("L").save(root / "a/2.jpg")
+    picture(52, 71).convert("CMYK").save(root / "a/3.jpg")
+    picture(50, 50).save(root / "a/4.jpg", progressive=True, subsampling=2)
+    picture(40, 90).save(root / "a/5.jpg", keep_rgb=True)
+    rotated = Image.Exif()
+    rotated[0x0112] = 6
+    picture(64, 48).save(root / "a/6.jpg", exif=rotated)
+    picture(33, 47).save(root / "b/0.png")
+    picture(70, 41).convert("P").save(root / "b/1.png")
+    picture(44, 44).convert("L").save(root / "b/2.png")
+    transparent = picture(60, 39).convert("RGBA")
+    transparent.putalpha(90)
+    transparent.save(root / "b/3.png")
+    Image.fromarray(generator.integers(0, 65536, (50, 40), dtype=np.uint16)).save(root / "b/4.png")
+    picture(39, 64).convert("1").save(root / "b/5.png")
+    return root
+
+
+def cifar(transform: Any, count: int = 100) -> Any:
+    dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)
+    generator = np.random.default_rng(1)
+    dataset.data = generator.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
+    dataset.targets = generator.integers(0, 10, count).tolist()
+    dataset.transform, dataset.target_transform = transform, None
+    return dataset
+
+
+def mnist(transform: Any, count: int = 50) -> Any:
+    dataset = datasets.FashionMNIST.__new__(datasets.FashionMNIST)
+    generator = torch.Generator().manual_seed(3)
+    dataset.data = torch.randint(0, 256, (count, 28, 28), dtype=torch.uint8, generator=generator)
+    dataset.targets = torch.randint(0, 10, (count,), generator=generator)
+    dataset.transform, dataset.target_transform = transform, None
+    return dataset
+
+
+def same(left: Any, right: Any) -> None:
+    assert type(left) is type(right)
+    if isinstance(left, torch.Tensor):
+        assert left.dtype == right.dtype
+        assert torch.equal(left, right)
+    elif isinstance(left, list | tuple):
+        assert len(left) == len(right)
+        for one, other in zip(left, right, strict=True):
+            same(one, other)
+    else:
+        assert left == right
+
+
+def run(kind: Any, dataset: Any, epochs: int, options: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    torch.manual_seed(7)
+    options = {key: value(dataset) if key.endswith("sampler") else value for key, value in options.items()}
+    if "generator" in options:
+        options["generator"] = torch.Generator().manual_seed(11)
+    loader = kind(dataset, **options)
+    assert kind is not DataLoader or loader.explain().is_accelerated, str(loader.explain())
+    found = [batch for _ in range(epochs) for batch in loader]
+    return found, [torch.get_rng_state(), random.getstate()[1][:5]]
+
+
+def check(dataset: Any, epochs: int = 1, **options: Any) -> list[Any]:
+    expected = run(torch.utils.data.DataLoader, dataset, epochs, options)
+    found = run(DataLoader, dataset, epochs, options)
+    same(found[0], expected[0])
+    same(found[1], expected[1])
+    return found[0]
+
+
+OPTIONS = {
+    "in order": {"batch_size": 4},
+    "drop_last": {"batch_size": 5, "drop_last": True},
+    "shuffle": {"batch_size": 3, "shuffle": True},
+    "generator": {"batch_size": 4, "shuffle": True, "generator": True},
+    "weighted": {
+        "batch_size": 4,
+        "sampler": lambda dataset: torch.utils.data.WeightedRandomSampler([1.0] * len(dataset), len(dataset)),
+    },
+    "subset sampler": {"batch_size": 4, "sampler": lambda dataset: torch.utils.data.SubsetRandomSampler(range(7))},
+    "repeated": {"batch_size": 3, "sampler": lambda dataset: [1, 1, -1, np.int64(2), torch.tensor(3)]},
+    "batches": {"batch_sampler": lambda dataset: [[0, 3], [1], [2, 5, 4, 0]]},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("transform", [EVALUATION, TRAINING], ids=["evaluation", "training"])
+def test_folder(folder, name, transform):
+    check(datasets.ImageFolder(folder, transform), epochs=2, **OPTIONS[name])
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("make", [cifar, mnist])
+def test_arrays(name, make):
+    fill = transforms.Normalize((0.5,), (0.25,)) if make is mnist else NORMALIZE
+    transform = transforms.Compose(
+        [transforms.RandomCrop(28, padding=2), transforms.RandomHorizontalFlip(0.3), transforms.ToTensor(), fill]
+    )
+    check(make(transform), epochs=2, **OPTIONS[name])
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_draw_what_torch_draws(folder, workers, persistent):
+    options = {"num_workers": workers, "persistent_workers": persistent, "shuffle": True}
+    check(datasets.ImageFolder(folder, TRAINING), epochs=2, batch_size=3, **options)
+    check(cifar(SMALL_TRAINING), epochs=2, batch_size=16, **options)
+
+
+def test_stopping_early_with_persistent_workers(folder):
+    def run_twice(kind: Any) -> list[Any]:
+        torch.manual_seed(0)
+        loader = kind(
+            datasets.ImageFolder(folder, TRAINING), batch_size=2, shuffle=True, num_workers=2, persistent_workers=True
+        )
+        found = [next(iter(loader)) for _ in range(2)]
+        return [*found, *loader, torch.get_rng_state()]
+
+    same(run_twice(DataLoader), run_twice(torch.utils.data.DataLoader))
+
+
+def draw_in_collate(samples: list[Any]) -> tuple[Any, ...]:
+    info = torch.utils.data.get_worker_info()
+    images = torch.stack([image for image, _ in samples]) * torch.rand(1)
+    labels = [label for _, label in samples]
+    return images, labels, random.random(), float(np.random.rand()), None if info is None else info.id
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("transform", [EVALUATION, TRAINING], ids=["evaluation", "training"])
+def test_collate_that_draws(folder, workers, transform):
+    if workers:
+        check(datasets.ImageFolder(folder, transform), 2, batch_size=3, num_workers=workers, collate_fn=draw_in_collate)
+        return
+    found = []
+    for kind in (DataLoader, torch.utils.data.DataLoader):
+        random.seed(1)
+        np.random.seed(1)
+        dataset = datasets.ImageFolder(folder, transform)
+        found.append(run(kind, dataset, 1, {"batch_size": 3, "collate_fn": draw_in_collate}))
+    same(*found)
+
+
+def test_subset_and_concatenation(folder):
+    first, second = datasets.ImageFolder(folder, EVALUATION), datasets.ImageFolder(folder, TRAINING)
+    second.transform = transforms.Compose([transforms.RandomResizedCrop(32), transforms.ToTensor()])
+    both = ConcatDataset([Subset(first, [3, 1, 2]), second, Subset(Subset(cifar(SMALL_TRAINING), range(9)), [8, 0])])
+    check(both, batch_size=4, shuffle=True)
+    check(Subset(cifar(SMALL_TRAINING), [5, 4, 3, 9]), batch_size=3, shuffle=True, num_workers=2)
+
+
+BEFORE = st.one_of(
+    st.builds(
+        transforms.Resize,
+        st.one_of(st.integers(8, 60), st.tuples(st.integers(8, 60), st.integers(8, 60))),
+        st.sampled_from(list(Mode)),
+    ),
+    st.builds(transforms.Resize, st.integers(8, 30), max_size=st.integers(31, 60)),
+    st.builds(transforms.CenterCrop, st.one_of(st.integers(8, 99), st.tuples(st.integers(8, 60), st.integers(8, 99)))),
+    st.builds(
+        transforms.RandomCrop,
+        st.integers(8, 50),
+        padding=st.sampled_from([None, 3, (1, 2), [0, 1, 2, 3]]),
+        pad_if_needed=st.just(True),
+        fill=st.sampled_from([0, 7]),
+        padding_mode=st.sampled_from(["constant", "edge", "symmetric"]),
+    ),
+    st.builds(
+        transforms.RandomResizedCrop,
+        st.integers(8, 50),
+        scale=st.sampled_from([(0.08, 1.0), (0.9, 1.5)]),
+        ratio=st.sampled_from([(0.75, 1.3), (2.0, 9.0)]),
+        interpolation=st.sampled_from(list(Mode)),
+    ),
+    st.builds(transforms.RandomHorizontalFlip, st.sampled_from([0, 0.3, 0.5, 1])),
+    st.builds(transforms.RandomVerticalFlip, st.sampled_from([0.5, 1.0])),
+    st.builds(
+        transforms.Pad, st.sampled_from([2, (1, 3), (1, 2, 3, 4)]), st.sampled_from([0, 9]),
+        st.sampled_from(["constant", "edge", "reflect", "symmetric"]),
+    ),
+)  # fmt: skip
+GREY = [(), (transforms.Grayscale(3),)]
+AFTER = [
+    (transforms.ToTensor(),),
+    (transforms.PILToTensor(),),
+    (transforms.ToTensor(), NORMALIZE),
+    (transforms.PILToTensor(), transforms.ConvertImageDtype(torch.float32), NORMALIZE),
+    (transforms.PILToTensor(), transforms.ConvertImageDtype(torch.int16)),
+    (transforms.ToTensor(), transforms.RandomHorizontalFlip(), transforms.ConvertImageDtype(torch.float64), NORMALIZE),
+]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(BEFORE, max_size=4), st.sampled_from(GREY), st.lists(BEFORE, max_size=1), st.sampled_from(AFTER))
+def test_any_composition(folder, first, grey, second, after):
+    transform = transforms.Compose([*first, *grey, *second, *after])
+    check(datasets.ImageFolder(folder, transform), batch_size=1)
+    check(cifar(transform, 12), batch_size=1, shuffle=True)
+
+
+def test_single_transform_and_nested_composition(folder):
+    check(datasets.ImageFolder(folder, transforms.ToTensor()), batch_size=1)
+    check(mnist(transforms.PILToTensor()), batch_size=7)
+    grey = transforms.Compose([transforms.Grayscale(1), transforms.Compose([transforms.Resize((9, 8))])])
+    check(datasets.ImageFolder(folder, transforms.Compose([grey, transforms.ToTensor()])), batch_size=5)
+
+
+class Doubled(transforms.ToTensor):
+    def __call__(self, picture: Any) -> Any:
+        return 2 * super().__call__(picture)
+
+
+REFUSED = {
+    "no transform": (lambda folder: datasets.ImageFolder(folder), {}, "no transform"),
+    "a subclass": (lambda folder: cifar(Doubled()), {}, "not known"),
+    "a function": (lambda folder: cifar(transforms.Lambda(lambda image: torch.zeros(3))), {}, "not known"),
+    "work on tensors": (
+        lambda folder: cifar(transforms.Compose([transforms.ToTensor(), transforms.Resize(9)])),
+        {},
+        "works on tensors",
+    ),
+    "another dataset": (lambda folder: torch.utils.data.TensorDataset(torch.arange(9)), {}, "not known"),
+    "a loader": (
+        lambda folder: datasets.ImageFolder(folder, EVALUATION, loader=lambda path: Image.new("RGB", (50, 50))),
+        {},
+        "loader of its own",
+    ),
+    "worker_init_fn": (
+        lambda folder: cifar(SMALL_TRAINING),
+        {"num_workers": 1, "worker_init_fn": lambda worker: None},
+        "worker_init_fn",
+    ),
+    "samples": (lambda folder: cifar(SMALL_TRAINING), {"batch_size": None}, "batch_size is None"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_known_is_left_to_torch(folder, name, caplog):
+    make, options, reason = REFUSED[name]
+    dataset = make(folder)
+    loader = DataLoader(dataset, **options)
+    report = loader.explain()
+    assert not report.is_accelerated
+    assert reason in report.reason
+    with caplog.at_level(logging.WARNING, logger="dalify"):
+        torch.manual_seed(0)
+        try:
+            found = list(loader)
+        except TypeError:
+            found = None
+        for _ in range(2):
+            iter(loader)
+    messages = [record.getMessage() for record in caplog.records if record.name == "dalify"]
+    assert len(messages) == 1
+    assert reason in messages[0]
+    torch.manual_seed(0)
+    if found is None:
+        with pytest.raises(TypeError):
+            list(torch.utils.data.DataLoader(dataset, **options))
+    else:
+        same(found, list(torch.utils.data.DataLoader(dataset, **options)))
+
+
+def broken(folder: Path, target: Path) -> Any:
+    (target / "a").mkdir(parents=True)
+    for number in range(6):
+        (target / f"a/{number}.jpg").write_bytes((folder / "a/0.jpg").read_bytes())
+    (target / "a/2.jpg").write_bytes((folder / "a/0.jpg").read_bytes()[:900])
+    (target / "a/4.jpg").write_bytes(b"no image")
+    dataset = datasets.ImageFolder(target, TRAINING)
+    (target / "a/5.jpg").unlink()
+    return dataset
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_errors_are_those_of_torch_and_the_next_batch_comes(folder, tmp_path, workers):
+    dataset = broken(folder, tmp_path / "broken")
+
+    def events(kind: Any) -> list[Any]:
+        torch.manual_seed(0)
+        batches = iter(kind(dataset, batch_size=1, num_workers=workers))
+        found = []
+        while True:
+            try:
+                found.append(next(batches))
+            except StopIteration:
+                return found
+            except Exception as error:
+                found.append(type(error))
+
+    expected = events(torch.utils.data.DataLoader)
+    same(events(DataLoader), expected)
+    assert sum(isinstance(event, type) for event in expected) == 3
+
+
+@pytest.mark.parametrize("options", [{"sampler": [0, 99999]}, {"batch_size": 5}])
+def test_error_types_of_samplers_and_sizes(folder, options):
+    dataset = datasets.ImageFolder(folder, transforms.ToTensor())
+    raised = []
+    for kind in (DataLoader, torch.utils.data.DataLoader):
+        with pytest.raises((IndexError, RuntimeError)) as caught:
+            list(kind(dataset, **options))
+        raised.append(caught.type)
+    assert raised[0] is raised[1]
+
+
+def test_crop_larger_than_the_image():
+    for kind in (DataLoader, torch.utils.data.DataLoader):
+        transform = transforms.Compose([transforms.RandomCrop(40), transforms.ToTensor()])
+        with pytest.raises(ValueError, match=r"crop size \(40, 40\) is larger than input image size \(32, 32\)"):
+            next(iter(kind(cifar(transform))))
+
+
+def test_two_iterators_at_once_and_len():
+    loader = DataLoader(cifar(SMALL_TRAINING), batch_size=32, num_workers=2)
+    assert len(loader) == 4
+    assert isinstance(loader, torch.utils.data.DataLoader)
+    pairs = list(zip(loader, loader, strict=True))
+    assert len(pairs) == 4
+    for one, other in pairs:
+        same(one[1], other[1])
+
+
+def test_threads_end_with_the_iterator():
+    def threads() -> int:
+        return sum(thread.name.startswith("dalify-loader") for thread in threading.enumerate())
+
+    loader = DataLoader(cifar(SMALL_TRAINING), batch_size=8, num_workers=3)
+    batches = iter(loader)
+    next(batches)
+    living = [thread for thread in threading.enumerate() if thread.name.startswith("dalify-loader")]
+    assert len(living) >= 3
+    del batches
+    gc.collect()
+    for thread in living:
+        thread.join(10)
+    assert threads() == 0
+
+
+def test_batches_are_kept():
+    loader = DataLoader(cifar(EVALUATION), batch_size=10)
+    kept = list(loader)
+    copies = [images.clone() for images, _ in kept]
+    list(loader)
+    for (images, _), copy in zip(kept, copies, strict=True):
+        assert torch.equal(images, copy)
+
+
+def test_another_default_type_is_left_to_torch():
+    loader = DataLoader(cifar(SMALL_TRAINING))
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert "float64" in loader.explain().reason
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert loader.explain().is_accelerated
