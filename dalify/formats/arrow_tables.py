@@ -5,7 +5,8 @@ Alone because each kind is opened, counted and read in its own way; from here on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,8 +21,17 @@ pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 pyarrow_ipc = LazyModule("pyarrow.ipc", "reading Arrow files", "dalify[arrow]")
 pyarrow_parquet = LazyModule("pyarrow.parquet", "reading Parquet", "dalify[arrow]")
 
-__all__ = ["ArrowFileSource", "ArrowSource", "ParquetSource", "TableSource", "check_columns", "source_of_file"]
+__all__ = [
+    "ArrowFileSource",
+    "ArrowSource",
+    "ParquetSource",
+    "TableSource",
+    "check_columns",
+    "opened",
+    "source_of_file",
+]
 
+_OPENED_AT_ONCE = 16
 _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
 
 
@@ -266,6 +276,23 @@ def source_of_file(path: str, columns: Sequence[str]) -> ArrowSource:
             hint="Write it anew: pyarrow.feather.write_feather(table, path).",
         )
     return ArrowFileSource(path, columns)
+
+
+def opened(paths: Sequence[str], columns: Sequence[str], kind: Callable[..., ArrowSource]) -> list[ArrowSource]:
+    """Return the sources for files; those on other machines are asked at once what they hold.
+
+    Args:
+        paths: of the files.
+        columns: names of the wanted columns.
+        kind: ``ParquetSource``, or ``source_of_file`` where the files tell.
+
+    Raises:
+        ReaderError, ArgumentValueError, DTypeError: see there.
+    """
+    if not any(map(storage.is_remote, paths)):
+        return [kind(path, columns) for path in paths]
+    with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
+        return list(pool.map(kind, paths, [columns] * len(paths)))
 
 
 def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:

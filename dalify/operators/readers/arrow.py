@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
 from dalify.base.optional import LazyModule
 from dalify.formats.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.arrow_tables import TableSource, source_of_file
+from dalify.formats.arrow_tables import TableSource, opened, source_of_file
 from dalify.registry import Spec, operator
 
 pyarrow = LazyModule("pyarrow", "reading Arrow data", "dalify[arrow]")
@@ -71,7 +71,7 @@ def _(source: Any, columns: Sequence[str], cache_bytes: int) -> ArrowRows:
             raise ReaderError("there are no paths.")
         if not all(isinstance(path, (str, os.PathLike)) for path in source):
             raise _no_source(source)
-        return ArrowRows([source_of_file(os.fspath(path), columns) for path in source], columns, cache_bytes)
+        return ArrowRows(opened([os.fspath(path) for path in source], columns, source_of_file), columns, cache_bytes)
     if isinstance(source, pyarrow.Table):
         return ArrowRows([TableSource(source, columns, "the table")], columns, cache_bytes)
     if _is_of_hugging_face(source):

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.arrow_tables import ParquetSource
+from dalify.formats.arrow_tables import ParquetSource, opened
 from dalify.registry import Spec, operator
 
 
@@ -66,7 +66,7 @@ def parquet(
 def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int) -> ArrowRows:
     if not paths:
         raise ReaderError("there are no paths.")
-    return ArrowRows([ParquetSource(path, columns) for path in paths], columns, cache_bytes)
+    return ArrowRows(opened(paths, columns, ParquetSource), columns, cache_bytes)
 
 
 @parquet.read
