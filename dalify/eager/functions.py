@@ -126,14 +126,12 @@ def _values(operator: Operator, arguments: Mapping[str, Any]) -> dict[str, Value
         kind = type(argument)
         if kind is int or kind is float or kind is str or kind is bool or argument is None:
             continue
-        if isinstance(argument, Expression):
-            value_of(argument)  # says that it has no value
         parameter = operator.parameters.get(name)
         if parameter is None or not parameter.accepts_node:
             if parameter is not None and parameter.element not in (str, object) and is_batch(argument):
                 raise ArgumentTypeError(f"{name} must be the same for the whole batch; it cannot be a batch.")
             continue
-        if is_value(argument):
+        if is_value(argument) or isinstance(argument, Expression):
             value = value_of(argument)
             if value.batch.device == "gpu":
                 raise DeviceError(

@@ -26,7 +26,7 @@ from dalify.graph.watch import watched
 
 __all__ = ["Interpreter", "OtherBatchSize"]
 
-Source = Callable[[Node, str], "list[Batch]"]
+_Source = Callable[[Node, str], "list[Batch]"]
 
 
 class OtherBatchSize(BaseException):
@@ -53,7 +53,7 @@ class Interpreter:
         seed: of the pipeline.
     """
 
-    def __init__(self, source: Source, count: int, number: int, seed: int) -> None:
+    def __init__(self, source: _Source, count: int, number: int, seed: int) -> None:
         self._source = source
         self._count = count
         self._number = number
@@ -71,7 +71,7 @@ class Interpreter:
 
     def _made(self, node: Node) -> None:
         name = node.operator.name
-        if node.operator.is_random or is_source(node):
+        if node.operator.is_random or _is_source(node):
             self._labels[node] = node.name or f"{name}#{self._occurrences[name]}"
             self._occurrences[name] += 1
         self._compute(node)
@@ -99,7 +99,7 @@ class Interpreter:
         return self._values[edge]
 
     def _compute(self, node: Node) -> None:
-        if is_source(node):
+        if _is_source(node):
             batches = self._source(node, self._labels[node])
             if batches and len(batches[0]) != self._count:
                 raise OtherBatchSize(len(batches[0]))
@@ -203,7 +203,7 @@ class _Computing(list[Node]):
         self._compute(node)
 
 
-def is_source(node: Node) -> bool:
+def _is_source(node: Node) -> bool:
     """Tell whether a node gives a pipeline its data."""
     operator = node.operator
     return operator.is_reader or operator.name == "external_source" or operator.feed_function is not None

@@ -15,7 +15,7 @@ from dalify.base.errors import ArgumentTypeError, BatchSizeError, LayoutError, S
 from dalify.base.optional import is_loaded, torch
 from dalify.data import Batch, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, tensor_list
 from dalify.data.tensor import check_layout
-from dalify.graph import Expression
+from dalify.graph import DataNode, Expression
 from dalify.graph.constants import constant_array
 from dalify.sources.convert import to_array, to_batch
 
@@ -86,8 +86,8 @@ def value_of(item: Any) -> Value:
         samples = [_bytes(one) if isinstance(one, (bytes, bytearray, memoryview, str)) else one for one in item]
         layout = next((one._layout for one in samples if isinstance(one, (TensorCPU, TensorGPU))), "")
         return Value(to_batch([getattr(one, "_array", one) for one in samples], layout=layout), "batch")
-    if isinstance(item, Expression) or item is None:
-        raise _unusable(item)
+    if isinstance(item, Expression):
+        return _constant(item)
     if isinstance(item, (bool, int, float, np.generic, list, tuple)):
         return Value(Batch(_numbers(item)[None]), "numpy", is_array=False)
     if _holds_array(item):
@@ -109,6 +109,17 @@ def is_value(item: object) -> bool:
     if isinstance(item, (str, bytes, bool, int, float)):
         return False
     return isinstance(item, (np.ndarray, TensorCPU, TensorGPU)) or is_batch(item) or hasattr(item, "__dlpack__")
+
+
+def _constant(item: Expression) -> Value:
+    """Return what a typed constant is, such as ``types.Constant(3)``; a graph value has none yet."""
+    node = item.node().edge.node
+    if isinstance(item, DataNode) or node.operator.name != "_literal":
+        raise ArgumentTypeError(
+            "a graph value has no value yet.", hint="Inside a pipeline, use dalify.fn instead of dalify.eager."
+        )
+    array = _owned(node.arguments["value"])
+    return Value(Batch(array[None], None, node.arguments.get("layout", "")), "numpy", is_array=False)
 
 
 def _holds_array(item: object) -> bool:
@@ -150,10 +161,6 @@ def _checked(data: Batch) -> Batch:
 
 
 def _unusable(item: object) -> ArgumentTypeError:
-    if isinstance(item, Expression):
-        return ArgumentTypeError(
-            "a graph value has no value yet.", hint="Inside a pipeline, use dalify.fn instead of dalify.eager."
-        )
     return ArgumentTypeError(
         f"a value of type {type(item).__name__} cannot be used as data.",
         hint="Give an array, a tensor, bytes, numbers, or a batch: eager.batch([...]).",

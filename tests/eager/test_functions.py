@@ -136,6 +136,8 @@ def test_foreign_arrays(photo, encoded):
     np.testing.assert_array_equal(eager.flip(photo[::2, ::-1]), photo[::2])
     np.testing.assert_array_equal(eager.cast(np.arange(3, dtype=">i4"), dtype=types.INT64), [0, 1, 2])
     assert eager.cast(3.7, dtype=types.INT32) == 4
+    assert eager.cast(types.Constant(3, dtype=types.UINT16), dtype=types.FLOAT) == 3.0
+    np.testing.assert_array_equal(eager.rotate(photo, angle=types.Constant(90.0)), np.rot90(photo))
     for buffer in (bytearray(encoded), memoryview(encoded), np.frombuffer(encoded, np.uint8)):
         np.testing.assert_array_equal(eager.decoders.image(buffer), photo)
 

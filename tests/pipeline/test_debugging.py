@@ -242,7 +242,7 @@ def test_own_argument_called_debug():
     assert pipe.run()[0].at(0).tolist() == [3]
     pipe.close()
     with pytest.raises(UnknownArgumentError):
-        function(3, debugg=True)
+        function(3, debug_mode=True)
 
 
 def test_no_state():
