@@ -93,7 +93,8 @@ def about_centers(matrix: np.ndarray, size: Sequence[int], out_size: Sequence[in
         out_size: extents of the canvas, outermost first.
 
     Returns:
-        float64 [k, k + 1].
+        [k, k + 1] in the type of the matrix, which is what the products are made in, too.
     """
-    center, out_center = np.array(size[::-1]) / 2, np.array(out_size[::-1]) / 2
-    return np.concatenate([matrix, (center - matrix @ out_center)[:, None]], axis=1)
+    center, out_center = (np.array(extents[::-1], matrix.dtype) / 2 for extents in (size, out_size))
+    shift = center - (matrix * out_center).sum(axis=1)
+    return np.concatenate([matrix, shift[:, None]], axis=1)

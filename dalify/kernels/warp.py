@@ -96,9 +96,10 @@ def _trace_row(m, y, part_x, part_y):
             part_x[i] = (m[0, 0] * px + m[0, 1] * py + m[0, 2]) / w if w != 0 else 0.0
             part_y[i] = (m[1, 0] * px + m[1, 1] * py + m[1, 2]) / w if w != 0 else 0.0
         return
-    # Summed up along the row in float32: slightly coarse, and what DALI's floats are compared with.
-    sx = np.float32(m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2])
-    sy = np.float32(m[1, 0] * 0.5 + m[1, 1] * (y + 0.5) + m[1, 2])
+    # In float32, in this order, and summed up along the row, as in DALI: the last bit may decide on the nearest pixel.
+    half, middle = np.float32(0.5), np.float32(y + 0.5)
+    sx = np.float32(np.float32(m[0, 2]) + np.float32(m[0, 0]) * half) + np.float32(m[0, 1]) * middle
+    sy = np.float32(np.float32(m[1, 2]) + np.float32(m[1, 0]) * half) + np.float32(m[1, 1]) * middle
     step_x, step_y = np.float32(m[0, 0]), np.float32(m[1, 0])
     for i in range(part_x.size):
         part_x[i], part_y[i] = sx, sy
@@ -296,10 +297,16 @@ def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
 
 
 def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channels: int) -> np.ndarray:
-    """Return the fill values as the image's own type holds them, one per channel: 300 is 255 among bytes."""
+    """Return the fill values as a type holds them, one per channel: 300 is 255 among bytes."""
     held = np.empty(channels, dtype)
     saturate_cast(held, np.broadcast_to(np.asarray(0 if fill is None else fill, np.float32), (channels,)))
     return held
+
+
+def _outside(fill: float | Sequence[float] | None, out_dtype: np.dtype, x: np.ndarray, nearest: bool) -> np.ndarray:
+    """Return the fill values as the result's type holds them, and, to be weighed with pixels, the source's, too."""
+    value = _prepared_fill(fill, out_dtype, x.shape[-1])
+    return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), x.dtype, x.shape[-1])
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
@@ -356,7 +363,7 @@ def _sampled(
     nearest: bool,
     fill: float | Sequence[float] | None,
 ) -> None:
-    border, value = fill is None, _prepared_fill(fill, x.dtype, x.shape[3])
+    border, value = fill is None, _outside(fill, out.dtype, x, nearest)
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         if x.shape[3] == 3 and not nearest and x.shape[1] * x.shape[2] < 2**30:
             _warp_rgb(out, x, matrix, maps, border, value)
@@ -381,7 +388,7 @@ def warp_3d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool
         fill: as in `warp_2d`.
     """
     matrix, x = _finite(matrix), _not_empty(x, fill)
-    border, value = fill is None, float(_prepared_fill(fill, x.dtype, 1)[0])
+    border, value = fill is None, float(_outside(fill, out.dtype, x, nearest)[0])
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _warp_3d(out, x, matrix, nearest, border, value, True)
         return

@@ -65,7 +65,13 @@ def sample_torch(
     held = torch.empty(x.shape[-1], dtype=x.dtype, device=x.device)
     saturate_cast_torch(held, wanted)
     flat = x.reshape(x.shape[0], -1, x.shape[-1]) if x.numel() else held.expand(x.shape[0], 1, -1)
-    outside = None if fill is None else held.float()
+    outside = None
+    if fill is not None:  # as the result's type holds it, and, to be weighed with pixels, the source's, too
+        kept = torch.empty(x.shape[-1], dtype=out.dtype, device=x.device)
+        saturate_cast_torch(kept, wanted)
+        if not nearest:
+            saturate_cast_torch(held, kept.float())
+        outside = (kept if nearest else held).float()
     if nearest:
         value = _fetch(flat, [c.floor().long() for c in limited], sizes, outside)
     else:

@@ -108,7 +108,8 @@ def _maps(angle: Any, axis: Any, spec: Spec, out_spec: Spec, layout: str) -> np.
     size, out_size = spatial_size(shape, layout), spatial_size(out_shape, layout)
     # Images turn against the mathematical sense of y-down coordinates, so their matrix serves as its own inverse map.
     directions = [matrix.T if axis is not None else matrix for matrix in matrices]
-    return np.stack([about_centers(matrix, size, out_size) for matrix in directions])
+    # In float32, as in DALI: see `warp`.
+    return np.stack([about_centers(matrix.astype(np.float32), size, out_size) for matrix in directions])
 
 
 @rotate.cpu

@@ -43,6 +43,17 @@ CORNERS = [
     *(_corner("resize", _IMAGE, **{name: 0.0}) for name in ("resize_x", "resize_y", "resize_shorter", "resize_longer")),
     _corner("resize", _IMAGE, resize_x=0.0, resize_y=5.0, atol=1),
     _corner("resize_crop_mirror", _IMAGE, resize_y=0.0, crop=[3.0, 4.0], atol=1),
+    # Positions between two pixels, of which one is the nearest.
+    *(_corner("rotate", _IMAGE, angle=angle, interp_type=types.INTERP_NN) for angle in (30.0, 60.0, 120.0, 270.0)),
+    _corner("rotate", _IMAGE, angle=270.0, size=[10.0, 10.0], interp_type=types.INTERP_NN),
+    # A fill value that one of the two types does not hold.
+    *(
+        _corner(name, data, fill_value=fill, dtype=dtype, interp_type=interp_type, atol=1, rtol=1e-5, **arguments)
+        for name, arguments in (("rotate", {"angle": 45.0}), ("warp_affine", {"matrix": [1.0, 0.3, 2, 0.1, 1, 1]}))
+        for data, dtype in ((_IMAGE, types.FLOAT), (_FLOATS, types.UINT8))
+        for fill in (300.0, -5.0)
+        for interp_type in (types.INTERP_NN, types.INTERP_LINEAR)
+    ),
     # A Gaussian at whose two ends there is a pixel each.
     *(_corner("resize", _IMAGE, size=[float(size), 7.0], atol=1, **_GAUSSIAN) for size in (9, 13, 3)),
     _corner("resize", _IMAGE, size=[13.0, 9.0], dtype=types.FLOAT, rtol=1e-5, **_GAUSSIAN),
