@@ -20,6 +20,7 @@ __all__ = ["install", "uninstall"]
 
 _ROOTS = {
     "habana_frameworks.mediapipe": "dalify.mediapipe",
+    "habana_dataloader": "dalify.mediapipe.habana_dataloader",
 }
 _PARENT = "habana_frameworks"
 

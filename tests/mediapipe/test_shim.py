@@ -13,7 +13,7 @@ import pytest
 
 import dalify.mediapipe
 from dalify.base.errors import PipelineStateError
-from dalify.mediapipe import shim
+from dalify.mediapipe import habana_dataloader, shim
 from tests.mediapipe import programs
 
 
@@ -51,6 +51,12 @@ def test_modules_are_the_same_objects() -> None:
     shim.install()  # a second time does nothing
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("habana_frameworks.mediapipe.nothing")
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_loader_has_its_name() -> None:
+    theirs = importlib.import_module("habana_dataloader")
+    assert theirs.HabanaDataLoader is habana_dataloader.HabanaDataLoader
 
 
 def test_the_real_package_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

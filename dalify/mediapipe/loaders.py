@@ -1,0 +1,283 @@
+"""Choosing among loaders of images as Gaudi's ResNet does: ``build_data_loader(is_training, "HABANA", dataset=…)``.
+
+Alone because it is the chain of what is tried: a pipe on the accelerator, accelerated on the CPU, torch's own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.optional import torch
+from dalify.executor.device_steps import emulated
+from dalify.mediapipe import fn
+from dalify.mediapipe.habana_dataloader import HabanaDataLoader, falls_back
+from dalify.mediapipe.media_types import dtype, ftype, imgtype, randomCropType
+from dalify.mediapipe.mediapipe import MediaPipe
+from dalify.mediapipe.operators.reader_nodes.reader_nodes import media_ext_reader_op_impl
+from dalify.mediapipe.plugins.iterator_pytorch import HPUResnetPytorchIterator
+
+__all__ = [
+    "DataLoaderType",
+    "ImagePipe",
+    "MediaApiDataLoader",
+    "SamplerReader",
+    "build_data_loader",
+    "choose_data_loader",
+]
+
+_log = logging.getLogger("dalify.dataloader")
+_TRAINING = ["RandomResizedCrop", "RandomHorizontalFlip", "ToTensor", "Normalize"]
+_EVALUATION = ["Resize", "CenterCrop", "ToTensor", "Normalize"]
+
+
+class DataLoaderType(Enum):
+    """Loaders: torch's own, accelerated on the CPU, a MediaPipe on the accelerator."""
+
+    Python = 0
+    Aeon = 1
+    MediaAPI = 2
+
+
+class SamplerReader(media_ext_reader_op_impl):
+    """Paths and labels of a data set, in the order of batches of its items.
+
+    Args:
+        params: with ``priv_params``: ``samples``, pairs of path and label, and ``batches``, lists of their numbers.
+    """
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        self._samples: Sequence[tuple[str, int]] = params["priv_params"]["samples"]
+        self._batches: Any = params["priv_params"]["batches"]
+
+    def __iter__(self) -> SamplerReader:
+        """Begin an epoch, in an order that the sampler chooses."""
+        self._iterator = iter(self._batches)
+        return self
+
+    def __next__(self) -> Any:
+        """Return the next batch: paths, and labels int64."""
+        pairs = [self._samples[item] for item in next(self._iterator)]
+        return [path for path, _ in pairs], np.array([label for _, label in pairs], np.int64)
+
+    def __len__(self) -> int:
+        """Return the number of batches."""
+        return len(self._batches)
+
+
+class ImagePipe(MediaPipe):
+    """ResNet's pipe: decoding, a crop, a mirror in training, normalisation.
+
+    Args:
+        samples: pairs of path and label.
+        batches: lists of their numbers, one per batch; gone through anew in each epoch.
+        batch_size: of the largest batch.
+        transform: torchvision's, whose parameters are taken: RandomResizedCrop, RandomHorizontalFlip, ToTensor,
+            Normalize, or, for evaluation, Resize and CenterCrop in place of the first two.
+        is_training: which of them.
+        device: see ``MediaPipe``.
+        num_threads: see ``MediaPipe``.
+        seed: of the random numbers.
+
+    Raises:
+        ArgumentValueError: other transforms.
+    """
+
+    def __init__(
+        self,
+        samples: Sequence[tuple[str, int]],
+        batches: Any,
+        batch_size: int,
+        transform: Any,
+        *,
+        is_training: bool,
+        device: str = "mixed",
+        num_threads: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(device, 3, batch_size, num_threads, "ImagePipe", seed=seed)
+        first, second, _, normalize = _stages(transform, _TRAINING if is_training else _EVALUATION)
+        self._is_training = is_training
+        self._reader = fn.MediaExtReaderOp(
+            impl=SamplerReader, num_outputs=2, priv_params={"samples": samples, "batches": batches}
+        )
+        common = {"output_format": imgtype.RGB_P, "resampling_mode": _filter(first)}
+        if is_training:
+            height, width = self._size = _pair(first.size)
+            self._decode = fn.ImageDecoder(
+                resize=[width, height],
+                random_crop_type=randomCropType.RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP,
+                scale_min=first.scale[0],
+                scale_max=first.scale[1],
+                ratio_min=first.ratio[0],
+                ratio_max=first.ratio[1],
+                **common,
+            )
+            self._probability = fn.Constant(constant=second.p, dtype=dtype.FLOAT32)
+            self._coin = fn.CoinFlip(seed=None)
+            self._flip = fn.RandomFlip(horizontal=1)
+        else:
+            self._size = _pair(second.size)
+            side = first.size if isinstance(first.size, int) else 0
+            if side < max(self._size) or first.max_size is not None:
+                raise ArgumentValueError(
+                    f"Resize(size={first.size!r}, max_size={first.max_size!r}) has to give the shorter side, of at "
+                    f"least CenterCrop's {self._size}."
+                )
+            self._decode = fn.ImageDecoder(resize=[side, side], random_crop_type=randomCropType.CENTER_CROP, **common)
+        mean, std = (255.0 * np.asarray(values, np.float32) for values in (normalize.mean, normalize.std))
+        shape = [1, 1, len(mean)]
+        self._mean = fn.MediaConst(data=mean, shape=shape, dtype=dtype.FLOAT32)
+        self._inverse_std = fn.MediaConst(data=1 / std, shape=shape, dtype=dtype.FLOAT32)
+        height, width = self._size
+        self._normalize = fn.CropMirrorNorm(
+            crop_w=width, crop_h=height, crop_pos_x=0.5, crop_pos_y=0.5, dtype=dtype.FLOAT32
+        )
+
+    def definegraph(self) -> Any:
+        """Return images float32 ``[3, H, W]`` and labels."""
+        files, labels = self._reader()
+        images = self._decode(files)
+        if self._is_training:
+            images = self._flip(images, self._coin(self._probability()))
+        return self._normalize(images, self._mean(), self._inverse_std()), labels
+
+
+def _stages(transform: Any, names: list[str]) -> list[Any]:
+    stages = list(getattr(transform, "transforms", ()))
+    found = [type(stage).__name__ for stage in stages]
+    if found != names:
+        raise ArgumentValueError(
+            f"the transforms of the data set have to be {', '.join(names)}; they are {', '.join(found) or 'others'}."
+        )
+    return stages
+
+
+def _filter(stage: Any) -> int:
+    known = {"bilinear": ftype.BI_LINEAR, "bicubic": ftype.BICUBIC, "lanczos": ftype.LANCZOS, "nearest": ftype.NEAREST}
+    name = str(getattr(stage.interpolation, "value", stage.interpolation))
+    if name not in known:
+        raise ArgumentValueError(option_error_text("interpolation", name, known))
+    return known[name]
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    height, width = (size, size) if isinstance(size, int) else (size[0], size[-1])
+    return int(height), int(width)
+
+
+class MediaApiDataLoader:
+    """Batches of images and labels by an ``ImagePipe``, with the constructor of Gaudi's ResNet.
+
+    The order is the sampler's, and the last batch has its true size. Pixels are DALI's, not Pillow's, and where
+    half a pixel is rounded, the window may lie one pixel beside torchvision's.
+
+    Args:
+        dataset: ImageFolder, or what has `samples` (pairs of path and label) and `transform` as it has.
+        sampler: the order; by default that of the data set. Its ``set_epoch`` is the user's to call, as with torch.
+        batch_size: samples of a batch.
+        num_workers: threads; 0: as many as there are processors, at most 8.
+        pin_memory: accepted: what is made on an accelerator is there already.
+        pin_memory_device: accepted.
+        is_training: crops and mirrors are random.
+        seed: of the random numbers.
+
+    Raises:
+        ArgumentValueError: another data set, or other transforms.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        sampler: Any = None,
+        batch_size: int = 1,
+        num_workers: int = 0,
+        pin_memory: bool = True,
+        pin_memory_device: str | None = None,
+        is_training: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        samples = getattr(dataset, "samples", None)
+        if not isinstance(samples, (list, tuple)) or not hasattr(dataset, "transform"):
+            name = type(dataset).__name__
+            raise ArgumentValueError(f"the data set needs samples and a transform as of ImageFolder; {name} has not.")
+        if getattr(dataset, "target_transform", None) is not None:
+            raise ArgumentValueError("a target_transform is not carried out here.")
+        self.dataset = dataset
+        self.sampler = torch.utils.data.SequentialSampler(dataset) if sampler is None else sampler
+        batches = torch.utils.data.BatchSampler(self.sampler, batch_size, drop_last=False)
+        pipe = ImagePipe(
+            samples,
+            batches,
+            batch_size,
+            dataset.transform,
+            is_training=is_training,
+            num_threads=num_workers or None,
+            seed=seed,
+        )
+        self.iterator = HPUResnetPytorchIterator(mediapipe=pipe)
+        _log.info("Running with Media API DataLoader")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begin an epoch."""
+        return iter(self.iterator)
+
+    def __len__(self) -> int:
+        """Return the number of batches."""
+        return len(self.iterator)
+
+
+def choose_data_loader(dl_worker_type: str = "HABANA") -> DataLoaderType:
+    """Return which loader is to be tried first.
+
+    Args:
+        dl_worker_type: "MP": torch's own; "HABANA" or "DALIFY": a pipe where there is an accelerator (and the variable
+            ``PT_HPU_MEDIA_PIPE`` is not false), else accelerated on the CPU.
+
+    Raises:
+        ArgumentValueError: something else.
+    """
+    if dl_worker_type == "MP":
+        return DataLoaderType.Python
+    if dl_worker_type not in ("HABANA", "DALIFY"):
+        raise ArgumentValueError(option_error_text("dl_worker_type", dl_worker_type, ["HABANA", "DALIFY", "MP"]))
+    if os.environ.get("PT_HPU_MEDIA_PIPE", "true").lower() in ("false", "0", "f"):
+        return DataLoaderType.Aeon
+    return DataLoaderType.MediaAPI if emulated() or torch.accelerator.is_available() else DataLoaderType.Aeon
+
+
+def build_data_loader(is_training: bool, dl_worker_type: str = "HABANA", seed: int | None = None, **kwargs: Any) -> Any:
+    """Return the best loader that can be had; each step down is told in the log ``dalify.dataloader``.
+
+    Args:
+        is_training: crops and mirrors are random (of a pipe; other loaders do what the data set's transforms say).
+        dl_worker_type: see ``choose_data_loader``.
+        seed: of a pipe's random numbers.
+        kwargs: ``dataset``, ``sampler``, ``batch_size``, ``num_workers``, ``pin_memory``, ``pin_memory_device``.
+
+    Raises:
+        ArgumentValueError: a loader cannot be had, and ``DATALOADER_FALLBACK_EN`` is false.
+    """
+    chosen = choose_data_loader(dl_worker_type)
+    if not kwargs.get("pin_memory_device"):
+        kwargs.pop("pin_memory_device", None)
+    if chosen is DataLoaderType.Python:
+        return torch.utils.data.DataLoader(**kwargs)
+    if chosen is DataLoaderType.MediaAPI:
+        try:
+            return MediaApiDataLoader(**kwargs, is_training=is_training, seed=seed)
+        except (ArgumentValueError, TypeError) as error:
+            if not falls_back():
+                _log.error("Habana dataloader configuration failed: %s", error)
+                raise
+            _log.warning("Failed to initialize Media API DataLoader, error: %s\nRunning on the CPU", error)
+    loader = HabanaDataLoader(**kwargs)
+    if loader.accelerated:
+        _log.info("Running with Habana aeon DataLoader")
+    return loader

@@ -1,0 +1,197 @@
+"""HabanaDataLoader and the chain of loaders beside torch's own."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Subset, TensorDataset
+
+from dalify.base.errors import ArgumentValueError
+from dalify.mediapipe.habana_dataloader import HabanaDataLoader, falls_back
+from dalify.mediapipe.loaders import (
+    DataLoaderType,
+    MediaApiDataLoader,
+    build_data_loader,
+    choose_data_loader,
+)
+from tests.helpers.photos import drawn_photo
+from tests.helpers.torchvision_import import import_torchvision
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MESSAGE = r"(?s)Failed to initialize Habana Dataloader, error: .*\nRunning with PyTorch Dataloader"
+
+
+@pytest.fixture
+def folder(photo_folder: Path) -> Callable[..., Any]:
+    """ImageFolder with transforms for evaluation, or for training."""
+    transforms = import_torchvision("torchvision.transforms")
+    datasets = import_torchvision("torchvision.datasets")
+    last = [transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
+    first = {
+        False: [transforms.Resize(40), transforms.CenterCrop(32)],
+        True: [transforms.RandomResizedCrop(32), transforms.RandomHorizontalFlip()],
+    }
+
+    def make(is_training: bool = False, *further: Any) -> Any:
+        transform = transforms.Compose([*first[is_training], *further, *last])
+        return datasets.ImageFolder(str(photo_folder), transform)
+
+    return make
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    found, expected = list(found), list(expected)
+    assert len(found) == len(expected)
+    for batch, other in zip(found, expected, strict=True):
+        assert type(batch) is type(other)
+        for tensor, wanted in zip(batch, other, strict=True):
+            assert tensor.dtype == wanted.dtype
+            assert torch.equal(tensor, wanted)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 4, "drop_last": True},
+        {"batch_size": 5, "pin_memory": False},
+        {"batch_size": 5, "sampler": [3, 1, 2, 7, 7, 0]},
+        {"batch_sampler": [[0], [3, 2, 1]]},
+        {"batch_size": 3, "collate_fn": lambda samples: [len(samples), samples[0][0]]},
+    ],
+    ids=["drop_last", "plain", "sampler", "batch_sampler", "collate_fn"],
+)
+def test_batches_are_those_of_torch(folder: Callable[..., Any], options: dict[str, Any], num_workers: int) -> None:
+    loader = HabanaDataLoader(folder(), num_workers=num_workers, **options)
+    assert loader.accelerated
+    assert isinstance(loader, DataLoader)
+    expected = DataLoader(folder(), **options)
+    assert len(loader) == len(expected)
+    if "collate_fn" in options:
+        for (count, image), (other, wanted) in zip(loader, expected, strict=True):
+            assert count == other
+            assert torch.equal(image, wanted)
+    else:
+        assert_same(loader, expected)
+
+
+def test_training_draws_as_torch_does(folder: Callable[..., Any]) -> None:
+    """The call of the published example: sampler, workers, pinned memory, drop_last."""
+
+    def batches(kind: type[DataLoader]) -> Any:
+        torch.manual_seed(3)
+        dataset = folder(True)
+        sampler = RandomSampler(dataset)
+        return list(kind(dataset, batch_size=5, sampler=sampler, num_workers=0, drop_last=True))
+
+    assert_same(batches(HabanaDataLoader), batches(DataLoader))
+
+
+def test_a_distributed_sampler_is_followed(folder: Callable[..., Any]) -> None:
+    dataset = Subset(folder(), [5, 3, 9, 0, 1, 11])
+    sampler = DistributedSampler(dataset, num_replicas=2, rank=1, shuffle=True)
+    sampler.set_epoch(4)
+    assert_same(
+        HabanaDataLoader(dataset, batch_size=2, sampler=sampler), DataLoader(dataset, batch_size=2, sampler=sampler)
+    )
+
+
+def test_what_is_not_known_is_left_to_torch(caplog: pytest.LogCaptureFixture) -> None:
+    dataset = TensorDataset(torch.arange(10.0), torch.arange(10))
+    loader = HabanaDataLoader(dataset, batch_size=4)
+    assert not loader.accelerated
+    assert loader.fallback_reason
+    assert_same(loader, DataLoader(dataset, batch_size=4))
+    assert len(caplog.records) == 1
+    assert re.fullmatch(MESSAGE, caplog.records[0].getMessage())
+
+
+@pytest.mark.parametrize("text", ["False", "0", "no", "OFF"])
+def test_the_fallback_can_be_switched_off(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATALOADER_FALLBACK_EN", text)
+    assert not falls_back()
+    with pytest.raises(ArgumentValueError, match="DATALOADER_FALLBACK_EN=true"):
+        HabanaDataLoader(TensorDataset(torch.arange(10.0)), batch_size=4)
+
+
+def test_the_switch_is_a_boolean(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert falls_back()
+    monkeypatch.setenv("DATALOADER_FALLBACK_EN", "Yes")
+    assert falls_back()
+    monkeypatch.setenv("DATALOADER_FALLBACK_EN", "perhaps")
+    with pytest.raises(ArgumentValueError, match="perhaps"):
+        falls_back()
+
+
+def test_mistakes_are_those_of_torch(folder: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        HabanaDataLoader(folder(), shuffle=True, sampler=[1, 2])
+
+
+def test_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose_data_loader("MP") is DataLoaderType.Python
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    assert choose_data_loader() is DataLoaderType.MediaAPI
+    monkeypatch.setenv("PT_HPU_MEDIA_PIPE", "False")
+    assert choose_data_loader("DALIFY") is DataLoaderType.Aeon
+    with pytest.raises(ArgumentValueError, match="HABANA"):
+        choose_data_loader("GAUDI")
+
+
+def test_evaluation_by_a_pipe_is_close_to_torch(folder: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for index in range(7):  # of extents whose windows need no rounding, which differs
+        Image.fromarray(drawn_photo(80, 120, index)).save(tmp_path / "a" / f"{index}.jpg", quality=95)
+    dataset = folder()
+    dataset.samples = [(str(path), index) for index, path in enumerate(sorted(tmp_path.glob("a/*.jpg")))]
+    order = [4, 2, 6, 1, 0, 5, 3]
+    loader = MediaApiDataLoader(dataset, sampler=order, batch_size=3, num_workers=2, is_training=False)
+    expected = list(DataLoader(dataset, sampler=order, batch_size=3))
+    assert len(loader) == 3
+    for _ in range(2):
+        for (images, labels), (others, wanted) in zip(loader, expected, strict=True):
+            assert images.dtype == others.dtype
+            assert labels.dtype == wanted.dtype
+            assert torch.equal(labels, wanted)
+            difference = (images - others).abs() * torch.tensor(STD).reshape(3, 1, 1) * 255
+            assert difference.max() < 4
+
+
+def test_training_by_a_pipe(folder: Callable[..., Any]) -> None:
+    def epochs() -> list[torch.Tensor]:
+        loader = MediaApiDataLoader(folder(True), batch_size=6, is_training=True, seed=5)
+        return [images for _ in range(2) for images, _ in loader]
+
+    first, again = epochs(), epochs()
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not torch.equal(first[0], first[2])
+
+
+def test_the_chain(
+    folder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dalify.dataloader")
+    options = {"sampler": None, "batch_size": 4, "num_workers": 1, "pin_memory": False, "pin_memory_device": None}
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    grey = import_torchvision("torchvision.transforms").Grayscale(3)
+    assert type(build_data_loader(False, "MP", dataset=folder(), **options)) is DataLoader
+    assert isinstance(build_data_loader(False, dataset=folder(), **options), MediaApiDataLoader)
+    loader = build_data_loader(False, "HABANA", dataset=folder(False, grey), **options)
+    assert isinstance(loader, HabanaDataLoader)
+    assert loader.accelerated
+    loader = build_data_loader(True, dataset=TensorDataset(torch.arange(8)), **options)
+    assert isinstance(loader, HabanaDataLoader)
+    assert not loader.accelerated
+    assert len(list(loader)) == 2
+    for text in ("Running with Media API", "Failed to initialize Media API", "Running with Habana aeon", "PyTorch"):
+        assert text in caplog.text
+    monkeypatch.setenv("DATALOADER_FALLBACK_EN", "false")
+    with pytest.raises(ArgumentValueError, match="Resize, CenterCrop"):
+        build_data_loader(False, dataset=folder(False, grey), **options)
