@@ -73,7 +73,8 @@ def crop(
     result = x.replace(dtype=x.dtype if dtype is None else dtype)
     if x.shape is None or x.layout is None:
         return result
-    check_fill_values(fill_values, x.extent("C"))
+    if out_of_bounds_policy in ("pad", "constant"):
+        check_fill_values(fill_values, x.extent("C"))
     letters = x.layout.replace("C", "")
     window = crop_extents(letters, [x.extent(letter) for letter in letters], **shaping)
     return result.with_extents(dict(zip(letters, window, strict=True)))
@@ -137,4 +138,5 @@ def _(
     full = np.zeros((len(anchors), len(layout)), np.int64)
     full[:, [layout.index(letter) for letter in layout.replace("C", "")]] = anchors
     copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
-    copy(out, x, full, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))
+    fills = fill_values if out_of_bounds_policy in ("pad", "constant") else fill_values[:1]  # else without effect
+    copy(out, x, full, fill=channel_fill(fills, layout, is_float=out_spec.dtype.is_float))

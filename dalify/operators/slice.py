@@ -203,8 +203,10 @@ def _(out, data, anchor, shape_input, *, spec, out_spec, anchors, fill_values, o
     if out_of_bounds_policy in BORDERS:
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
-    layout = spec.layout or "?" * len(spec.shape)
-    if len(fill_values) > 1:
-        check_fill_values(fill_values, spec.extent("C"))
+    layout = spec.layout or "?" * (len(spec.shape) - 1) + "C"  # the last axis has the channels where none is named so
+    if out_of_bounds_policy not in ("pad", "constant"):
+        fill_values = fill_values[:1]  # without effect
+    elif len(fill_values) > 1:
+        check_fill_values(fill_values, spec.replace(layout=layout).extent("C"))
     copy: Any = copy_window if isinstance(data, np.ndarray) else copy_window_torch
     copy(out, data, anchors, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))

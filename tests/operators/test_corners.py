@@ -54,6 +54,12 @@ CORNERS = [
         for fill in (300.0, -5.0)
         for interp_type in (types.INTERP_NN, types.INTERP_LINEAR)
     ),
+    # Fill values for channels that no layout names, and some that nothing is filled with.
+    _corner(
+        "slice", _PLAIN, start=[0, 0], shape=[10, 9], axes=[0, 1], out_of_bounds_policy="pad", fill_values=[1, 2, 3]
+    ),
+    _corner("slice", _PLAIN, start=[0, 0], shape=[5, 5], axes=[0, 1], fill_values=[1, 2]),
+    _corner("crop", _IMAGE, crop=[5.0, 5.0], fill_values=[1, 2]),
     # A Gaussian at whose two ends there is a pixel each.
     *(_corner("resize", _IMAGE, size=[float(size), 7.0], atol=1, **_GAUSSIAN) for size in (9, 13, 3)),
     _corner("resize", _IMAGE, size=[13.0, 9.0], dtype=types.FLOAT, rtol=1e-5, **_GAUSSIAN),

@@ -62,7 +62,7 @@ def test_mistakes():
     with pytest.raises(ArgumentValueError, match="2 or 3 elements"):
         run_dalify("crop", IMAGES, layouts="HWC", crop=3)
     with pytest.raises(ArgumentValueError, match="one for each of the 3 channels"):
-        run_dalify("crop", IMAGES, layouts="HWC", crop=[3, 3], fill_values=[1, 2])
+        run_dalify("crop", IMAGES, layouts="HWC", crop=[3, 3], fill_values=[1, 2], out_of_bounds_policy="pad")
     with pytest.raises(LayoutError, match="'HW'"):
         run_dalify("crop", [IMAGES[0][..., 0]], layouts="HW", crop=[3, 3])
 
