@@ -25,6 +25,15 @@ How a kernel is called
     with the samples from ``start`` on of the only output, which saves a copy of them.
     Operators without inputs get ``count`` and fill ``out[N, ...]``.
 
+How a reader is called
+    ``index(*, names)`` once, when the pipeline is built; it returns a sequence of entries. ``read(entry, *, names)``
+    for each sample returns a tuple of arrays. Readers of many small records also have ``read_many(index, numbers, *,
+    names)``, for a chunk in one call: an array ``[N, ...]`` or a list of N arrays per output, or None where a sample is
+    not as most are; then ``read`` is called for each, and names the one that is bad. ``origin(entry)`` is asked only
+    when somebody wants to know. ``stand_in(entry, *, names)`` gives what takes the place of a bad sample.
+    An index may offer ``is_remote``, ``labels``, ``sources`` (for samplers), ``blocks`` (entries read together) and
+    ``file_sizes`` (entries in each file of a container: ``shuffle_after_epoch`` shuffles the files).
+
 How a rule is called
     ``rule(spec, ..., name=value)``: all parameters of the signature, normalised; a per-sample argument given as a
     node is VARIES, and so is a shaping one while the graph is built; when the graph runs, a shaping argument is the

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 import dalify
 from dalify import types
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, IntegerRangeError, ReaderError
+from dalify.formats.fits_images import read_images
 from tests.operators.readers.datasets import run_reader, write_fits
 
 astropy = pytest.importorskip("astropy.io.fits", reason="the extra dalify[fits]")
@@ -93,3 +97,14 @@ def test_damaged_files(file: Path):
             read(file)
     with pytest.raises(ReaderError, match="cannot read"):
         read(file.with_name("none.fits"))
+
+
+def test_damaged_file_is_closed(tmp_path: Path) -> None:
+    """A handle that the package forgets would be warned of in whichever test runs next."""
+    path = tmp_path / "a.fits"
+    path.write_bytes(b"SIMPLE  =                    T".ljust(330))
+    with warnings.catch_warnings(record=True) as told, contextlib.suppress(ReaderError):
+        warnings.simplefilter("always", ResourceWarning)
+        read_images(str(path), (1,), [np.dtype(np.uint8)])
+    gc.collect()
+    assert not [warning for warning in told if issubclass(warning.category, ResourceWarning)]
