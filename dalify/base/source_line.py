@@ -8,12 +8,16 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
 # pathlib takes longer to load than this whole room.
 _PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
 _OWN_FILES: dict[str, bool] = {}
+_written: ContextVar[SourceLine | None] = ContextVar("_written", default=None)
 
 
 def _is_own(filename: str) -> bool:
@@ -40,12 +44,28 @@ class SourceLine:
     @classmethod
     def capture(cls) -> SourceLine | None:
         """Return the innermost line outside dalify on the current stack, or None when all frames are ours."""
+        if (line := _written.get()) is not None:
+            return line
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and _is_own(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is None:
             return None
         return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+    @classmethod
+    @contextmanager
+    def standing_in(cls, line: SourceLine | None) -> Iterator[None]:
+        """Let a line stand for whatever is done in the block: a front carries out now what the user wrote there.
+
+        Args:
+            line: the place; None changes nothing.
+        """
+        token = _written.set(line if line is not None else _written.get())
+        try:
+            yield
+        finally:
+            _written.reset(token)
 
     @classmethod
     def of_code(cls, code: CodeType) -> SourceLine:

@@ -137,7 +137,8 @@ class Lowering:
         if id(call) not in self.results:
             inputs = [self.value_of(each) for each in call.inputs]
             try:
-                result = type(call.operation).lower(self, *inputs, **call.operation.arguments)
+                with SourceLine.standing_in(call.line):
+                    result = type(call.operation).lower(self, *inputs, **call.operation.arguments)
             except DalifyError as error:
                 error.locate(line=call.line, operator=f"mediapipe.fn.{type(call.operation).__name__}")
                 raise

@@ -370,6 +370,15 @@ def test_mistakes_are_told(make: Callable[[], Any], kind: type[Exception], text:
     assert "test_operators.py" in str(caught.value)
 
 
+def test_mistakes_that_show_in_a_run_name_the_line() -> None:
+    def make() -> Any:
+        images = given(IMAGES, "CWHN")
+        return fn.Crop(crop_w=50, crop_h=50)(images)  # larger than the images
+
+    with pytest.raises(DalifyError, match="larger than the images"):
+        run(make)
+
+
 def test_options_of_decoders_are_listed(photo_folder: Path) -> None:
     def make(**options: Any) -> Any:
         files, _ = fn.ReadImageDatasetFromDir(dir=str(photo_folder))()
