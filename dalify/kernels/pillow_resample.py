@@ -24,7 +24,7 @@ __all__ = ["FILTERS", "Borrow", "Window", "fresh", "resample"]
 _Array = np.ndarray[Any, Any]
 Borrow = Callable[[str, tuple[int, ...]], _Array]
 _RGB = 3
-_HAMMING = float(np.float32(0.54)), float(np.float32(0.46))  # Pillow's constants are float32
+_HAMMING_TERMS = float(np.float32(0.54)), float(np.float32(0.46))  # Pillow's constants are float32
 _READ_BEYOND = 5  # bytes that the vectors read behind their last pixel: one of weight 0, and two more
 
 
@@ -37,53 +37,45 @@ class Window(NamedTuple):
     width: int
 
 
-def _box(x: float) -> float:
-    return 1.0 if -0.5 < x <= 0.5 else 0.0
+# By the names of torchvision's InterpolationMode: a number for compiled code, and half the filter's width.
+_BOX, _BILINEAR, _HAMMING, _BICUBIC, _LANCZOS = range(5)
+FILTERS = {
+    "box": (_BOX, 0.5),
+    "bilinear": (_BILINEAR, 1.0),
+    "hamming": (_HAMMING, 1.0),
+    "bicubic": (_BICUBIC, 2.0),
+    "lanczos": (_LANCZOS, 3.0),
+}
 
 
-def _bilinear(x: float) -> float:
-    return max(0.0, 1.0 - abs(x))
-
-
-def _hamming(x: float) -> float:
-    x = abs(x)
-    if x == 0.0:
-        return 1.0
-    if x >= 1.0:
-        return 0.0
-    x *= math.pi
-    return math.sin(x) / x * (_HAMMING[0] + _HAMMING[1] * math.cos(x))
-
-
-def _bicubic(x: float) -> float:
-    a = -0.5
-    x = abs(x)
-    if x < 1.0:
-        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1
-    if x < 2.0:
-        return (((x - 5) * x + 8) * x - 4) * a
-    return 0.0
-
-
-def _sinc(x: float) -> float:
+@njit(nogil=True, cache=True)
+def _sinc(x):
     if x == 0.0:
         return 1.0
     x *= math.pi
     return math.sin(x) / x
 
 
-def _lanczos(x: float) -> float:
-    return _sinc(x) * _sinc(x / 3) if -3.0 <= x < 3.0 else 0.0
-
-
-# By the names of torchvision's InterpolationMode; the numbers are half the filters' widths.
-FILTERS: dict[str, tuple[Callable[[float], float], float]] = {
-    "box": (_box, 0.5),
-    "bilinear": (_bilinear, 1.0),
-    "hamming": (_hamming, 1.0),
-    "bicubic": (_bicubic, 2.0),
-    "lanczos": (_lanczos, 3.0),
-}
+@njit(nogil=True, cache=True)
+def _weight(kind, x):
+    if kind == _BOX:
+        return 1.0 if -0.5 < x <= 0.5 else 0.0
+    if kind == _LANCZOS:
+        return _sinc(x) * _sinc(x / 3) if -3.0 <= x < 3.0 else 0.0
+    x = abs(x)
+    if kind == _BICUBIC:
+        a = -0.5
+        if x < 1.0:
+            return ((a + 2.0) * x - (a + 3.0)) * x * x + 1
+        if x < 2.0:
+            return (((x - 5) * x + 8) * x - 4) * a
+        return 0.0
+    if kind == _HAMMING:
+        if x == 0.0 or x >= 1.0:
+            return 1.0 if x == 0.0 else 0.0
+        x *= math.pi
+        return math.sin(x) / x * (_HAMMING_TERMS[0] + _HAMMING_TERMS[1] * math.cos(x))
+    return 1.0 - x if x < 1.0 else 0.0
 
 
 class _Taps(NamedTuple):
@@ -100,28 +92,34 @@ class _Taps(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _taps(size: int, wanted: int, name: str) -> _Taps:
-    function, half_width = FILTERS[name]
-    scale = size / wanted
-    stretch = max(scale, 1.0)
-    support = half_width * stretch
-    length = math.ceil(support) * 2 + 1
+    kind, half_width = FILTERS[name]
+    stretch = max(size / wanted, 1.0)
+    length = math.ceil(half_width * stretch) * 2 + 1
     starts, counts = np.zeros(wanted, np.int64), np.zeros(wanted, np.int64)
     weights = np.zeros((wanted, length + length % 2), np.int32)
-    inverse = 1.0 / stretch
+    _fill_taps(kind, half_width * stretch, size, starts, counts, weights)
+    return _Taps(starts, counts, weights, np.repeat(weights, 4, axis=1))
+
+
+@njit(nogil=True, cache=True)
+def _fill_taps(kind, support, size, starts, counts, weights):
+    wanted = len(starts)
+    scale = size / wanted
+    inverse = 1.0 / max(scale, 1.0)
+    values = np.zeros(weights.shape[1])
     for position in range(wanted):
         centre = (position + 0.5) * scale
         start = max(0, int(centre - support + 0.5))
         count = min(size, int(centre + support + 0.5)) - start
-        values = [function((tap + start - centre + 0.5) * inverse) for tap in range(count)]
         total = 0.0
-        for value in values:  # in this order: sums of floats depend on it
-            total += value
-        if total != 0.0:
-            values = [value / total for value in values]
-        fixed = [int(value * (1 << FRACTION_BITS) + (-0.5 if value < 0 else 0.5)) for value in values]
-        weights[position, :count] = fixed
-        starts[position], counts[position] = start, count
-    return _Taps(starts, counts, weights, np.repeat(weights, 4, axis=1))
+        for tap in range(count):
+            values[tap] = _weight(kind, (tap + start - centre + 0.5) * inverse)
+            total += values[tap]
+        for tap in range(count):
+            value = values[tap] / total if total != 0.0 else values[tap]
+            weights[position, tap] = int(value * (1 << FRACTION_BITS) + (-0.5 if value < 0 else 0.5))
+        starts[position] = start
+        counts[position] = count
 
 
 @lru_cache(maxsize=256)
