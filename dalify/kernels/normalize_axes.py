@@ -35,7 +35,7 @@ def normalize_axes(
     """Set ``out = scale * (window of x - mean) / std + shift``, mirrored where asked, in another order of axes.
 
     Args:
-        out: [N, ...], to fill; array or tensor. More channels than `x` has are filled with zeros.
+        out: [N, ...], to fill; array or tensor. More channels than `x` has are filled, too.
         x: [N, ...], of the same kind.
         layout: of a sample of `x`: F, C, D, H and W, each at most once.
         out_layout: of a sample of `out`, a permutation of `layout`.
@@ -45,7 +45,7 @@ def normalize_axes(
         std: float [N, C].
         scale: factor.
         shift: added at the end.
-        fill_values: value of `out` outside `x`: one, or one per channel.
+        fill_values: value of `out` outside `x`: one for all channels, or one per channel of `x` and 0 for the others.
     """
     size = dict(zip(out_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
@@ -53,7 +53,7 @@ def normalize_axes(
     with np.errstate(divide="ignore"):
         multiplier = np.float32(scale) / std.astype(np.float32)
     fill = np.zeros(size["C"], np.float32)
-    fill[:channels] = fill_values
+    fill[: channels if len(fill_values) > 1 else None] = fill_values
 
     if layout == "HWC" and out_layout in ("CHW", "HWC") and isinstance(x, np.ndarray):
         # What nearly every pipeline does: ragged batches come here image by image, so nothing is worked out below.

@@ -64,7 +64,7 @@ def crop_mirror_normalize(
         out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with
             `fill_values`; ``trim_to_shape``: they are cut.
         output_layout: order of the axes of the result, a permutation of the input's.
-        pad_output: add channels of zeros up to the next power of two.
+        pad_output: add channels up to the next power of two: of zeros, or of a single fill value with ``pad``.
         rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
         scale: factor.
         shift: added at the end.
@@ -179,6 +179,7 @@ def _(
             raise ShapeError(
                 f"{name} must be one number or one for each of the {channels} channels; got {values.shape[1]}."
             )
+    fills = fill_values if out_of_bounds_policy in ("pad", "constant") else (0.0,)
     normalize_axes(
         out,
         x,
@@ -190,5 +191,5 @@ def _(
         std=spread(std, (len(anchors), channels), np.float32),
         scale=scale,
         shift=shift,
-        fill_values=fill_values if out_spec.dtype.is_float else np.trunc(fill_values),
+        fill_values=fills if out_spec.dtype.is_float else np.trunc(fills),
     )

@@ -60,6 +60,18 @@ CORNERS = [
     ),
     _corner("slice", _PLAIN, start=[0, 0], shape=[5, 5], axes=[0, 1], fill_values=[1, 2]),
     _corner("crop", _IMAGE, crop=[5.0, 5.0], fill_values=[1, 2]),
+    # Added channels are outside, too.
+    *(
+        _corner(
+            "crop_mirror_normalize",
+            _IMAGE,
+            pad_output=True,
+            fill_values=20.7,
+            out_of_bounds_policy=policy,
+            crop=[5.0, 8.0],
+        )
+        for policy in ("pad", "trim_to_shape")
+    ),
     # A Gaussian at whose two ends there is a pixel each.
     *(_corner("resize", _IMAGE, size=[float(size), 7.0], atol=1, **_GAUSSIAN) for size in (9, 13, 3)),
     _corner("resize", _IMAGE, size=[13.0, 9.0], dtype=types.FLOAT, rtol=1e-5, **_GAUSSIAN),
