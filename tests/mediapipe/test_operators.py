@@ -196,7 +196,7 @@ def test_dimensions_are_counted_from_the_fastest() -> None:
         first, second = fn.Split(axis=0, num_outputs=2)(x)
         return (
             fn.Transpose(permutation=[2, 0, 1, 3])(x),
-            fn.Reshape(size=[6, 4, BATCH], tensorDim=3, layout="WHN", dtype=dt.FLOAT32)(x),
+            fn.Reshape(size=[6, 4, BATCH], tensorDim=3, layout="WDN", dtype=dt.FLOAT32)(x),
             first,
             second,
             fn.Slice(axes=[1], starts=[1], ends=[3])(x),

@@ -33,7 +33,7 @@ __all__ = [
     "UnetPytorchIterator",
 ]
 
-_LAST_BATCH = ("pad", "partial", "drop")
+_LAST_BATCH = ("pad", "partial")
 
 
 class ProxyDevice:
@@ -66,8 +66,8 @@ class PytorchIterator:
         device: accepted: tensors are where the pipe makes them.
         fw_type: accepted.
         labels_dtype: what integers of outputs with one number per sample are converted to; None: as they are.
-        last_batch: a last batch that was filled up: "pad" gives it whole, "partial" its real samples, "drop" not at
-            all.
+        last_batch: a last batch that was filled up: "pad" gives it whole, "partial" its real samples. A reader leaves
+            it out with ``drop_remainder=True``.
     """
 
     def __init__(
@@ -98,11 +98,7 @@ class PytorchIterator:
 
     def __next__(self) -> Any:
         """Return the next batch."""
-        outputs = self.pipe.run()
-        valid = outputs[0].valid
-        if self.last_batch == "drop" and valid is not None and valid < self.pipe.batch_size:
-            raise StopIteration
-        return self.arranged([self._tensor(output) for output in outputs])
+        return self.arranged([self._tensor(output) for output in self.pipe.run()])
 
     def _tensor(self, output: DeviceTensor) -> Any:
         tensor = output.torch()
@@ -117,11 +113,6 @@ class PytorchIterator:
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        if self.last_batch == "drop":
-            raise PipelineStateError(
-                "with last_batch='drop' the number of batches is not known before.",
-                hint="Let the reader drop it: drop_remainder=True.",
-            )
         return len(self.pipe)
 
 
