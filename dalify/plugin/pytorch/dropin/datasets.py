@@ -19,14 +19,17 @@ from PIL import Image
 
 from dalify.base.errors import DecodeError
 from dalify.codecs import scratch
-from dalify.codecs.jpeg import read_jpeg_header
+from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lowering import NotRecognisedError, Plan, draws_per_sample, lower_transform
+from dalify.plugin.pytorch.dropin.picture import Picture
 
 __all__ = ["ArraySource", "FileSource", "Located", "Source", "find_sources", "locate"]
 
 _Array = np.ndarray[Any, Any]
 _JPEG_START = b"\xff\xd8\xff"
 _SPARE_BYTES = 16
+_COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all by Huffman's codes
 
 
 class FileSource:
@@ -41,11 +44,15 @@ class FileSource:
         self.plan: Plan = lower_transform(dataset.transform, channels=3)
         self.description = f"{type(dataset).__name__} of {len(dataset.samples)} files"
 
-    def read(self, index: Any) -> tuple[_Array, Any]:
-        """Read and decode one sample.
+    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:
+        """Read one sample; a JPEG is decoded when it is clear how many of its rows are wanted.
+
+        Args:
+            index: of the sample.
+            draws: reset to what they are now if decoding fails later: torch decodes before it draws.
 
         Returns:
-            uint8 ``[height, width, 3]``, valid until this thread reads the next one; and the label.
+            The picture, valid until this thread reads the next one; and the label.
 
         Raises:
             IndexError: there is no such sample.
@@ -53,26 +60,44 @@ class FileSource:
         """
         path, label = self.dataset.samples[index]
         data = Path(path).read_bytes()
-        pixels = _decode_plain_jpeg(data)
-        if pixels is None:
-            pixels = np.asarray(self.dataset.loader(path))  # Pillow, with its warnings and its errors
-        return pixels, label
+        header = _plain_jpeg_header(data)
+        if header is None:
+            return Picture(self._load(path)), label
+        state = draws.generator.get_state() if self.plan.is_random else None
+
+        def decode(rows: int) -> _Array:
+            buffer = scratch.borrow("photo", (header.height * header.width * 3 + _SPARE_BYTES,))
+            try:
+                if rows < header.height:
+                    encoded = np.frombuffer(data, np.uint8)
+                    return decode_jpeg(encoded, header, "RGB", out=buffer, rows=rows)
+                return simplejpeg.decode_jpeg(data, "RGB", buffer=buffer)
+            except (DecodeError, ValueError):
+                pass  # Pillow may take it
+            try:
+                return self._load(path)[:rows]
+            except Exception:
+                if state is not None:
+                    draws.generator.set_state(state)
+                raise
+
+        return Picture(decode, header.height, header.width), label
+
+    def _load(self, path: Any) -> _Array:
+        return np.asarray(self.dataset.loader(path))  # Pillow, with its warnings and its errors
 
 
-def _decode_plain_jpeg(data: bytes) -> _Array | None:
-    """Decode what Pillow decodes in the same way; None for all else, damaged files first of all."""
+def _plain_jpeg_header(data: bytes) -> JpegHeader | None:
+    """The header of what Pillow decodes in the same way; None for all else."""
     if not data.startswith(_JPEG_START):
         return None
     try:
         header = read_jpeg_header(np.frombuffer(data, np.uint8))
-        if header.components not in (1, 3) or header.bits != 8:
-            return None
-        if header.height * header.width > (Image.MAX_IMAGE_PIXELS or 0):
-            return None  # Pillow warns or refuses
-        buffer = scratch.borrow("photo", (header.height * header.width * 3 + _SPARE_BYTES,))
-        return simplejpeg.decode_jpeg(data, "RGB", buffer=buffer)
-    except (DecodeError, ValueError):
+    except DecodeError:
         return None
+    is_large = header.height * header.width > (Image.MAX_IMAGE_PIXELS or 0)  # Pillow warns or refuses
+    is_plain = header.components in (1, 3) and header.bits == 8 and header.frame in _COMMON_FRAMES
+    return header if is_plain and not is_large else None
 
 
 class ArraySource:
@@ -92,16 +117,20 @@ class ArraySource:
         self.draws_per_sample = draws_per_sample(self.plan, *images.shape[1:3])
         self.description = f"{type(dataset).__name__} of {len(images)} images in memory"
 
-    def read(self, index: Any) -> tuple[_Array, Any]:
+    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:
         """Look up one sample.
 
+        Args:
+            index: of the sample.
+            draws: not used here.
+
         Returns:
-            uint8 ``[height, width, channels]`` and the label.
+            The picture and the label.
 
         Raises:
             IndexError: there is no such sample.
         """
-        return self.images[index], int(self.labels[index])
+        return Picture(self.images[index]), int(self.labels[index])
 
 
 Source = FileSource | ArraySource

@@ -13,7 +13,6 @@ from dalify.kernels.pixel_table import planes_of_image, planes_of_windows
 from dalify.plugin.pytorch.dropin.datasets import ArraySource, FileSource, Source, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lowering import windows_of
-from dalify.plugin.pytorch.dropin.picture import Picture
 
 __all__ = ["Fetcher", "describe"]
 
@@ -90,10 +89,13 @@ class Fetcher:
         labels = []
         for number, index in enumerate(indices):
             source, place = locate(self.sources, self.dataset, index)
-            pixels, label = source.read(place)
-            picture = Picture(pixels)
-            for step in source.plan.steps:
-                step.apply(picture, draws)
+            picture, label = source.read(place, draws)
+            try:
+                for step in source.plan.steps:
+                    step.apply(picture, draws)
+            except Exception:
+                picture.check()
+                raise
             table = source.plan.table
             pixels = picture.pixels()
             shape = (table.shape[0], picture.height, picture.width)

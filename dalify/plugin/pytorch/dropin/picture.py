@@ -6,6 +6,7 @@ only; crops and flips of what is there are views. Windows are nothing but corner
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,34 @@ class Picture:
     """One picture on its way through the steps.
 
     Args:
-        pixels: uint8 ``[height, width, channels]``; never written to.
+        pixels: uint8 ``[height, width, channels]``, never written to; or a function that gives that many of the first
+            rows of it, or more, called once.
+        height: of the picture, where a function is given.
+        width: of the picture, where a function is given.
     """
 
-    def __init__(self, pixels: _Array) -> None:
-        self._pixels = pixels
-        self.height, self.width = pixels.shape[:2]
+    def __init__(self, pixels: _Array | Callable[[int], _Array], height: int = 0, width: int = 0) -> None:
+        self._decode: Callable[[int], _Array] | None = None
+        self.height, self.width = height, width
+        self._source_height = height
         self._resized: tuple[tuple[int, int], str] | None = None
         self._corner = (0, 0)
         self._flips = (False, False)
+        if isinstance(pixels, np.ndarray):
+            self._set(pixels)
+        else:
+            self._decode = pixels
+
+    def _decoded(self, rows: int) -> _Array:
+        """What is there before the pending resize, at least so many rows of it."""
+        if self._decode is not None:
+            self._pixels = self._decode(rows)
+            self._decode = None
+        return self._pixels
+
+    def check(self) -> None:
+        """Decode, if nobody did: an error in it goes before those of the steps."""
+        self._decoded(self._source_height)
 
     def pixels(self) -> _Array:
         """Compute what is pending.
@@ -41,10 +61,10 @@ class Picture:
             uint8 ``[height, width, channels]``, any strides, valid until this thread resizes another picture.
         """
         if self._resized is None:
-            return self._pixels
+            return self._decoded(self.height)
         size, name = self._resized
         window = Window(*self._corner, self.height, self.width)
-        found = resample(self._pixels, size, name, window, scratch.borrow)
+        found = resample(self._decoded(self._source_height), size, name, window, scratch.borrow)
         if self._flips[0]:
             found = found[::-1]
         return found[:, ::-1] if self._flips[1] else found
@@ -53,7 +73,7 @@ class Picture:
         if self._resized is not None:
             self._pixels = self.pixels().copy()  # a second resize would use the memory of the first
             self._resized, self._corner, self._flips = None, (0, 0), (False, False)
-        return self._pixels
+        return self._decoded(self.height)
 
     def _set(self, pixels: _Array) -> None:
         self._pixels = pixels
@@ -64,10 +84,10 @@ class Picture:
         if top < 0 or left < 0 or top + height > self.height or left + width > self.width:
             # Pillow's crop of what is not there is black.
             margins = max(0, -left), max(0, -top), max(0, left + width - self.width), max(0, top + height - self.height)
-            self.pad(margins, (0,) * self._pixels.shape[2], "constant")
+            self.pad(margins, (0,) * self._decoded(self.height).shape[2], "constant")
             top, left = max(0, top), max(0, left)
         if self._resized is None:
-            self._set(self._pixels[top : top + height, left : left + width])
+            self._set(self._decoded(top + height)[top : top + height, left : left + width])
             return
         if self._flips[0]:
             top = self.height - top - height
@@ -81,7 +101,8 @@ class Picture:
         if not is_wanted:
             return
         if self._resized is None:
-            self._pixels = self._pixels[::-1] if axis == 0 else self._pixels[:, ::-1]
+            pixels = self._decoded(self.height)
+            self._pixels = pixels[::-1] if axis == 0 else pixels[:, ::-1]
         else:
             self._flips = (not self._flips[0], self._flips[1]) if axis == 0 else (self._flips[0], not self._flips[1])
 
@@ -103,7 +124,9 @@ class Picture:
             return
         if min(size) <= 0:
             raise ValueError("height and width must be > 0")
-        self._settle()
+        if self._resized is not None:
+            self._settle()
+        self._source_height = self.height
         self._resized = size, name
         self.height, self.width = size
 
