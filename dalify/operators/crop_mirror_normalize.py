@@ -191,5 +191,5 @@ def _(
         std=spread(std, (len(anchors), channels), np.float32),
         scale=scale,
         shift=shift,
-        fill_values=fills if out_spec.dtype.is_float else np.trunc(fills),
+        fill_values=fills if out_spec.dtype.is_float else [float(np.trunc(value)) for value in fills],
     )
