@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -22,6 +23,8 @@ from tests.mediapipe import programs
 from tests.mediapipe.programs import INVERSE_STD, MEAN
 
 Files = list[tuple[Path, int]]
+# The programs use an accelerator where there is one, whose resize may round a level of 255 the other way.
+LEVELS = 1 if os.environ.get("DALIFY_DEVICE") or torch.accelerator.is_available() else 0
 
 
 def decoded(path: Path) -> np.ndarray:
@@ -52,7 +55,7 @@ def test_resnet_evaluation(photo_folder: Path, photo_list: Files) -> None:
     assert labels.dtype == torch.int64
     assert labels[:12].tolist() == [label for _, label in photo_list]
     expected = normalised(resized([path for path, _ in photo_list], [30, 30])[:, 3:27, 3:27])
-    np.testing.assert_allclose(torch.cat([images for images, _ in batches])[:12], expected, atol=1e-4)
+    np.testing.assert_allclose(torch.cat([images for images, _ in batches])[:12], expected, atol=1e-4 + 0.02 * LEVELS)
 
 
 def test_resnet_evaluation_is_close_to_pillow(photo_folder: Path, photo_list: Files) -> None:
@@ -127,9 +130,8 @@ def test_tensorflow(photo_folder: Path, photo_list: Files) -> None:
         top, left = ((extent - 32) / 2 for extent in small.shape[:2])
         middle = small[int(top + 0.5) : int(top + 0.5) + 32, int(left + 0.5) : int(left + 0.5) + 32]
         expected.append(middle[4:28, 4:28].astype(np.float32) - MEAN)
-    np.testing.assert_array_equal(
-        images.torch().float().numpy(), torch.tensor(np.stack(expected)).bfloat16().float().numpy()
-    )
+    rounded = torch.tensor(np.stack(expected)).bfloat16().float().numpy()
+    np.testing.assert_allclose(images.torch().float().cpu().numpy(), rounded, rtol=0, atol=LEVELS)
     np.testing.assert_array_equal(runs[0][0].as_cpu().as_nparray(), runs[3][0].as_cpu().as_nparray())
     np.testing.assert_array_equal(runs[6][1].as_cpu().as_nparray(), runs[0][1].as_cpu().as_nparray())
 
@@ -164,7 +166,7 @@ def test_coco(photo_folder: Path, photo_list: Files, coco: Path) -> None:
     assert first[0].shape == last[0].shape == (3, 3, 40, 40)
     np.testing.assert_array_equal(first[2][0, :3], [[1, 2, 11, 22], [3, 4, 8, 10], [0, 0, 0, 0]])
     expected = resized([photo_list[index][0] for index in (0, 2, 3)], [40, 40])[..., ::-1].transpose(0, 3, 1, 2)
-    np.testing.assert_array_equal(first[0].numpy(), expected)
+    np.testing.assert_allclose(first[0].cpu().numpy(), expected, rtol=0, atol=LEVELS)
     pipe.iter_init()
     outputs = [output.as_cpu().as_nparray() for output in pipe.run()]
     assert outputs[4].shape == (3, 200)
