@@ -391,6 +391,31 @@ def test_threads_end_with_the_iterator():
     assert threads() == 0
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_leaving_early_with_a_collate_that_draws(folder, persistent):
+    def run_twice(kind: Any) -> list[Any]:
+        torch.manual_seed(0)
+        loader = kind(
+            datasets.ImageFolder(folder, TRAINING),
+            batch_size=2,
+            num_workers=2,
+            persistent_workers=persistent,
+            collate_fn=draw_in_collate,
+        )
+        return [next(iter(loader)), *loader, torch.get_rng_state()]
+
+    same(run_twice(DataLoader), run_twice(torch.utils.data.DataLoader))
+
+
+def test_timeout(folder):
+    dataset = datasets.ImageFolder(folder, EVALUATION)
+    loader = DataLoader(dataset, batch_size=8, num_workers=1, timeout=60)
+    assert len(list(loader)) == 2
+    batches = iter(DataLoader(dataset, batch_size=8, num_workers=1, timeout=1e-9))
+    with pytest.raises(RuntimeError, match="timed out after"):
+        next(batches)
+
+
 def test_batches_are_kept():
     loader = DataLoader(cifar(EVALUATION), batch_size=10)
     kept = list(loader)

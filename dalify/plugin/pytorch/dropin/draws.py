@@ -8,6 +8,7 @@ torch's generator is moved on by as many.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -127,6 +128,13 @@ class CountingDraws:
         return np.zeros(1, np.bool_)
 
 
+@lru_cache(maxsize=64)
+def _logarithms(ratio: tuple[float, float]) -> tuple[float, float]:
+    """Logarithms in float32, as torch computes them."""
+    low, high = torch.log(torch.tensor(ratio, dtype=torch.float32)).tolist()
+    return low, high
+
+
 def resized_crop_window(
     draws: TorchDraws, height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float]
 ) -> tuple[int, int, int, int]:
@@ -139,10 +147,10 @@ def resized_crop_window(
         top, left, height, width.
     """
     area = height * width
-    log_ratio = torch.log(torch.tensor(ratio))
+    lowest, highest = _logarithms(ratio)
     for _ in range(10):
         target_area = area * draws.uniform(scale[0], scale[1]).item()
-        aspect = torch.exp(draws.uniform(log_ratio[0], log_ratio[1])).item()
+        aspect = torch.exp(draws.uniform(lowest, highest)).item()
         wanted_width = round(math.sqrt(target_area * aspect))
         wanted_height = round(math.sqrt(target_area / aspect))
         if 0 < wanted_width <= width and 0 < wanted_height <= height:

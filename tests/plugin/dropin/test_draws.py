@@ -1,0 +1,56 @@
+"""Random numbers beside torch's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dalify.plugin.pytorch.dropin.draws import TorchDraws, resized_crop_window, words
+from tests.helpers.torchvision_import import import_torchvision
+
+transforms = import_torchvision("torchvision.transforms")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**63), st.lists(st.integers(0, 700), min_size=1, max_size=5))
+def test_words_are_those_that_torch_draws_next(seed, counts):
+    ours, theirs = torch.Generator(), torch.Generator()
+    ours.manual_seed(seed)
+    theirs.manual_seed(seed)
+    for count in counts:
+        found = words(ours, count)
+        fractions = (found & np.uint64(2**24 - 1)).astype(np.float32) * np.float32(2**-24)
+        np.testing.assert_array_equal(fractions, torch.rand(count, generator=theirs).numpy())
+        ends = (3, 250, 2**27)
+        drawn = [torch.randint(0, end, (1,), generator=theirs).item() for end in ends]
+        assert [int(word) % end for word, end in zip(words(ours, len(ends)), ends, strict=True)] == drawn
+        assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+@pytest.mark.parametrize("probability", [0, 0.1, 0.3, 0.5, 1])
+def test_a_batch_draws_what_its_samples_would(probability):
+    one, other = TorchDraws(torch.Generator().manual_seed(1)), TorchDraws(torch.Generator().manual_seed(1))
+    batch = one.batch(400, 2)
+    rows, flips = batch.integer(9), batch.is_below(probability)
+    expected = [(other.integer(9), other.is_below(probability)) for _ in range(400)]
+    assert list(zip(rows.tolist(), flips.tolist(), strict=True)) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(1, 600),
+    st.integers(1, 600),
+    st.sampled_from([(0.08, 1.0), (0.5, 0.5), (1.0, 3.0)]),
+    st.sampled_from([(0.75, 4 / 3), (1.0, 1.0), (3.0, 9.0), (0.1, 0.2)]),
+    st.integers(0, 1000),
+)
+def test_windows_of_resized_crops(height, width, scale, ratio, seed):
+    image = torch.zeros(3, height, width)
+    torch.manual_seed(seed)
+    expected = transforms.RandomResizedCrop.get_params(image, scale, ratio)
+    draws = TorchDraws(torch.Generator().manual_seed(seed))
+    assert resized_crop_window(draws, height, width, scale, ratio) == expected
+    assert torch.equal(draws.generator.get_state(), torch.get_rng_state())
