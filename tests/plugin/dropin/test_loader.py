@@ -18,6 +18,7 @@ from PIL import Image
 from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
+from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from tests.helpers.torchvision_import import import_torchvision
 
 transforms = import_torchvision("torchvision.transforms")
@@ -407,13 +408,22 @@ def test_leaving_early_with_a_collate_that_draws(folder, persistent):
     same(run_twice(DataLoader), run_twice(torch.utils.data.DataLoader))
 
 
-def test_timeout(folder):
+def test_timeout(folder, monkeypatch):
+    released = threading.Event()
+    fetch = Fetcher.fetch
+
+    def fetch_late(self: Fetcher, *arguments: Any) -> Any:
+        released.wait(30)
+        return fetch(self, *arguments)
+
+    monkeypatch.setattr(Fetcher, "fetch", fetch_late)
     dataset = datasets.ImageFolder(folder, EVALUATION)
-    loader = DataLoader(dataset, batch_size=8, num_workers=1, timeout=60)
-    assert len(list(loader)) == 2
-    batches = iter(DataLoader(dataset, batch_size=8, num_workers=1, timeout=1e-9))
-    with pytest.raises(RuntimeError, match="timed out after"):
+    batches = iter(DataLoader(dataset, batch_size=8, num_workers=1, timeout=0.05))
+    with pytest.raises(RuntimeError, match=r"timed out after 0\.05 seconds"):
         next(batches)
+    released.set()
+    del batches
+    assert len(list(DataLoader(dataset, batch_size=8, num_workers=1, timeout=60))) == 2
 
 
 def test_batches_are_kept():
