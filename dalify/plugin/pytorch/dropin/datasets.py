@@ -24,7 +24,7 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lowering import NotRecognisedError, Plan, draws_per_sample, lower_transform
 from dalify.plugin.pytorch.dropin.picture import Picture
 
-__all__ = ["ArraySource", "FileSource", "Located", "Source", "find_sources", "locate"]
+__all__ = ["ArraySource", "FileSource", "Located", "Source", "check_whole", "find_sources", "locate"]
 
 _Array = np.ndarray[Any, Any]
 _JPEG_START = b"\xff\xd8\xff"
@@ -114,7 +114,7 @@ class ArraySource:
         self.images = images
         self.labels = np.asarray(labels, np.int64)
         self.plan: Plan = lower_transform(dataset.transform, channels=images.shape[3])
-        self.draws_per_sample = draws_per_sample(self.plan, *images.shape[1:3])
+        self.draws_per_sample = draws_per_sample(self.plan, *images.shape[1:3]) if self.plan.is_whole else None
         self.description = f"{type(dataset).__name__} of {len(images)} images in memory"
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:
@@ -159,6 +159,17 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     else:
         return {id(dataset): _source(dataset, reads)}
     return {key: source for part in parts for key, source in find_sources(part).items()}
+
+
+def check_whole(sources: dict[int, Source]) -> None:
+    """Refuse datasets of which only a part of the transforms is known.
+
+    Raises:
+        NotRecognisedError: the first transform that is not known.
+    """
+    for source in sources.values():
+        if not source.plan.is_whole:
+            raise NotRecognisedError(source.plan.rest_reason, source.plan.rest_hint)
 
 
 def _source(dataset: Any, reads: Any) -> Source:

@@ -77,6 +77,7 @@ class Fetcher:
         batch_draws = draws.batch(len(indices), source.draws_per_sample)
         windows = windows_of(source.plan, len(indices), height, width, batch_draws)
         table = source.plan.table
+        assert table is not None
         batch = _pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)
         fill = np.array(windows.fill or (0,) * channels, np.uint8)
         planes_of_windows(source.images, numbers, windows.corners, windows.flips, fill, table, batch)
@@ -97,6 +98,7 @@ class Fetcher:
                 picture.check()
                 raise
             table = source.plan.table
+            assert table is not None
             pixels = picture.pixels()
             shape = (table.shape[0], picture.height, picture.width)
             if batch is None:

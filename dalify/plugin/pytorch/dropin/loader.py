@@ -9,7 +9,7 @@ from typing import Any
 import torch.utils.data
 from torch.utils.data.dataloader import _DatasetKind
 
-from dalify.plugin.pytorch.dropin.datasets import find_sources
+from dalify.plugin.pytorch.dropin.datasets import check_whole, find_sources
 from dalify.plugin.pytorch.dropin.fetching import Fetcher, describe
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lowering import NotRecognisedError, check_settings
@@ -94,7 +94,9 @@ class DataLoader(torch.utils.data.DataLoader):
             raise NotRecognisedError("timeout is given without workers")
         check_settings()
         is_default = self.collate_fn is torch.utils.data.default_collate
-        return Fetcher(self.dataset, find_sources(self.dataset), None if is_default else self.collate_fn)
+        sources = find_sources(self.dataset)
+        check_whole(sources)
+        return Fetcher(self.dataset, sources, None if is_default else self.collate_fn)
 
     def _get_iterator(self) -> Any:
         try:

@@ -49,83 +49,114 @@ class Plan:
 
     Attributes:
         steps: geometry, in order.
-        table: ``[channels, 256]``: what becomes of each byte.
+        table: ``[channels, 256]``: what becomes of each byte behind the steps; None where the images stay Pillow's.
         is_random: the steps draw random numbers.
         channels: of the images before the steps.
-        names: of the transforms, for reports.
+        names: of the transforms that steps and table stand for, for reports.
+        rest: the transforms, in order, from the first one that is not known; they get a tensor where there is a table,
+            else a Pillow image.
+        rest_reason: why the first of the rest is not known, or why there are no tensors; empty where all is lowered.
+        rest_hint: what would help; empty where nothing would.
     """
 
     steps: tuple[Step, ...]
-    table: np.ndarray[Any, Any]
+    table: np.ndarray[Any, Any] | None
     is_random: bool
     channels: int
     names: tuple[str, ...]
+    rest: tuple[Any, ...] = ()
+    rest_reason: str = ""
+    rest_hint: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing is left over, and the results are tensors."""
+        return self.table is not None and not self.rest
 
 
 def lower_transform(transform: Any, channels: int) -> Plan:
-    """Translate a transform or a Compose of them.
+    """Translate a transform or a Compose of them, as far as they are known.
 
     Args:
-        transform: a dataset's.
+        transform: a dataset's; None for none.
         channels: of the images that the dataset gives: 1 or 3.
-
-    Raises:
-        NotRecognisedError: something in it is not known, or torchvision refuses it.
     """
     if transform is None:
-        raise NotRecognisedError(
-            "the dataset has no transform, and batches cannot be made of Pillow images",
-            "Add transforms.ToTensor() to the dataset.",
-        )
+        reason = "the dataset has no transform, and batches cannot be made of Pillow images"
+        return Plan((), None, False, channels, (), (), reason, "Add transforms.ToTensor() to the dataset.")
     stages = _flat(transform, "transform")
     steps: list[Step] = []
     pointwise: list[Any] = []
     depth = channels
+    reason = hint = ""
     for place, stage in stages:
-        name = type(stage).__name__
-        if pointwise and name not in (*_POINTWISE, "RandomHorizontalFlip", "RandomVerticalFlip"):
-            raise NotRecognisedError(
-                f"{place} ({name}) works on tensors", "Move it before ToTensor, where it is known on Pillow images."
-            )
-        if name in (_POINTWISE if pointwise else _TO_TENSOR):
+        try:
+            _check_known(place, stage)
+            step = _lower(place, stage, depth, bool(pointwise))
+            if step is None:
+                _table([*pointwise, stage], depth)
+        except NotRecognisedError as error:
+            reason, hint = error.reason, error.hint
+            break
+        if step is None:
             pointwise.append(stage)
-        elif name in _STEPS:
-            try:
-                step = _STEPS[name](stage, depth)
-            except (TypeError, ValueError, AttributeError) as error:
-                raise NotRecognisedError(f"{place} ({name}) has arguments that are not known: {error}") from error
+        else:
             steps.append(step)
             depth = step.channels if isinstance(step, Grey) else depth
-        else:
-            raise NotRecognisedError(f"{place} ({name}) comes before ToTensor, but works on tensors")
-    if not pointwise:
-        raise NotRecognisedError(
-            "the transforms end with Pillow images, of which batches cannot be made", "Add transforms.ToTensor()."
-        )
+    if not pointwise and not reason:
+        reason = "the transforms end with Pillow images, of which batches cannot be made"
+        hint = "Add transforms.ToTensor()."
+    count = len(steps) + len(pointwise)
     is_random = any(isinstance(step, RandomCrop | RandomResizedCrop | Flip) for step in steps)
-    names = tuple(type(stage).__name__ for _, stage in stages)
-    return Plan(tuple(steps), _table(pointwise, depth), is_random, channels, names)
+    names = tuple(type(stage).__name__ for _, stage in stages[:count])
+    rest = tuple(stage for _, stage in stages[count:])
+    table = _table(pointwise, depth) if pointwise else None
+    return Plan(tuple(steps), table, is_random, channels, names, rest, reason, hint)
+
+
+def _lower(place: str, stage: Any, depth: int, is_tensor: bool) -> Step | None:
+    """The step that stands for a transform; None for an entry of the table."""
+    name = type(stage).__name__
+    if is_tensor and name not in (*_POINTWISE, "RandomHorizontalFlip", "RandomVerticalFlip"):
+        raise NotRecognisedError(
+            f"{place} ({name}) works on tensors", "Move it before ToTensor, where it is known on Pillow images."
+        )
+    if name in (_POINTWISE if is_tensor else _TO_TENSOR):
+        return None
+    if name not in _STEPS:
+        raise NotRecognisedError(f"{place} ({name}) comes before ToTensor, but works on tensors")
+    try:
+        return _STEPS[name](stage, depth)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise NotRecognisedError(f"{place} ({name}) has arguments that are not known: {error}") from error
 
 
 def _flat(transform: Any, place: str) -> list[tuple[str, Any]]:
-    """All transforms of nested Composes with their places, each of a known type."""
-    module = sys.modules.get(_TRANSFORMS_MODULE)
-    kind = type(transform)
+    """All transforms of nested Composes with their places."""
+    if type(transform) is not getattr(sys.modules.get(_TRANSFORMS_MODULE), "Compose", None):
+        return [(place, transform)]
+    parts = [_flat(part, f"{place}[{number}]") for number, part in enumerate(transform.transforms)]
+    return [stage for part in parts for stage in part]
+
+
+def _check_known(place: str, stage: Any) -> None:
+    """Refuse what is not of a known type, or was changed.
+
+    Raises:
+        NotRecognisedError: it is.
+    """
+    kind = type(stage)
     name = kind.__name__
-    known = (*_STEPS, *_POINTWISE, *_TO_TENSOR, "Compose")
-    if module is None or name not in known or kind is not getattr(module, name, None):
+    known = (*_STEPS, *_POINTWISE, *_TO_TENSOR)
+    if name not in known or kind is not getattr(sys.modules.get(_TRANSFORMS_MODULE), name, None):
         where = f"{kind.__module__}.{name}"
         raise NotRecognisedError(
             f"{place} is {where}, which is not known",
             f"Known are, of torchvision.transforms: {', '.join(sorted(known))}.",
         )
-    if name == "Compose":
-        parts = [_flat(part, f"{place}[{number}]") for number, part in enumerate(transform.transforms)]
-        return [stage for part in parts for stage in part]
-    changed = "forward" in vars(transform) or getattr(transform, "_forward_hooks", None)
-    if changed or getattr(transform, "_forward_pre_hooks", None):
+    changed = "forward" in vars(stage) or getattr(stage, "_forward_hooks", None)
+    if changed or getattr(stage, "_forward_pre_hooks", None):
         raise NotRecognisedError(f"{place} ({name}) has hooks or a forward of its own")
-    return [(place, transform)]
 
 
 def _table(pointwise: Sequence[Callable[[Any], Any]], channels: int) -> np.ndarray[Any, Any]:
