@@ -7,15 +7,12 @@ here.
 from __future__ import annotations
 
 import atexit
-import errno
-import hashlib
 import os
 import random
 import tempfile
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +22,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.optional import LazyModule
+from dalify.formats.disk_cache import DiskCache, file_name, write_whole
 
 fsspec = LazyModule("fsspec", "reading from URLs", "dalify[remote]")
 fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
@@ -60,7 +58,8 @@ class StorageOptions:
 
     Attributes:
         cache_folder: where copies of what was read are kept; None: nowhere. Files are taken not to change.
-        cache_bytes: bound of the cache; what was not used for longest is dropped.
+        cache_bytes: bound of the cache; what was not used for longest is dropped. Containers that are copied as a whole
+            count, but stay while they are read.
         timeout_s: how long to wait for one answer.
         retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s.
     """
@@ -73,9 +72,8 @@ class StorageOptions:
 
 _FOLDER_OF_ENVIRONMENT = os.environ.get("DALIFY_CACHE") or None
 _options = StorageOptions(cache_folder=_FOLDER_OF_ENVIRONMENT)
+_cache = None if _FOLDER_OF_ENVIRONMENT is None else DiskCache(_FOLDER_OF_ENVIRONMENT, _options.cache_bytes)
 _lock = threading.Lock()
-_cached_bytes: dict[str, int] = {}  # by cache folder
-_is_disk_full = False
 
 
 def configure(
@@ -92,14 +90,15 @@ def configure(
     Args:
         cache_folder: where copies of what was read are kept; None: nowhere. Left out: the folder that the environment
             variable DALIFY_CACHE named when the process began, nowhere without it. Files are taken not to change.
-        cache_bytes: bound of the cache; what was not used for longest is dropped.
+        cache_bytes: bound of the cache; what was not used for longest is dropped. Containers that are copied as a whole
+            count, but stay while they are read.
         timeout_s: how long to wait for one answer.
         retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s.
 
     Raises:
         ArgumentValueError: a value out of range.
     """
-    global _options, _is_disk_full
+    global _options, _cache
     if not cache_bytes > 0 or not timeout_s > 0 or retries < 0:
         raise ArgumentValueError(
             "cache_bytes and timeout_s must be above 0, and retries not negative; got "
@@ -111,8 +110,7 @@ def configure(
         timeout_s=timeout_s,
         retries=retries,
     )
-    _is_disk_full = False
-    _cached_bytes.clear()
+    _cache = None if _options.cache_folder is None else DiskCache(_options.cache_folder, cache_bytes)
 
 
 def current() -> StorageOptions:
@@ -168,9 +166,10 @@ def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
     """
     if size == 0:
         return np.empty(0, np.uint8)
-    kept = _cache_path(f"{url}@{start}+{size}")
-    if kept is not None:
-        found = _from_cache(kept)
+    cache = _cache
+    kept = None if cache is None else cache.path(f"{url}@{start}+{size}")
+    if cache is not None and kept is not None:
+        found = cache.read(kept)
         if found is not None:
             return found
     end = None if size is None else start + size
@@ -178,8 +177,8 @@ def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
     contents = _patiently(url, lambda system, path: _call(system, "cat_file", path, start or None, end))
     if not whole and size is not None and len(contents) != size:
         raise ReaderError(f"the file {url!r} ends before byte {start + size}.")
-    if kept is not None:
-        _to_cache(kept, contents)
+    if cache is not None and kept is not None:
+        cache.keep(kept, contents)
     return np.frombuffer(bytearray(contents), np.uint8)
 
 
@@ -217,17 +216,31 @@ def listed(url: str) -> tuple[list[str], list[str]]:
 def local_copy(path: str) -> str:
     """Return the path of a copy on this machine, for what has to be read through from beginning to end.
 
-    It lies in the cache, or where there is none in the folder for temporary files until the process ends. What lies on
-    this machine is its own copy.
+    It lies in the cache, or where that is none or full in the folder for temporary files until the process ends. What
+    lies on this machine is its own copy.
 
     Raises:
-        ReaderError: the file is absent, or the storage does not answer.
+        ReaderError: the file is absent, the storage does not answer, or there is no room for a copy.
     """
     if not is_remote(path):
         return path
-    kept = _copy_path(path)
-    if not kept.exists():
-        _write(kept, _parts(path))
+    cache, kept = _copy_place(path)
+    is_new = not kept.exists()
+    if is_new:
+        try:
+            write_whole(kept, _parts(path))
+        except ReaderError:
+            raise
+        except OSError as error:
+            if cache is not None:
+                cache.refuse(error)
+                return local_copy(path)
+            raise ReaderError(
+                f"there is no room for a copy of {path!r} in {str(kept.parent)!r}: {error.strerror}.",
+                hint="Name another folder: storage.configure(cache_folder=...), or TMPDIR in the environment.",
+            ) from None
+    if cache is not None:
+        cache.hold(kept, is_new=is_new)
     return str(kept)
 
 
@@ -256,12 +269,17 @@ def copy_if_there(path: str) -> str:
     """Return the path of the copy that ``local_copy`` made; the path itself where it made none."""
     if not is_remote(path):
         return path
-    kept = _copy_path(path)
+    kept = _copy_place(path)[1]
     return str(kept) if kept.exists() else path
 
 
-def _copy_path(url: str) -> Path:
-    return _cache_path(f"{url}@0+None") or Path(_temporary_folder(), hashlib.sha256(url.encode()).hexdigest()[:32])
+def _copy_place(url: str) -> tuple[DiskCache | None, Path]:
+    """Return where the copy of a file lies, or is to lie, and the cache, if that is in it."""
+    if _cache is not None:
+        kept = _cache.path(f"{url}@0+None")
+        if _cache.takes or kept.exists():
+            return _cache, kept
+    return None, Path(_temporary_folder(), file_name(url))
 
 
 _temporary: list[tempfile.TemporaryDirectory[str]] = []
@@ -310,79 +328,3 @@ def _call(system: Any, method: str, path: str, *arguments: Any) -> Any:
         function = getattr(system, f"_{method}")
         return fsspec_asyn.sync(system.loop, function, path, *arguments, timeout=_options.timeout_s)
     return getattr(system, method)(path, *arguments)
-
-
-# -- the cache
-
-
-def _cache_path(key: str) -> Path | None:
-    if _options.cache_folder is None or _is_disk_full:
-        return None
-    return Path(_options.cache_folder, hashlib.sha256(key.encode()).hexdigest()[:32])
-
-
-def _from_cache(path: Path) -> Bytes | None:
-    try:
-        contents = np.fromfile(path, np.uint8)
-        os.utime(path)
-    except OSError:
-        return None
-    return contents
-
-
-def _to_cache(path: Path, contents: bytes) -> None:
-    """Keep a copy. A cache that cannot be written is done without."""
-    global _is_disk_full
-    try:
-        _write(path, [contents])
-    except OSError as error:
-        _is_disk_full = True
-        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-        warnings.warn(f"nothing more is kept in the cache {path.parent}: {why}.", stacklevel=2)
-        return
-    _make_room(path.parent, len(contents))
-
-
-def _write(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file so that others see it whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            file.writelines(parts)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _make_room(folder: Path, added: int) -> None:
-    """Drop what was not used for longest, down to nine tenths of the bound."""
-    with _lock:
-        name = str(folder)
-        if name in _cached_bytes:
-            _cached_bytes[name] += added
-        else:
-            _cached_bytes[name] = sum(size for _, size, _ in _cached_files(folder))
-        if _cached_bytes[name] <= _options.cache_bytes:
-            return
-        files = sorted(_cached_files(folder))
-        total = sum(size for _, size, _ in files)  # other processes may write there, too
-        for _, size, path in files:
-            if total <= 0.9 * _options.cache_bytes:
-                break
-            path.unlink(missing_ok=True)
-            total -= size
-        _cached_bytes[name] = total
-
-
-def _cached_files(folder: Path) -> list[tuple[float, int, Path]]:
-    """Return time of last use, size and path of each file."""
-    found: list[tuple[float, int, Path]] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            try:
-                status = entry.stat()
-            except FileNotFoundError:  # another process has just dropped it
-                continue
-            found.append((status.st_mtime, status.st_size, Path(entry.path)))
-    return found

@@ -205,6 +205,64 @@ def test_full_disk_costs_the_cache_only(
     assert not list((tmp_path / "cache").iterdir())
 
 
+def test_copies_of_containers_count_in_the_room_of_the_cache_and_stay_while_they_are_read(
+    tmp_path: Path, folder: Path, server: tuple[str, Behaviour]
+) -> None:
+    url, behaviour = server
+    for name, size in (("large", 700), ("small", 200), ("other", 150)):
+        (folder / name).write_bytes(bytes(size))
+    cache = tmp_path / "cache"
+    storage.configure(cache_folder=cache, cache_bytes=1000)
+    storage.local_copy(f"{url}/large")
+    storage.configure(cache_folder=cache, cache_bytes=1000)  # as another process finds it
+    storage.read(f"{url}/small")
+    assert sorted(path.stat().st_size for path in cache.iterdir()) == [200, 700]
+    for path in cache.iterdir():
+        os.utime(path, (0, 0) if path.stat().st_size == 700 else None)  # the container is what was used least
+    held = storage.local_copy(f"{url}/large")
+    os.utime(held, (0, 0))
+    storage.read(f"{url}/other")
+    assert sorted(path.stat().st_size for path in cache.iterdir()) == [150, 700]
+    (folder / "huge").write_bytes(bytes(900))
+    storage.local_copy(f"{url}/huge")  # more than there is room for: all that is not in use goes
+    assert sorted(path.stat().st_size for path in cache.iterdir()) == [700, 900]
+    storage.read(f"{url}/small")
+    assert sorted(path.stat().st_size for path in cache.iterdir()) == [700, 900]
+    storage.configure(cache_folder=cache, cache_bytes=1000)
+    storage.read(f"{url}/small")  # nobody reads the containers any more
+    assert sum(path.stat().st_size for path in cache.iterdir()) <= 1000
+    assert behaviour.asked.count("/large") == 1
+
+
+def test_full_disk_moves_copies_of_containers(
+    tmp_path: Path, folder: Path, server: tuple[str, Behaviour], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, _ = server
+    cache = tmp_path / "cache"
+    (folder / "a.bin").write_bytes(b"abc")
+    storage.configure(cache_folder=cache)
+    kept = storage.local_copy(f"{url}/a.bin")
+    (folder / "b.bin").write_bytes(b"defg")
+    replace, full = Path.replace, {cache}
+
+    def refused(self: Path, target: Path) -> Path:
+        if target.parent in full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with pytest.warns(UserWarning, match="nothing more is kept in the cache .*the disk is full"):
+        copy = storage.local_copy(f"{url}/b.bin")
+    assert Path(copy).read_bytes() == b"defg"
+    assert Path(copy).parent != cache
+    assert storage.copy_if_there(f"{url}/b.bin") == copy
+    assert storage.local_copy(f"{url}/a.bin") == kept  # what is there is still used
+    full.add(Path(copy).parent)
+    (folder / "c.bin").write_bytes(b"hi")
+    with pytest.raises(ReaderError, match=r"no room for a copy of '.*c.bin' in .*No space left"):
+        storage.local_copy(f"{url}/c.bin")
+
+
 def test_large_files_are_copied_in_parts(
     server: tuple[str, Behaviour], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,11 +323,9 @@ def test_reads_ahead(server: tuple[str, Behaviour]) -> None:
     pipe.build()
     behaviour.asked.clear()
     behaviour.delay_s = 0.1
-    began = time.perf_counter()
     for _ in range(3):
         pipe.run()
     assert behaviour.largest_at_once >= 4
-    assert time.perf_counter() - began < 12 * 0.1
 
 
 def test_nothing_is_read_twice(server: tuple[str, Behaviour]) -> None:
