@@ -8,6 +8,7 @@ torch's generator is moved on by as many.
 from __future__ import annotations
 
 import math
+import random
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -40,10 +41,12 @@ class TorchDraws:
 
     Args:
         generator: torch's own for the main process, or a worker's.
+        python: likewise for transforms that draw from Python's module: ``random`` itself, or a worker's ``Random``.
     """
 
-    def __init__(self, generator: Any) -> None:
+    def __init__(self, generator: Any, python: Any = random) -> None:
         self.generator = generator
+        self.python = python
 
     def integer(self, end: int) -> int:
         """Draw an integer from 0 to `end` - 1."""

@@ -75,8 +75,7 @@ class _Worker:
         self.is_closed = False
         generator = torch.Generator()
         generator.manual_seed(base_seed + number)
-        self.draws = TorchDraws(generator)
-        self._python_state = random.Random(base_seed + number).getstate()
+        self.draws = TorchDraws(generator, random.Random(base_seed + number))
         seed_words = _utils.worker._generate_state(base_seed, number)
         self._numpy_state = np.random.RandomState(seed_words).get_state()
         self._info = _utils.worker.WorkerInfo(
@@ -107,14 +106,15 @@ class _Worker:
         torch_state, python_state = torch.get_rng_state(), random.getstate()
         numpy_state, info = np.random.get_state(), _utils.worker._worker_info
         torch.set_rng_state(self.draws.generator.get_state())
-        random.setstate(self._python_state)
+        random.setstate(self.draws.python.getstate())
         np.random.set_state(self._numpy_state)
         _utils.worker._worker_info = self._info
         try:
             yield
         finally:
             self.draws.generator.set_state(torch.get_rng_state())
-            self._python_state, self._numpy_state = random.getstate(), np.random.get_state()
+            self.draws.python.setstate(random.getstate())
+            self._numpy_state = np.random.get_state()
             torch.set_rng_state(torch_state)
             random.setstate(python_state)
             np.random.set_state(numpy_state)
