@@ -34,6 +34,7 @@ _TORCH_NAMES = {
     "torch.float32": DALIDataType.FLOAT,
     "torch.float64": DALIDataType.FLOAT64,
     "torch.bool": DALIDataType.BOOL,
+    "torch.bfloat16": DALIDataType.BFLOAT16,
 }
 
 

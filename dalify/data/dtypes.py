@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.errors import DTypeError
+from dalify.base.optional import LazyModule
+
+if TYPE_CHECKING:
+    import ml_dtypes
+else:
+    ml_dtypes = LazyModule("ml_dtypes", "precision='bf16'")
 
 __all__ = ["DALIDataType", "DALIImageType", "DALIInterpType", "PipelineAPIType", "from_numpy", "to_numpy"]
 
@@ -35,6 +41,7 @@ class DALIDataType(IntEnum):
     INTERP_TYPE = 22
     TENSOR_LAYOUT = 23
     PYTHON_OBJECT = 24
+    BFLOAT16 = 64  # not a type of DALI; pipelines with precision="bf16" give it out, no operator takes it
 
     def __str__(self) -> str:
         """Return the qualified name, ``DALIDataType.FLOAT``."""
@@ -48,12 +55,12 @@ class DALIDataType(IntEnum):
     @property
     def is_float(self) -> bool:
         """Whether elements are floating-point numbers."""
-        return DALIDataType.FLOAT16 <= self <= DALIDataType.FLOAT64
+        return DALIDataType.FLOAT16 <= self <= DALIDataType.FLOAT64 or self is DALIDataType.BFLOAT16
 
     @property
     def is_signed(self) -> bool:
         """Whether elements can be negative."""
-        return DALIDataType.INT8 <= self <= DALIDataType.FLOAT64
+        return DALIDataType.INT8 <= self <= DALIDataType.FLOAT64 or self is DALIDataType.BFLOAT16
 
     @property
     def is_integer(self) -> bool:
@@ -125,6 +132,8 @@ def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
     """
     found = _TO_NUMPY.get(dtype)
     if found is None:
+        if dtype is DALIDataType.BFLOAT16:
+            return np.dtype(ml_dtypes.bfloat16)
         raise DTypeError(f"{dtype!s} is not the type of array elements.")
     return found
 
@@ -138,6 +147,8 @@ def from_numpy(dtype: Any) -> DALIDataType:
     found = _FROM_NUMPY.get(dtype) if isinstance(dtype, np.dtype) else _FROM_CLASS.get(dtype)
     if found is None:
         found = _FROM_NUMPY.get(np.dtype(dtype).newbyteorder("="))
+    if found is None and np.dtype(dtype).name == "bfloat16":
+        return DALIDataType.BFLOAT16
     if found is None:
         supported = ", ".join(str(value) for value in _FROM_NUMPY)
         raise DTypeError(

@@ -95,7 +95,8 @@ class BufferPool:
             fresh = self._allocate(rounded)
             memory = fresh, fresh.ctypes.data
             self.allocations += 1
-        return np.asarray(_Block(self, memory, shape, dtype))
+        made = np.asarray(_Block(self, memory, shape, dtype))
+        return made if made.dtype == dtype else made.view(dtype)  # bfloat16 has no name in the array interface
 
     def _take_back(self, memory: _Memory) -> None:
         size_bytes = memory[0].nbytes

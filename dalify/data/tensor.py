@@ -14,7 +14,7 @@ from dalify.base.errors import DTypeError, IndexingError, LayoutError
 from dalify.base.optional import torch
 from dalify.data.batch import Array, array_dtype
 from dalify.data.dtypes import DALIDataType
-from dalify.data.exchange import address_of, copy_out, device_tensor, host_array
+from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, host_copy, torch_view
 
 __all__ = ["Tensor", "TensorCPU", "TensorGPU", "check_layout", "converted", "layout_of", "on_device", "origin_of"]
 
@@ -104,7 +104,10 @@ class Tensor:
 
     def __dlpack__(self, **arguments: Any) -> Any:
         """Return a DLPack capsule of the same memory."""
-        return self._array.__dlpack__(**arguments)
+        array = self._array
+        if isinstance(array, np.ndarray) and array.dtype.kind == "V":
+            array = torch_view(array)  # DLPack knows bfloat16, numpy does not
+        return array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
         """Return the DLPack device."""
@@ -132,7 +135,9 @@ class TensorCPU(Tensor):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Numpy's description of the memory."""
+        """Numpy's description of the memory; missing for bfloat16, which it has no name for."""
+        if self._array.dtype.kind == "V":
+            raise AttributeError("__array_interface__")
         return self._array.__array_interface__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -167,7 +172,7 @@ class TensorGPU(Tensor):
 
     def as_cpu(self) -> TensorCPU:
         """Return a copy in main memory."""
-        return TensorCPU(self._array.detach().cpu().numpy(), self._layout, self._origin)
+        return TensorCPU(host_copy(self._array), self._layout, self._origin)
 
     def device_id(self) -> int:
         """Return the number of the device."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from dalify.kernels.half import bfloat16_bits, float16_bits, float32_of_float16
+
 if TYPE_CHECKING:
     import torch
 
@@ -25,6 +27,7 @@ __all__ = ["round_half_away", "saturate_cast", "saturate_cast_torch", "to_uint8"
 _JUST_BELOW_HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
+_BFLOAT16 = "bfloat16"
 
 
 @njit(inline="always", nogil=True)
@@ -63,10 +66,17 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
             beyond the range of a float `out` become infinite.
     """
     source, target = x.dtype, out.dtype
-    if source == target or source.kind == "b":
+    is_dense = out.flags.c_contiguous and x.flags.c_contiguous
+    if target.name == _BFLOAT16:  # no numpy type of its own; it comes from dense float32 only
+        bfloat16_bits(out.view(np.uint16), np.ascontiguousarray(x, np.float32))
+    elif source == target or source.kind == "b":
         np.copyto(out, x, casting="unsafe")
-    elif source == np.float32 and target == np.uint8 and out.flags.c_contiguous and x.flags.c_contiguous:
+    elif source == np.float32 and target == np.uint8 and is_dense:
         _float32_to_uint8(out.reshape(-1), x.reshape(-1))
+    elif source == np.float32 and target == np.float16 and is_dense:
+        float16_bits(out.view(np.uint16), x)
+    elif source == np.float16 and target == np.float32 and is_dense:
+        float32_of_float16(out, x)
     elif target.kind == "b":
         np.not_equal(round_half_away(x) if source.kind == "f" else x, 0, out=out)
     elif target.kind == "f":

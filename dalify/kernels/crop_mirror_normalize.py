@@ -50,22 +50,21 @@ def crop_mirror_normalize(
     """
     samples, channels = len(x), x.shape[-1]
     source = x if x.dtype in _NATIVE else x.astype(np.float32)
-    target = out
-    if out.dtype != np.float32 or not out.flags.c_contiguous:
-        target = np.empty(out.shape, np.float32)
     kernel = _planar if is_planar else _interleaved
-    kernel(
-        target,
-        read_only(source),
-        spread(anchor, (samples, 3), np.int64),
-        np.array(mirror, np.bool_),
-        spread(mean, (samples, channels), np.float32),
-        spread(multiplier, (samples, channels), np.float32),
-        np.float32(shift),
-        np.array(fill, np.float32),
-    )
-    if target is not out:
-        saturate_cast(out, target)
+    source = read_only(source)
+    anchors, mirrors = spread(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
+    means = spread(mean, (samples, channels), np.float32)
+    multipliers = spread(multiplier, (samples, channels), np.float32)
+    shifted, fills = np.float32(shift), np.array(fill, np.float32)
+    if out.dtype == np.float32 and out.flags.c_contiguous:
+        kernel(out, source, anchors, mirrors, means, multipliers, shifted, fills)
+        return
+    # One sample after the other, so that its float32 form is still in the processor's cache when it is converted.
+    target = np.empty((1, *out.shape[1:]), np.float32)
+    for n in range(samples):
+        one = slice(n, n + 1)
+        kernel(target, source[one], anchors[one], mirrors[one], means[one], multipliers[one], shifted, fills)
+        saturate_cast(out[one], target)
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -9,12 +9,15 @@ nothing needs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
+from dalify.data import DALIDataType
 from dalify.graph import Graph
 from dalify.passes.deduplicate import deduplicate
 from dalify.passes.fold_constants import fold_constants
 from dalify.passes.fuse import fuse
 from dalify.passes.infer_specs import infer_specs
+from dalify.passes.narrow import narrow
 from dalify.passes.place import place
 from dalify.passes.push_crop import push_crop
 from dalify.passes.report import Report
@@ -28,6 +31,7 @@ __all__ = [
     "fold_constants",
     "fuse",
     "infer_specs",
+    "narrow",
     "optimise",
     "place",
     "push_crop",
@@ -50,11 +54,13 @@ PASSES: tuple[tuple[Pass, Stage], ...] = (
 )
 
 
-def optimise(graph: Graph) -> tuple[Graph, Report]:
+def optimise(graph: Graph, precision: DALIDataType | None = None, outputs: int = 0) -> tuple[Graph, Report]:
     """Run all passes.
 
     Args:
         graph: as traced.
+        precision: how images of float32 leave the graph; None: as they are.
+        outputs: how many of the outputs, from the first on, `precision` is for.
 
     Returns:
         the graph to execute, and what was done to it.
@@ -64,8 +70,11 @@ def optimise(graph: Graph) -> tuple[Graph, Report]:
     """
     report = Report()
     report.counts["trace and prune"] = len(graph.nodes())
-    for run, stage in PASSES:
+    passes: tuple[tuple[Pass, Stage], ...] = PASSES
+    if precision is not None:
+        passes = (*PASSES[:1], (partial(narrow, dtype=precision, count=outputs), "traced"), *PASSES[1:])
+    for run, stage in passes:
         graph = run(graph, report)
         verify(graph, stage)
-        report.counts[getattr(run, "__name__", "pass")] = len(graph.nodes())
+        report.counts[getattr(run, "__name__", "narrow")] = len(graph.nodes())
     return graph, report

@@ -9,7 +9,7 @@ from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
 from dalify.graph import Graph
 from dalify.passes import Report, optimise
-from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.options import PRECISIONS, PipelineOptions
 
 __all__ = ["Built", "build"]
 
@@ -29,11 +29,14 @@ class Built:
     engine: Engine
 
 
-def build(graph: Graph, options: PipelineOptions, seed: int, name: str, state: dict[str, Any] | None = None) -> Built:
+def build(
+    graph: Graph, outputs: int, options: PipelineOptions, seed: int, name: str, state: dict[str, Any] | None = None
+) -> Built:
     """Make a traced graph ready to run.
 
     Args:
         graph: as traced.
+        outputs: how many of the outputs the user gets; the others are tapped.
         options: of the pipeline.
         seed: of the pipeline, 64 bits.
         name: for the threads' names.
@@ -47,7 +50,7 @@ def build(graph: Graph, options: PipelineOptions, seed: int, name: str, state: d
     asked = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes: what they insert, replace or remove must not change anybody's random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
-    graph, report = optimise(graph)
+    graph, report = optimise(graph, PRECISIONS[options.precision], outputs)
     resources = Resources(
         batch_size=options.batch_size,
         num_threads=options.num_threads,

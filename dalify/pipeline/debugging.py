@@ -18,7 +18,9 @@ from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.eager.interpreter import Interpreter, OtherBatchSize
 from dalify.graph import DataNode, Edge, Graph, Node
+from dalify.passes import Report, narrow
 from dalify.pipeline.defining import output_edges
+from dalify.pipeline.options import PRECISIONS
 from dalify.pipeline.pipeline import Pipeline
 
 __all__ = ["DebugPipeline"]
@@ -124,7 +126,7 @@ class _Runner:
                     result = self._function()
                     results = result if isinstance(result, (tuple, list)) else (result,)
                     edges = tuple(output_edges(results))
-                    outputs = tuple(interpreter.output(edge) for edge in edges)
+                    outputs = tuple(interpreter.output(edge) for edge in self._narrowed(edges))
                 break
             except OtherBatchSize as other:
                 count = other.count
@@ -137,6 +139,10 @@ class _Runner:
         valid = [source.valid for source in self.sources.values()]
         self.valid = np.logical_and.reduce([np.ones(count, np.bool_), *(item for item in valid if len(item) == count)])
         return outputs
+
+    def _narrowed(self, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        dtype = PRECISIONS[self._pipe._options.precision]
+        return edges if dtype is None else narrow(Graph(edges), Report(), dtype, len(edges)).outputs
 
     def _batches_of(self, node: Node, label: str) -> list[Batch]:
         found = self._current.get(label)

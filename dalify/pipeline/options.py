@@ -18,9 +18,11 @@ from dalify.base.errors import (
 )
 from dalify.data.dtypes import DALIDataType
 
-__all__ = ["OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names"]
+__all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names"]
 
 _START_METHODS = ("fork", "spawn", "forkserver")
+# How images leave a pipeline; None: as they are.
+PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
 _ON_ERROR = ("raise", "skip", "replace")
 _RETIRED = ("max_streams", "default_cuda_stream_priority")
 
@@ -69,6 +71,9 @@ class PipelineOptions:
             do not say otherwise themselves. See ``Pipeline.bad_samples``.
         max_error_rate: largest share of the samples of an epoch that may be skipped or replaced, 0 to 1; where there
             are more, the run stops with an error. None: no limit.
+        precision: ``fp32``, or how images of float32 are given out: ``fp16`` or ``bf16``. All is computed in float32;
+            only the last store is of 16 bits. Outputs whose layout has no H and W stay as they are: boxes,
+            coordinates, sound.
         taps: names of operators whose values ``Pipeline.tap`` shows after each batch.
         stream_policy: accepted.
         concurrency: accepted.
@@ -97,6 +102,7 @@ class PipelineOptions:
     output_layout: Any = None
     on_error: str = "raise"
     max_error_rate: float | None = None
+    precision: str = "fp32"
     taps: tuple[str, ...] = ()
     stream_policy: StreamPolicy = StreamPolicy.PER_BACKEND
     concurrency: OperatorConcurrency = OperatorConcurrency.BACKEND
@@ -163,6 +169,8 @@ class PipelineOptions:
             raise ArgumentTypeError(f"taps must be a list of names; got {self.taps!r}.")
         if self.on_error not in _ON_ERROR:
             raise ArgumentValueError(option_error_text("on_error", self.on_error, _ON_ERROR))
+        if self.precision not in tuple(PRECISIONS):
+            raise ArgumentValueError(option_error_text("precision", self.precision, list(PRECISIONS)))
         rate = self.max_error_rate
         if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1):
             raise ArgumentValueError(f"max_error_rate must be a share from 0 to 1, or None; got {rate!r}.")

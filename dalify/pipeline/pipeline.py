@@ -92,7 +92,12 @@ class Pipeline(Inspection, Reading, Resumable):
                     error.locate(line=self._line)
                     raise
                 self._built = building.build(
-                    self._with_taps(graph), self._options, self._seed, self._name, self._state_for_build()
+                    self._with_taps(graph),
+                    len(graph.outputs),
+                    self._options,
+                    self._seed,
+                    self._name,
+                    self._state_for_build(),
                 )
                 self._restoring = None
                 _engines.add(self._built.engine)

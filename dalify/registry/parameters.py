@@ -153,6 +153,12 @@ class Parameter:
 
     def _enum(self, value: Any, operator: str) -> Any:
         kind = self.element
+        if value is DALIDataType.BFLOAT16:
+            raise ArgumentValueError(
+                f"{self.name} cannot be BFLOAT16: pipelines give it out, operators compute in float32.",
+                hint='Write @pipeline_def(precision="bf16").',
+                operator=operator,
+            )
         if isinstance(value, kind):
             return value
         if isinstance(value, int) and not isinstance(value, bool):

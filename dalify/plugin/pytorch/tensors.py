@@ -9,6 +9,7 @@ import torch
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from dalify.data.exchange import torch_view
 
 __all__ = ["feed_ndarray", "tensor_of", "to_torch_type"]
 
@@ -25,6 +26,7 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {
     DALIDataType.FLOAT: torch.float32,
     DALIDataType.FLOAT64: torch.float64,
     DALIDataType.BOOL: torch.bool,
+    DALIDataType.BFLOAT16: torch.bfloat16,
 }
 
 
@@ -35,7 +37,7 @@ def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
     array = np.asarray(value)
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
-    return torch.from_numpy(array)
+    return torch_view(array)
 
 
 def feed_ndarray(

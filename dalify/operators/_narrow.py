@@ -1,0 +1,32 @@
+"""Images as 16-bit floats where they leave a pipeline: what ``precision=`` of a pipeline adds to its outputs."""
+
+from __future__ import annotations
+
+from dalify.data.dtypes import DALIDataType
+from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.registry import Spec, operator
+
+
+@operator(stands_for="the conversion of precision=")
+def _narrow(x: Spec, /, *, dtype: DALIDataType) -> Spec:
+    """Convert images of float32 to a type of 16 bits, and leave everything else as it is.
+
+    Args:
+        x: any data.
+        dtype: FLOAT16 or BFLOAT16.
+
+    Returns:
+        same shape and layout; `dtype` where `x` is FLOAT and its layout has H and W.
+    """
+    is_image = x.layout is not None and {"H", "W"} <= set(x.layout)
+    return x.replace(dtype=dtype) if x.dtype is DALIDataType.FLOAT and is_image else x
+
+
+@_narrow.cpu
+def _(out, x):
+    saturate_cast(out, x)
+
+
+@_narrow.gpu
+def _(out, x):
+    saturate_cast_torch(out, x)
