@@ -1,0 +1,171 @@
+# %% [markdown]
+"""# Looking inside
+
+A pipeline describes work that is done later, by other threads, many images at a time. That is what makes it fast, and
+what makes it hard to look at. Here are the ways to look: one operator at once on one image; the whole function step by
+step; a value in the middle of a running pipeline; and what became of the graph.
+"""
+
+# %%
+from pathlib import Path
+
+import numpy as np
+
+from dalify import eager, fn, pipeline_def, types
+from dalify.base.errors import DalifyError
+from photos import PHOTOGRAPHS, make_photos
+from pictures import contact_sheet
+
+OUT = Path("out/tutorials")
+FOLDER = make_photos(OUT / "photos", images_per_class=12, longest_side=400)
+CLASSES = sorted(PHOTOGRAPHS)
+
+# %% [markdown]
+"""## 1. One operator, one image
+
+`dalify.eager` has the operators of `fn` as ordinary functions: arrays in, an array out, now.
+"""
+
+# %%
+photo = eager.decoders.image((FOLDER / "cat" / "000.jpg").read_bytes())
+print("decoded:", photo.dtype, photo.shape)
+tries = {
+    "as it is": eager.resize(photo, size=[128, 128]),
+    "rotate 45": eager.resize(eager.rotate(photo, angle=45), size=[128, 128]),
+    "hue 90": eager.resize(eager.hue(photo, hue=90), size=[128, 128]),
+    "water": eager.resize(eager.water(photo), size=[128, 128]),
+    "jpeg 5": eager.resize(eager.jpeg_compression_distortion(photo, quality=5), size=[128, 128]),
+}
+contact_sheet(OUT / "11_eager.png", list(tries.values()), list(tries))
+
+# %% [markdown]
+"""An argument is tried out in a loop, without building anything. Several images are a batch, and then an argument may
+be one value for each.
+"""
+
+# %%
+angles = eager.batch([np.float32(angle) for angle in (0, 15, 30, 45, 60, 75)])
+turned = eager.rotate(eager.batch([photo] * 6), angle=angles, size=[200, 200])
+contact_sheet(
+    OUT / "11_angles.png", [np.asarray(image) for image in turned], [f"{angle} degrees" for angle in range(0, 90, 15)]
+)
+
+# %% [markdown]
+"""## 2. The function, step by step
+
+With `debug=True` the function of a pipeline runs anew for every batch, operator by operator, with the values of that
+batch. `print`, `.get()`, a breakpoint: everything works as in any function. Random numbers and order are those of the
+pipeline without `debug`, so what you see is what you will get.
+"""
+
+
+# %%
+def prepared():
+    encoded, labels = fn.readers.file(file_root=str(FOLDER), random_shuffle=True, name="photos")
+    images = fn.resize(fn.decoders.image(encoded), size=[96, 128], name="resized")
+    level = fn.reductions.mean(images, dtype=types.FLOAT)
+    if level < 100:
+        images = fn.brightness(images, brightness=1.5)
+    return images, labels
+
+
+def prepared_and_looked_at():
+    encoded, labels = fn.readers.file(file_root=str(FOLDER), random_shuffle=True, name="photos")
+    images = fn.resize(fn.decoders.image(encoded), size=[96, 128], name="resized")
+    level = fn.reductions.mean(images, dtype=types.FLOAT)
+    print("  levels:", np.round(level.get().as_array().ravel(), 1))
+    if level < 100:
+        print("  dark ones in this batch:", len(images.get()))
+        images = fn.brightness(images, brightness=1.5)
+    return images, labels
+
+
+options = {"batch_size": 4, "num_threads": 2, "seed": 3}
+looked_at = pipeline_def(prepared_and_looked_at, debug=True, **options)()
+for number in range(2):
+    print(f"batch {number}:")
+    images, labels = looked_at.run()
+
+pipe = pipeline_def(prepared, **options)()
+pipe.run()
+same, _ = pipe.run()
+assert np.array_equal(same.as_array(), images.as_array()), "the second batch of both is the same"
+
+# %% [markdown]
+"""## 3. A value in the middle
+
+When the pipeline is fast and you want to see one value of it, tap it: give the operator a name and ask for that name.
+The outputs stay what they are.
+"""
+
+# %%
+pipe = pipeline_def(prepared, taps=["resized"], **options)()
+images, labels = pipe.run()
+before = pipe.tap("resized")
+pairs = [array for index in range(4) for array in (before.as_array()[index], images.as_array()[index])]
+captions = [f"{CLASSES[labels.at(index).item()]}, {when}" for index in range(4) for when in ("before", "after")]
+contact_sheet(OUT / "11_tap.png", pairs, captions)
+
+# %% [markdown]
+"""## 4. What became of the graph
+
+`explain()` lists what each pass did and why: what was pruned, joined, moved, and on which of your lines it stood. Here
+a resize makes only the part that the crop behind it keeps, and of two equal operators one is left.
+"""
+
+
+# %%
+@pipeline_def(**options)
+def with_work_to_save():
+    encoded, labels = fn.readers.file(file_root=str(FOLDER), name="photos")
+    images = fn.decoders.image(encoded)
+    again = fn.decoders.image(encoded)
+    large = fn.resize(images, resize_shorter=160)
+    forgotten = fn.gaussian_blur(large, window_size=5)  # noqa: F841 - no output needs it
+    return fn.crop_mirror_normalize(large, crop=[128, 128]), fn.reductions.mean(again), labels
+
+
+pipe = with_work_to_save()
+print(pipe.explain())
+pipe.save_graph_to_svg_file(OUT / "11_graph.svg")
+
+# %% [markdown]
+"""## 5. An error, and where it is
+
+An error names the operator, your line, the sample, and its file. `eager` then takes that file alone.
+"""
+
+# %%
+damaged = OUT / "looking"
+(damaged / "cat").mkdir(parents=True, exist_ok=True)
+whole = (FOLDER / "cat" / "001.jpg").read_bytes()
+(damaged / "cat" / "0.jpg").write_bytes(whole)
+(damaged / "cat" / "1.jpg").write_bytes(whole[:100])
+
+
+@pipeline_def(batch_size=2, num_threads=1)
+def reads_damaged():
+    encoded, _ = fn.readers.file(file_root=str(damaged))
+    return fn.decoders.image(encoded)
+
+
+try:
+    reads_damaged().run()
+except DalifyError as error:
+    print(f"{type(error).__name__}: {error}")
+try:
+    eager.decoders.image((damaged / "cat" / "1.jpg").read_bytes())
+except DalifyError as error:
+    print(f"\nalone: {type(error).__name__}: {error}")
+
+# %% [markdown]
+"""| question | tool |
+|---|---|
+| what does this operator do to my image? | `dalify.eager` |
+| what are the values, line by line? | `@pipeline_def(debug=True)`, `print`, `.get()`, breakpoints |
+| what is this value in the run that is going on? | `taps=["name"]`, `pipe.tap("name")` |
+| what is executed, and why? | `pipe.explain()`, `pipe.save_graph_to_svg_file(path)` |
+| which samples were bad? | `on_error="skip"`, `pipe.bad_samples()` |
+
+Back to the list: [README](../README.md).
+"""
