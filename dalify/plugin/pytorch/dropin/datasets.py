@@ -21,8 +21,9 @@ from dalify.base.errors import DecodeError
 from dalify.codecs import scratch
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.lowering import NotRecognisedError, Plan, draws_per_sample, lower_transform
+from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.picture import Picture
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, draws_per_sample
 
 __all__ = ["ArraySource", "FileSource", "Located", "Source", "check_whole", "find_sources", "locate"]
 
@@ -114,7 +115,7 @@ class ArraySource:
         self.images = images
         self.labels = np.asarray(labels, np.int64)
         self.plan: Plan = lower_transform(dataset.transform, channels=images.shape[3])
-        self.draws_per_sample = draws_per_sample(self.plan, *images.shape[1:3]) if self.plan.is_whole else None
+        self.draws_per_sample = draws_per_sample(self.plan, *images.shape[1:3])
         self.description = f"{type(dataset).__name__} of {len(images)} images in memory"
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from dalify.data.pool import BufferPool
-from dalify.kernels.pixel_table import planes_of_image, planes_of_windows
+from dalify.kernels.pixel_table import planes_of_windows
 from dalify.plugin.pytorch.dropin.datasets import ArraySource, FileSource, Source, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
-from dalify.plugin.pytorch.dropin.lowering import windows_of
+from dalify.plugin.pytorch.dropin.plan import windows_of
 
 __all__ = ["Fetcher", "describe"]
 
@@ -50,10 +50,14 @@ class Fetcher:
         """
         indices = list(indices)
         found = self._fetch_windows(indices, draws)
-        images, labels = self._fetch_each(indices, draws) if found is None else found
         if self.collate is not None:
-            tensors = [torch.from_numpy(image) for image in images]
-            return list(zip(tensors, labels if isinstance(labels, list) else labels.tolist(), strict=True))
+            if found is None:
+                return [self._fetch_one(index, draws) for index in indices]
+            (images, labels), kind = found, self._tensor_type()
+            return list(
+                zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels.tolist(), strict=True)
+            )
+        images, labels = self._fetch_each(indices, draws) if found is None else found
         if isinstance(images, list):  # of different sizes, or none: torch knows what to say
             return torch.utils.data.default_collate([torch.from_numpy(image) for image in images])
         if isinstance(labels, np.ndarray):
@@ -76,39 +80,49 @@ class Fetcher:
         numbers = numbers.astype(np.int64) % count
         batch_draws = draws.batch(len(indices), source.draws_per_sample)
         windows = windows_of(source.plan, len(indices), height, width, batch_draws)
-        table = source.plan.table
-        assert table is not None
+        assert source.plan.table is not None
+        table = source.plan.table.values
         batch = _pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)
         fill = np.array(windows.fill or (0,) * channels, np.uint8)
         planes_of_windows(source.images, numbers, windows.corners, windows.flips, fill, table, batch)
         return batch, source.labels[numbers]
+
+    def _tensor_type(self) -> type[torch.Tensor]:
+        """Of the samples of the only source."""
+        (source,) = self.sources.values()
+        assert source.plan.table is not None
+        return source.plan.table.tensor_type
+
+    def _fetch_one(self, index: Any, draws: TorchDraws) -> tuple[Any, Any]:
+        """One sample as torchvision gives it."""
+        source, place = locate(self.sources, self.dataset, index)
+        picture, label = source.read(place, draws)
+        source.plan.take_steps(picture, draws)
+        return source.plan.sample(picture, draws), label
 
     def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
         """One after the other; a list of images where they differ in size."""
         batch: np.ndarray[Any, Any] | None = None
         apart: list[np.ndarray[Any, Any]] | None = None
         labels = []
-        for number, index in enumerate(indices):
+
+        def room(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+            nonlocal batch, apart
+            number = len(labels)
+            if batch is None:
+                batch = _pool.empty((len(indices), *shape), dtype)
+            if apart is None and (batch.shape[1:] != shape or batch.dtype != dtype):
+                apart = list(batch[:number])
+            if apart is None:
+                return batch[number]
+            apart.append(np.empty(shape, dtype))
+            return apart[number]
+
+        for index in indices:
             source, place = locate(self.sources, self.dataset, index)
             picture, label = source.read(place, draws)
-            try:
-                for step in source.plan.steps:
-                    step.apply(picture, draws)
-            except Exception:
-                picture.check()
-                raise
-            table = source.plan.table
-            assert table is not None
-            pixels = picture.pixels()
-            shape = (table.shape[0], picture.height, picture.width)
-            if batch is None:
-                batch = _pool.empty((len(indices), *shape), table.dtype)
-            if apart is None and (batch.shape[1:] != shape or batch.dtype != table.dtype):
-                apart = list(batch[:number])
-            target = batch[number] if apart is None else np.empty(shape, table.dtype)
-            planes_of_image(pixels, table, target)
-            if apart is not None:
-                apart.append(target)
+            source.plan.take_steps(picture, draws)
+            source.plan.write(picture, draws, room)
             labels.append(label)
         if batch is None or apart is not None:
             return apart or [], labels

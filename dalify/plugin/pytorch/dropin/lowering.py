@@ -1,307 +1,220 @@
-"""From torchvision's transforms to steps and a table, or the reason why not.
+"""From torchvision's transforms to a plan, as far as they are known.
 
-Recognised are exact types, since a subclass may do anything. What maps single values (ToTensor, Normalize …) becomes a
-table that the user's own transforms fill, so that its entries are theirs bit for bit.
+Recognised are exact types, since a subclass may do anything. Geometry becomes steps. What maps single values (ToTensor,
+Normalize …) becomes a table that the user's own transforms fill, so that its entries are theirs bit for bit. Most of
+the others do their work themselves, with the loader's random numbers.
+
+Known are, of ``torchvision.transforms`` and ``torchvision.transforms.v2``, alone or in Compose, ``nn.Sequential`` and
+the presets of weights (``weights.transforms()`` for classification):
+
+- done by dalify: Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip, Pad,
+  Grayscale, RGB on images, and ToTensor, PILToTensor, ToImage, ToDtype, ConvertImageDtype, Normalize, ToPureTensor,
+  Identity;
+- done by torchvision in dalify's threads: what `own.ON_PILLOW` lists, for images, and `own.ON_TENSORS`, for tensors.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.draws import CountingDraws
-from dalify.plugin.pytorch.dropin.picture import Margins, NoWindowError, Windows
-from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, RandomCrop, RandomResizedCrop, Resize, Step
+from dalify.plugin.pytorch.dropin.arguments import STEPS, Setting
+from dalify.plugin.pytorch.dropin.own import ON_PILLOW, ON_TENSORS, Own, Registered, can_own, is_changed, module_of
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, Table
+from dalify.plugin.pytorch.dropin.registration import TRANSFORMS
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, Step
 
-__all__ = ["NotRecognisedError", "Plan", "check_settings", "draws_per_sample", "lower_transform", "windows_of"]
+__all__ = ["check_settings", "lower_transform"]
 
-_FILTERS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
-_TRANSFORMS_MODULE = "torchvision.transforms.transforms"
-_POINTWISE = ("ConvertImageDtype", "Normalize")
-_TO_TENSOR = ("ToTensor", "PILToTensor")
+_VERSIONS = ("torchvision.transforms.transforms", "torchvision.transforms.v2")
+_POINTWISE = frozenset(
+    {"ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "ToDtype", "ToImage", "ToPureTensor", "ToTensor"}
+)
 _TABLE_TYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 _LEVELS = 256
 
 
-class NotRecognisedError(Exception):
-    """Something that dalify leaves to torch.
-
-    Args:
-        reason: what it is, and where.
-        hint: what would help; empty where nothing would.
-    """
-
-    def __init__(self, reason: str, hint: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.hint = hint
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is done with each image of one dataset.
-
-    Attributes:
-        steps: geometry, in order.
-        table: ``[channels, 256]``: what becomes of each byte behind the steps; None where the images stay Pillow's.
-        is_random: the steps draw random numbers.
-        channels: of the images before the steps.
-        names: of the transforms that steps and table stand for, for reports.
-        rest: the transforms, in order, from the first one that is not known; they get a tensor where there is a table,
-            else a Pillow image.
-        rest_reason: why the first of the rest is not known, or why there are no tensors; empty where all is lowered.
-        rest_hint: what would help; empty where nothing would.
-    """
-
-    steps: tuple[Step, ...]
-    table: np.ndarray[Any, Any] | None
-    is_random: bool
-    channels: int
-    names: tuple[str, ...]
-    rest: tuple[Any, ...] = ()
-    rest_reason: str = ""
-    rest_hint: str = ""
-
-    @property
-    def is_whole(self) -> bool:
-        """Nothing is left over, and the results are tensors."""
-        return self.table is not None and not self.rest
-
-
 def lower_transform(transform: Any, channels: int) -> Plan:
-    """Translate a transform or a Compose of them, as far as they are known.
+    """Translate a transform or a composition of them, as far as they are known.
 
     Args:
         transform: a dataset's; None for none.
         channels: of the images that the dataset gives: 1 or 3.
     """
-    if transform is None:
-        reason = "the dataset has no transform, and batches cannot be made of Pillow images"
-        return Plan((), None, False, channels, (), (), reason, "Add transforms.ToTensor() to the dataset.")
-    stages = _flat(transform, "transform")
-    steps: list[Step] = []
-    pointwise: list[Any] = []
-    depth = channels
+    lowering = _Lowering(channels)
+    stages = [] if transform is None else list(_flat(transform, "transform"))
     reason = hint = ""
+    count = 0
     for place, stage in stages:
         try:
-            _check_known(place, stage)
-            step = _lower(place, stage, depth, bool(pointwise))
-            if step is None:
-                _table([*pointwise, stage], depth)
+            lowering.add(place, stage)
         except NotRecognisedError as error:
             reason, hint = error.reason, error.hint
             break
-        if step is None:
-            pointwise.append(stage)
-        else:
-            steps.append(step)
-            depth = step.channels if isinstance(step, Grey) else depth
-    if not pointwise and not reason:
-        reason = "the transforms end with Pillow images, of which batches cannot be made"
-        hint = "Add transforms.ToTensor()."
-    count = len(steps) + len(pointwise)
-    is_random = any(isinstance(step, RandomCrop | RandomResizedCrop | Flip) for step in steps)
-    names = tuple(type(stage).__name__ for _, stage in stages[:count])
+        count += 1
+    table = lowering.table()
+    if not reason and table is None:
+        subject = "the dataset has no transform" if transform is None else "the transforms end with Pillow images"
+        reason = f"{subject}, and batches cannot be made of Pillow images"
+        hint = "Add transforms.ToTensor() to the dataset."
+    known, tail = stages[:count], lowering.tail
     rest = tuple(stage for _, stage in stages[count:])
-    table = _table(pointwise, depth) if pointwise else None
-    return Plan(tuple(steps), table, is_random, channels, names, rest, reason, hint)
+    if rest:
+        known, rest, tail = known[: count - len(tail)], (*tail, *rest), []
+    return Plan(
+        tuple(lowering.steps),
+        table,
+        tuple(tail),
+        any(not isinstance(step, CenterCrop | Pad | Grey) for step in lowering.steps) or bool(tail),
+        channels,
+        tuple(type(stage).__name__ for _, stage in known),
+        rest,
+        reason,
+        hint,
+    )
 
 
-def _lower(place: str, stage: Any, depth: int, is_tensor: bool) -> Step | None:
-    """The step that stands for a transform; None for an entry of the table."""
-    name = type(stage).__name__
-    if is_tensor and name not in (*_POINTWISE, "RandomHorizontalFlip", "RandomVerticalFlip"):
-        raise NotRecognisedError(
-            f"{place} ({name}) works on tensors", "Move it before ToTensor, where it is known on Pillow images."
-        )
-    if name in (_POINTWISE if is_tensor else _TO_TENSOR):
-        return None
-    if name not in _STEPS:
-        raise NotRecognisedError(f"{place} ({name}) comes before ToTensor, but works on tensors")
-    try:
-        return _STEPS[name](stage, depth)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise NotRecognisedError(f"{place} ({name}) has arguments that are not known: {error}") from error
+class _Lowering:
+    """A plan in the making.
 
-
-def _flat(transform: Any, place: str) -> list[tuple[str, Any]]:
-    """All transforms of nested Composes with their places."""
-    if type(transform) is not getattr(sys.modules.get(_TRANSFORMS_MODULE), "Compose", None):
-        return [(place, transform)]
-    parts = [_flat(part, f"{place}[{number}]") for number, part in enumerate(transform.transforms)]
-    return [stage for part in parts for stage in part]
-
-
-def _check_known(place: str, stage: Any) -> None:
-    """Refuse what is not of a known type, or was changed.
-
-    Raises:
-        NotRecognisedError: it is.
+    Args:
+        channels: of the images that the dataset gives.
     """
-    kind = type(stage)
-    name = kind.__name__
-    known = (*_STEPS, *_POINTWISE, *_TO_TENSOR)
-    if name not in known or kind is not getattr(sys.modules.get(_TRANSFORMS_MODULE), name, None):
-        where = f"{kind.__module__}.{name}"
-        raise NotRecognisedError(
-            f"{place} is {where}, which is not known",
-            f"Known are, of torchvision.transforms: {', '.join(sorted(known))}.",
-        )
-    changed = "forward" in vars(stage) or getattr(stage, "_forward_hooks", None)
-    if changed or getattr(stage, "_forward_pre_hooks", None):
-        raise NotRecognisedError(f"{place} ({name}) has hooks or a forward of its own")
+
+    def __init__(self, channels: int) -> None:
+        self.steps: list[Step] = []
+        self.tail: list[Callable[[Any], Any]] = []
+        self._pointwise: list[Callable[[Any], Any]] = []
+        self._channels = channels
+        self._ramp: Any = _ramp(channels)
+
+    def add(self, place: str, stage: Any) -> None:
+        """Take in one more transform.
+
+        Raises:
+            NotRecognisedError: it is not known, or was changed, or torchvision refuses what comes to it.
+        """
+        kind, name = type(stage), type(stage).__name__
+        is_pillow = not isinstance(self._ramp, torch.Tensor)
+        if kind in TRANSFORMS and is_pillow:
+            self.steps.append(Registered(TRANSFORMS[kind], stage))
+            return
+        module = module_of(stage)
+        if module is not None and is_changed(stage):
+            raise NotRecognisedError(f"{place} ({name}) has hooks or a forward of its own")
+        if module is None or not (name in _POINTWISE or can_own(stage, ON_PILLOW | ON_TENSORS)):
+            raise NotRecognisedError(
+                f"{place} is {kind.__module__}.{name}, which is not known",
+                "Known are most transforms of torchvision.transforms and its v2 that give one image for one image.",
+            )
+        if not is_pillow and not self._are_bytes():
+            self._add_behind_table(place, stage)
+        elif name in _POINTWISE:
+            self._add_pointwise(place, stage)
+        else:
+            self._add_step(place, stage, module)
+
+    def _are_bytes(self) -> bool:
+        """The table maps each byte to itself as yet."""
+        tensor = self._ramp
+        return tensor.dtype == torch.uint8 and bool((tensor == torch.arange(_LEVELS)).all())
+
+    def _add_pointwise(self, place: str, stage: Any) -> None:
+        try:
+            ramp = stage(self._ramp)
+        except Exception as error:  # whatever it is, it is raised again where the user expects it
+            raise NotRecognisedError(f"{place} ({type(stage).__name__}) refuses such images: {error}") from error
+        if isinstance(ramp, torch.Tensor):
+            kind = str(ramp.dtype).removeprefix("torch.")
+            if tuple(ramp.shape) != (self._channels, 1, _LEVELS) or kind not in _TABLE_TYPES:
+                raise NotRecognisedError(f"{place} gives tensors of type {kind} and shape {tuple(ramp.shape)}")
+        self._ramp = ramp
+        self._pointwise.append(stage)
+
+    def _add_behind_table(self, place: str, stage: Any) -> None:
+        name = type(stage).__name__
+        if not self.tail and name in _POINTWISE:
+            self._add_pointwise(place, stage)
+        elif not self.tail and name in ("RandomHorizontalFlip", "RandomVerticalFlip"):
+            self.steps.append(Flip(int(name == "RandomHorizontalFlip"), stage.p))
+        elif can_own(stage, ON_TENSORS | _POINTWISE):
+            self.tail.append(stage)
+        else:
+            raise NotRecognisedError(
+                f"{place} ({name}) works on tensors", "Move it before ToTensor, where it is known on Pillow images."
+            )
+
+    def _add_step(self, place: str, stage: Any, module: str) -> None:
+        name = type(stage).__name__
+        tensor_type = type(self._ramp) if isinstance(self._ramp, torch.Tensor) else None
+        resize_class = sys.modules[_VERSIONS[module == _VERSIONS[1]]].Resize
+        setting = Setting(module, self._channels, resize_class, tensor_type)
+        step: Step | None = None
+        if name in STEPS:
+            with suppress(TypeError, ValueError, AttributeError):  # torchvision knows what it means
+                step = STEPS[name](stage, setting)
+        if step is None:
+            if not can_own(stage, ON_PILLOW if tensor_type is None else ON_TENSORS):
+                where = "Pillow images" if tensor_type is None else "tensors"
+                raise NotRecognisedError(f"{place} ({name}) is not known on {where}")
+            step = Own(stage, tensor_type)
+        self.steps.append(step)
+        channels = 3 if name == "RGB" else getattr(stage, "num_output_channels", self._channels)
+        if channels != self._channels:
+            self._channels, self._ramp = channels, _ramp(channels)
+            for pointwise in self._pointwise:
+                self._ramp = pointwise(self._ramp)
+
+    def table(self) -> Table | None:
+        """What the pointwise transforms do to each byte; None where they give Pillow images."""
+        if not isinstance(self._ramp, torch.Tensor):
+            return None
+        tensor = self._ramp.as_subclass(torch.Tensor)
+        values = np.ascontiguousarray(tensor.numpy()[:, 0, :])
+        return Table(values, type(self._ramp), self._channels > 1 and tensor.stride(0) == 1)
 
 
-def _table(pointwise: Sequence[Callable[[Any], Any]], channels: int) -> np.ndarray[Any, Any]:
+def _ramp(channels: int) -> Image.Image:
+    """A picture of one row that has every byte once in each channel."""
     ramp = np.repeat(np.arange(_LEVELS, dtype=np.uint8)[None, :, None], channels, axis=2)
-    values: Any = Image.fromarray(ramp if channels > 1 else ramp[..., 0])
-    try:
-        for stage in pointwise:
-            values = stage(values)
-    except Exception as error:  # whatever it is, torch's loader raises it where the user expects it
-        raise NotRecognisedError(f"{type(pointwise[-1]).__name__} refuses such images: {error}") from error
-    kind = str(values.dtype).removeprefix("torch.")
-    if tuple(values.shape) != (channels, 1, _LEVELS) or kind not in _TABLE_TYPES:
-        raise NotRecognisedError(f"the transforms give tensors of type {kind} and shape {tuple(values.shape)}")
-    return np.ascontiguousarray(values.numpy()[:, 0, :])
+    return Image.fromarray(ramp if channels > 1 else ramp[..., 0])
 
 
-def windows_of(plan: Plan, samples: int, height: int, width: int, draws: Any) -> Windows:
-    """Apply the steps to all samples of a batch at once.
-
-    Raises:
-        NoWindowError: the steps are more than crops, flips and margins.
-    """
-    windows = Windows(samples, height, width, plan.channels)
-    for step in plan.steps:
-        step.apply(windows, draws)
-    return windows
+def _flat(transform: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """All transforms of nested compositions with their places."""
+    parts = _parts(transform)
+    if parts is None:
+        yield place, transform
+        return
+    for number, part in enumerate(parts):
+        yield from _flat(part, f"{place}[{number}]")
 
 
-def draws_per_sample(plan: Plan, height: int, width: int) -> int | None:
-    """How many numbers each image of that size asks for; None where whole batches cannot be done at once."""
-    draws = CountingDraws()
-    try:
-        windows_of(plan, 1, height, width, draws)
-    except (NoWindowError, ValueError):
+def _parts(transform: Any) -> Sequence[Any] | None:
+    """The transforms that are called one after the other; None where it is not one that does only that."""
+    kind = type(transform)
+    if hasattr(transform, "__dict__") and is_changed(transform):
         return None
-    return draws.count
-
-
-def _integers(values: Any, *counts: int) -> tuple[int, ...]:
-    found = (values,) if isinstance(values, int) else tuple(values)
-    if len(found) not in counts or not all(type(value) is int for value in found):
-        raise ValueError(f"{values!r} is not {' or '.join(map(str, counts))} integers")
-    return found
-
-
-def _pair(values: Any) -> tuple[int, int]:
-    height, width = _integers(values, 2)
-    if min(height, width) < 1:
-        raise ValueError(f"{values!r} is empty")
-    return height, width
-
-
-def _filter(stage: Any) -> str:
-    name = getattr(stage.interpolation, "value", None)
-    if name not in _FILTERS:
-        raise ValueError(f"interpolation {stage.interpolation!r}")
-    return "nearest" if name == "nearest-exact" else str(name)
-
-
-def _margins(padding: Any) -> Margins:
-    found = _integers(padding, 1, 2, 4)
-    if min(found) < 0:
-        raise ValueError(f"padding {padding!r}")
-    if len(found) == 1:
-        return found * 4  # type: ignore[return-value]
-    return (*found, *found) if len(found) == 2 else found  # type: ignore[return-value]
-
-
-def _fill(fill: Any, channels: int) -> tuple[int, ...]:
-    found = tuple(fill) if isinstance(fill, list | tuple) else (fill,)
-    found = found * channels if len(found) == 1 else found
-    if len(found) != channels or not all(isinstance(value, int | float) and 0 <= value < _LEVELS for value in found):
-        raise ValueError(f"fill {fill!r} for {channels} channels")
-    return tuple(int(value) for value in found)
-
-
-def _mode(mode: Any) -> str:
-    if mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError(f"padding_mode {mode!r}")
-    return str(mode)
-
-
-def _range(values: Any) -> tuple[float, float]:
-    low, high = values
-    if not (isinstance(low, int | float) and isinstance(high, int | float) and low <= high):
-        raise ValueError(f"range {values!r}")
-    return low, high
-
-
-def _resize(stage: Any, channels: int) -> Step:
-    size = _integers(stage.size, 1, 2)
-    longest = stage.max_size
-    if longest is not None and (len(size) == 2 or type(longest) is not int or longest <= size[0]):
-        raise ValueError(f"max_size {longest!r} with size {stage.size!r}")
-    if min(size) < 1:
-        raise ValueError(f"size {stage.size!r}")
-    return Resize(size, _filter(stage), longest)
-
-
-def _center_crop(stage: Any, channels: int) -> Step:
-    return CenterCrop(*_pair(stage.size), channels)
-
-
-def _pad(stage: Any, channels: int) -> Pad:
-    return Pad(_margins(stage.padding), _fill(stage.fill, channels), _mode(stage.padding_mode))
-
-
-def _random_crop(stage: Any, channels: int) -> Step:
-    fill, mode = _fill(stage.fill, channels), _mode(stage.padding_mode)
-    padding = None if stage.padding is None else _pad(stage, channels)
-    return RandomCrop(*_pair(stage.size), padding, bool(stage.pad_if_needed), fill, mode)
-
-
-def _random_resized_crop(stage: Any, channels: int) -> Step:
-    ratio = _range(stage.ratio)
-    if ratio[0] <= 0:
-        raise ValueError(f"ratio {stage.ratio!r}")
-    return RandomResizedCrop(*_pair(stage.size), _range(stage.scale), ratio, _filter(stage))
-
-
-def _flip(axis: int) -> Callable[[Any, int], Step]:
-    def lower(stage: Any, channels: int) -> Step:
-        if not isinstance(stage.p, int | float):
-            raise ValueError(f"p {stage.p!r}")
-        return Flip(axis, stage.p)
-
-    return lower
-
-
-def _grey(stage: Any, channels: int) -> Step:
-    if stage.num_output_channels not in (1, 3):
-        raise ValueError(f"num_output_channels {stage.num_output_channels!r}")
-    return Grey(stage.num_output_channels)
-
-
-_STEPS: dict[str, Callable[[Any, int], Step]] = {
-    "CenterCrop": _center_crop,
-    "Grayscale": _grey,
-    "Pad": _pad,
-    "RandomCrop": _random_crop,
-    "RandomHorizontalFlip": _flip(1),
-    "RandomResizedCrop": _random_resized_crop,
-    "RandomVerticalFlip": _flip(0),
-    "Resize": _resize,
-}
+    if any(kind is getattr(sys.modules.get(module), "Compose", None) for module in _VERSIONS):
+        return transform.transforms
+    if kind is torch.nn.Sequential:
+        return list(transform)
+    if kind is getattr(sys.modules.get("torchvision.transforms._presets"), "ImageClassification", None):
+        version = sys.modules[_VERSIONS[0]]
+        return (
+            version.Resize(transform.resize_size, transform.interpolation, antialias=transform.antialias),
+            version.CenterCrop(transform.crop_size),
+            version.PILToTensor(),
+            version.ConvertImageDtype(torch.float),
+            version.Normalize(transform.mean, transform.std),
+        )
+    return None
 
 
 def check_settings() -> None:

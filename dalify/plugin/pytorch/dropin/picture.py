@@ -29,6 +29,9 @@ class Picture:
             rows of it, or more, called once.
         height: of the picture, where a function is given.
         width: of the picture, where a function is given.
+
+    Attributes:
+        is_planar: it has been a tensor whose memory has one channel after the other.
     """
 
     def __init__(self, pixels: _Array | Callable[[int], _Array], height: int = 0, width: int = 0) -> None:
@@ -38,6 +41,7 @@ class Picture:
         self._resized: tuple[tuple[int, int], str] | None = None
         self._corner = (0, 0)
         self._flips = (False, False)
+        self.is_planar = False
         if isinstance(pixels, np.ndarray):
             self._set(pixels)
         else:
@@ -69,11 +73,21 @@ class Picture:
             found = found[::-1]
         return found[:, ::-1] if self._flips[1] else found
 
-    def _settle(self) -> _Array:
+    def settle(self) -> _Array:
+        """Compute what is pending, into memory that later steps leave alone.
+
+        Returns:
+            uint8 ``[height, width, channels]``, any strides.
+        """
         if self._resized is not None:
             self._pixels = self.pixels().copy()  # a second resize would use the memory of the first
             self._resized, self._corner, self._flips = None, (0, 0), (False, False)
         return self._decoded(self.height)
+
+    def replace(self, pixels: _Array) -> None:
+        """Go on with other pixels: uint8 ``[height, width, channels]``, any strides, never written to."""
+        self._resized = None
+        self._set(pixels)
 
     def _set(self, pixels: _Array) -> None:
         self._pixels = pixels
@@ -109,7 +123,7 @@ class Picture:
     def pad(self, margins: Margins, fill: tuple[int, ...], mode: str) -> None:
         """Add margins: of one colour, or as ``np.pad`` does it, which is what torchvision calls."""
         left, top, right, bottom = margins
-        pixels = self._settle()
+        pixels = self.settle()
         if mode != "constant":
             self._set(np.pad(pixels, ((top, bottom), (left, right), (0, 0)), mode=mode))  # type: ignore[call-overload]
             return
@@ -125,14 +139,14 @@ class Picture:
         if min(size) <= 0:
             raise ValueError("height and width must be > 0")
         if self._resized is not None:
-            self._settle()
+            self.settle()
         self._source_height = self.height
         self._resized = size, name
         self.height, self.width = size
 
     def grey(self, channels: int) -> None:
         """Turn into luma, once or three times."""
-        pixels = self._settle()
+        pixels = self.settle()
         if pixels.shape[2] == 1:
             self._set(np.repeat(pixels, channels, axis=2))
             return

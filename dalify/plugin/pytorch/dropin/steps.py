@@ -90,9 +90,13 @@ class RandomCrop:
     pads_if_needed: bool
     fill: tuple[int, ...]
     mode: str
+    draws_always: bool
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
-        """Draw the row, then the column; neither where the image has the size already."""
+        """Draw the row, then the column; neither where the image has the size already.
+
+        With one extent as wanted, version 1 of torchvision draws a zero for it (`draws_always`), version 2 nothing.
+        """
         if self.padding is not None:
             self.padding.apply(canvas, draws)
         if self.pads_if_needed and canvas.width < self.width:
@@ -108,8 +112,8 @@ class RandomCrop:
             )
         if (height, width) == (self.height, self.width):
             return
-        top = draws.integer(height - self.height + 1)
-        left = draws.integer(width - self.width + 1)
+        top = draws.integer(height - self.height + 1) if self.draws_always or height > self.height else 0
+        left = draws.integer(width - self.width + 1) if self.draws_always or width > self.width else 0
         canvas.crop(top, left, self.height, self.width)
 
 
@@ -117,11 +121,9 @@ class RandomCrop:
 class RandomResizedCrop:
     """Cut out a window of random area and ratio, and resize it."""
 
-    height: int
-    width: int
     scale: tuple[float, float]
     ratio: tuple[float, float]
-    name: str
+    resize: Step
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
         """Draw, cut, resize."""
@@ -129,7 +131,7 @@ class RandomResizedCrop:
             raise NoWindowError
         window = resized_crop_window(cast(TorchDraws, draws), canvas.height, canvas.width, self.scale, self.ratio)
         canvas.crop(*window)
-        canvas.resize((self.height, self.width), self.name)
+        self.resize.apply(canvas, draws)
 
 
 @dataclass(frozen=True)

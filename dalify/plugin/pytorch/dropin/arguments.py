@@ -1,0 +1,184 @@
+"""Attributes of torchvision's geometric transforms, of both versions, as arguments of steps.
+
+Each function raises TypeError, ValueError or AttributeError for what no step stands for; torchvision then does the
+work itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dalify.plugin.pytorch.dropin.own import VERSION_2, Own
+from dalify.plugin.pytorch.dropin.picture import Margins
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, RandomCrop, RandomResizedCrop, Resize, Step
+
+__all__ = ["STEPS", "Setting"]
+
+_FILTERS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
+_FILTER_NUMBERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's
+_LEVELS = 256
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a transform stands.
+
+    Attributes:
+        module: torchvision's that declares it.
+        channels: of the images that it gets.
+        resize_class: torchvision's Resize of the same version.
+        tensor_type: of the images that it gets; None for Pillow's.
+    """
+
+    module: str
+    channels: int
+    resize_class: Callable[..., Any]
+    tensor_type: Any
+
+
+def _integers(values: Any, *counts: int) -> tuple[int, ...]:
+    found = (values,) if isinstance(values, int) else tuple(values)
+    if len(found) not in counts or not all(type(value) is int for value in found):
+        raise ValueError(f"{values!r} is not {' or '.join(map(str, counts))} integers")
+    return found
+
+
+def _pair(values: Any) -> tuple[int, int]:
+    height, width = _integers(values, 2)
+    if min(height, width) < 1:
+        raise ValueError(f"{values!r} is empty")
+    return height, width
+
+
+def _filter(stage: Any) -> str:
+    name = getattr(stage.interpolation, "value", stage.interpolation)
+    name = _FILTER_NUMBERS.get(name, name)
+    if name not in _FILTERS:
+        raise ValueError(f"interpolation {stage.interpolation!r}")
+    return "nearest" if name == "nearest-exact" else str(name)
+
+
+def _margins(padding: Any) -> Margins:
+    found = _integers(padding, 1, 2, 4)
+    if min(found) < 0:
+        raise ValueError(f"padding {padding!r}")
+    if len(found) == 1:
+        return found * 4  # type: ignore[return-value]
+    return (*found, *found) if len(found) == 2 else found  # type: ignore[return-value]
+
+
+def _fill(fill: Any, setting: Setting) -> tuple[int, ...]:
+    if fill is None and setting.module == VERSION_2:
+        fill = 0
+    found: tuple[Any, ...] = tuple(fill) if isinstance(fill, list | tuple) else (fill,)
+    found = found * setting.channels if len(found) == 1 else found
+    is_known = len(found) == setting.channels and all(
+        isinstance(value, int | float) and 0 <= value < _LEVELS for value in found
+    )
+    if not is_known:
+        raise ValueError(f"fill {fill!r} for {setting.channels} channels")
+    return tuple(int(value) for value in found)
+
+
+def _mode(mode: Any) -> str:
+    if mode not in ("constant", "edge", "reflect", "symmetric"):
+        raise ValueError(f"padding_mode {mode!r}")
+    return str(mode)
+
+
+def _range(values: Any) -> tuple[float, float]:
+    low, high = values
+    if not (isinstance(low, int | float) and isinstance(high, int | float) and low <= high):
+        raise ValueError(f"range {values!r}")
+    return low, high
+
+
+def _on_pillow(setting: Setting) -> None:
+    """Leave tensors to torchvision: its filters for them are others, and so is the order of memory of its results."""
+    if setting.tensor_type is not None:
+        raise TypeError("on tensors")
+
+
+def _resize(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    size = _integers(stage.size, 1, 2)
+    longest = stage.max_size
+    if longest is not None and (len(size) == 2 or type(longest) is not int or longest <= size[0]):
+        raise ValueError(f"max_size {longest!r} with size {stage.size!r}")
+    if min(size) < 1:
+        raise ValueError(f"size {stage.size!r}")
+    return Resize(size, _filter(stage), longest)
+
+
+def _center_crop(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    return CenterCrop(*_pair(stage.size), setting.channels)
+
+
+def _pad(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    return Pad(_margins(stage.padding), _fill(stage.fill, setting), _mode(stage.padding_mode))
+
+
+def _random_crop(stage: Any, setting: Setting) -> Step:
+    fill, mode = _fill(stage.fill, setting), _mode(stage.padding_mode)
+    margins = stage.padding
+    if margins is not None or stage.pad_if_needed:
+        _on_pillow(setting)
+    if margins is not None and setting.module == VERSION_2:
+        left, right, top, bottom = margins
+        margins = [left, top, right, bottom]
+        if stage.pad_if_needed and mode != "constant":
+            raise ValueError("two paddings by reflection at once")
+    padding = None if margins is None else Pad(_margins(margins), fill, mode)
+    draws_always = setting.module != VERSION_2
+    return RandomCrop(*_pair(stage.size), padding, bool(stage.pad_if_needed), fill, mode, draws_always)
+
+
+def _random_resized_crop(stage: Any, setting: Setting) -> Step:
+    ratio, size = _range(stage.ratio), _pair(stage.size)
+    if ratio[0] <= 0:
+        raise ValueError(f"ratio {stage.ratio!r}")
+    resize: Step = Resize(size, _filter(stage))
+    if setting.tensor_type is not None:
+        own = setting.resize_class(stage.size, stage.interpolation, antialias=stage.antialias)
+        resize = Own(own, setting.tensor_type)
+    return RandomResizedCrop(_range(stage.scale), ratio, resize)
+
+
+def _flip(axis: int) -> Callable[[Any, Setting], Step]:
+    def lower(stage: Any, setting: Setting) -> Step:
+        if not isinstance(stage.p, int | float):
+            raise ValueError(f"p {stage.p!r}")
+        return Flip(axis, stage.p)
+
+    return lower
+
+
+def _grey(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    if stage.num_output_channels not in (1, 3):
+        raise ValueError(f"num_output_channels {stage.num_output_channels!r}")
+    return Grey(stage.num_output_channels)
+
+
+def _colour(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    if setting.channels != 1:
+        raise ValueError("three channels are left alone")
+    return Grey(3)
+
+
+STEPS: dict[str, Callable[[Any, Setting], Step]] = {
+    "CenterCrop": _center_crop,
+    "Grayscale": _grey,
+    "Pad": _pad,
+    "RGB": _colour,
+    "RandomCrop": _random_crop,
+    "RandomHorizontalFlip": _flip(1),
+    "RandomResizedCrop": _random_resized_crop,
+    "RandomVerticalFlip": _flip(0),
+    "Resize": _resize,
+}

@@ -1,0 +1,153 @@
+"""Steps that call somebody's function on the whole picture: torchvision's own transforms, and registered functions.
+
+torchvision's transforms are called as they are, so results are theirs by construction; what is added is the generator
+that they draw from. Listed are those that give pictures for pictures, take all that is random from torch, and do not
+depend on how many threads torch has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
+from dalify.plugin.pytorch.dropin.redirection import drawing_from
+
+__all__ = ["ON_PILLOW", "ON_TENSORS", "VERSION_2", "Own", "Registered", "can_own", "is_changed", "module_of"]
+
+# Where torchvision declares its transforms; a user imports them from the packages above.
+_MODULES = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment", "torchvision.transforms.v2")
+VERSION_2 = _MODULES[2]
+_CONTAINERS = frozenset({"Compose", "RandomApply"})
+_CONTAINERS_2 = frozenset({"RandomChoice", "RandomOrder"})  # those of version 1 ask Python for random numbers
+_COPYING = frozenset(
+    {
+        "CenterCrop",
+        "Identity",
+        "Pad",
+        "RGB",
+        "RandomCrop",
+        "RandomErasing",
+        "RandomHorizontalFlip",
+        "RandomVerticalFlip",
+    }
+)
+ON_TENSORS = _COPYING | {
+    "Grayscale", "RandomGrayscale", "RandomInvert", "RandomPosterize", "RandomResizedCrop", "RandomSolarize", "Resize",
+}  # fmt: skip
+ON_PILLOW = (
+    ON_TENSORS
+    - {"RandomErasing"}
+    | {
+        "AugMix", "AutoAugment", "ColorJitter", "ElasticTransform", "GaussianBlur", "JPEG", "RandAugment",
+        "RandomAdjustSharpness", "RandomAffine", "RandomAutocontrast", "RandomChannelPermutation", "RandomEqualize",
+        "RandomInvert", "RandomPerspective", "RandomPhotometricDistort", "RandomPosterize", "RandomResize",
+        "RandomRotation", "RandomShortestSize", "RandomSolarize", "RandomZoomOut", "ScaleJitter", "TrivialAugmentWide",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Own:
+    """A transform of torchvision that does the work itself.
+
+    Attributes:
+        transform: it.
+        tensor_type: of what it gets; None for Pillow images.
+    """
+
+    transform: Callable[[Any], Any]
+    tensor_type: type[torch.Tensor] | None = None
+
+    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
+        """Call it."""
+        if isinstance(canvas, Windows):
+            raise NoWindowError
+        pixels = canvas.settle()
+        image = _pillow(pixels) if self.tensor_type is None else _tensor(pixels, self.tensor_type)
+        with drawing_from(draws.generator):
+            found = self.transform(image)
+        if found is not image:
+            pixels = _pixels(found)
+            canvas.replace(pixels)
+            canvas.is_planar = self.tensor_type is not None and pixels.strides[2] != 1
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A function that stands for a user's transform.
+
+    Attributes:
+        function: called with the transform, the pixels, and a generator.
+        transform: the user's.
+    """
+
+    function: Callable[[Any, np.ndarray[Any, Any], torch.Generator], np.ndarray[Any, Any]]
+    transform: Any
+
+    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
+        """Call it."""
+        if isinstance(canvas, Windows):
+            raise NoWindowError
+        pixels = canvas.settle().view()
+        pixels.flags.writeable = False
+        found = self.function(self.transform, pixels, draws.generator)
+        is_picture = isinstance(found, np.ndarray) and found.dtype == np.uint8 and found.ndim == 3
+        if not is_picture or found.shape[2] != pixels.shape[2] or 0 in found.shape:
+            name = type(self.transform).__name__
+            given = f"{found.dtype} {list(found.shape)}" if isinstance(found, np.ndarray) else type(found).__name__
+            raise TypeError(
+                f"the function registered for {name} returned {given}, but the loader needs an array uint8 "
+                f"[height, width, {pixels.shape[2]}]"
+            )
+        canvas.replace(found)
+
+
+def _pillow(pixels: np.ndarray[Any, Any]) -> Image.Image:
+    return Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
+
+
+def _tensor(pixels: np.ndarray[Any, Any], kind: type[torch.Tensor]) -> torch.Tensor:
+    if min(pixels.strides) < 0 or not pixels.flags.writeable:
+        pixels = pixels.copy()
+    return torch.from_numpy(pixels).permute(2, 0, 1).as_subclass(kind)
+
+
+def _pixels(image: Any) -> np.ndarray[Any, Any]:
+    if isinstance(image, torch.Tensor):
+        return image.as_subclass(torch.Tensor).permute(1, 2, 0).numpy()
+    pixels = np.asarray(image)
+    return pixels if pixels.ndim == 3 else pixels[..., None]
+
+
+def is_changed(stage: Any) -> bool:
+    """Tell whether a transform of a known class was given hooks, or functions that hide those of its class."""
+    if getattr(stage, "_forward_hooks", None) or getattr(stage, "_forward_pre_hooks", None):
+        return True
+    return any(callable(getattr(type(stage), name, None)) for name in vars(stage))
+
+
+def module_of(stage: Any) -> str | None:
+    """Where torchvision has exactly this class."""
+    kind = type(stage)
+    for module in _MODULES:
+        if getattr(sys.modules.get(module), kind.__name__, None) is kind:
+            return module
+    return None
+
+
+def can_own(stage: Any, names: frozenset[str]) -> bool:
+    """Tell whether a transform is one of torchvision's of these names, or a container of nothing else."""
+    module, name = module_of(stage), type(stage).__name__
+    if module is None or is_changed(stage):
+        return False
+    if name in _CONTAINERS or (name in _CONTAINERS_2 and module == VERSION_2):
+        return all(can_own(part, names) for part in stage.transforms)
+    return name in names
