@@ -55,7 +55,8 @@ def test_they_run_in_the_thread_that_would_hand_them_over(threads):
         pipe.close()
 
 
-def test_an_error_belongs_to_its_batch(threads):
+def test_an_error_belongs_to_its_batch(threads, monkeypatch):
+    monkeypatch.setattr("dalify.executor.engine.is_brief", lambda *_: True)  # whatever a busy machine measures
     pipe = pipeline_of([0.25, -1.0, 0.5, 0.0], 0.0, depth=2)
     assert pipe.run()[0].as_array()[0, 0, 0] == 0.75
     with pytest.raises(ValueError, match="negative"):
