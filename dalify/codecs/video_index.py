@@ -27,7 +27,7 @@ from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mod
 from dalify.codecs.video_table import FrameTable
 from dalify.data.dtypes import DALIImageType
 
-__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "clip_outputs", "frame_num_kind"]
+__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "blank_outputs", "clip_outputs", "frame_num_kind"]
 
 # Name -> whether the start and the end are rounded up.
 ROUNDINGS = {
@@ -128,6 +128,11 @@ class VideoEntry:
         """The file of the sequence."""
         return self.index.path(self)
 
+    @property
+    def label(self) -> int:
+        """The label of the video."""
+        return self.index.label(self)
+
     def read(self) -> Clip:
         """Decode the sequence; see ``VideoIndex.read``."""
         return self.index.read(self)
@@ -218,6 +223,10 @@ class VideoIndex(Sequence[VideoEntry]):
     def path(self, entry: VideoEntry) -> str:
         """Return the file of a sequence."""
         return self._parts[entry.part].path
+
+    def label(self, entry: VideoEntry) -> int:
+        """Return the label of the video of a sequence."""
+        return self._parts[entry.part].label
 
     def read(self, entry: VideoEntry) -> Clip:
         """Decode a sequence.
@@ -363,3 +372,11 @@ def clip_outputs(
     if timestamps:
         outputs.append(clip.seconds)
     return tuple(outputs)
+
+
+def blank_outputs(
+    entry: VideoEntry, *, labelled: bool, frame_num: str, timestamps: bool
+) -> tuple[NDArray[Any] | None, ...]:
+    """Return what a reader knows of a sequence that cannot be read: its label; arguments as of ``clip_outputs``."""
+    labels = [np.array([entry.label], np.int32)] if labelled else []
+    return (None, *labels, *[None] * ((frame_num != "none") + timestamps))

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
-from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, clip_outputs, frame_num_kind
+from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, blank_outputs, clip_outputs, frame_num_kind
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["clips_of", "read_clip", "reader_outputs", "reader_specs"]
+__all__ = ["blank_clip", "clips_of", "read_clip", "reader_outputs", "reader_specs"]
 
 
 def _extras(frame_num: object, timestamps: bool, file_root: str) -> tuple[str, bool]:
@@ -100,5 +100,24 @@ def read_clip(
     """Read a sequence, frames as uint8 ``[F, H, W, 3]`` first; see ``VideoIndex.read`` for errors."""
     clip = entry.read()
     kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
-    labelled = bool(file_list or file_root) or labels is not None
+    labelled = _has_labels(file_list, file_root, labels)
     return clip_outputs(clip, clip.frames, labelled=labelled, frame_num=kind, timestamps=timestamps)
+
+
+def blank_clip(
+    entry: VideoEntry,
+    *,
+    enable_frame_num: object,
+    enable_timestamps: bool,
+    file_list: str,
+    file_root: str,
+    labels: object,
+) -> tuple[np.ndarray[Any, Any] | None, ...]:
+    """Return what is known of a sequence that cannot be read; None for all but its label."""
+    kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
+    labelled = _has_labels(file_list, file_root, labels)
+    return blank_outputs(entry, labelled=labelled, frame_num=kind, timestamps=timestamps)
+
+
+def _has_labels(file_list: str, file_root: str, labels: object) -> bool:
+    return bool(file_list or file_root) or labels is not None

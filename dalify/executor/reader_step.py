@@ -6,11 +6,13 @@ Alone because it is where a pipeline spends its time when nothing is decoded: wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from dalify.base.errors import ReaderError
 from dalify.data import Array, Batch, stack_samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
@@ -22,6 +24,8 @@ from dalify.graph import Node, rule_arguments
 __all__ = ["ReaderStep"]
 
 _SMALL_BYTES = 1024
+# A blank sample is like a good one, looked for at distances that double: damage may be as wide as a row group.
+_DOUBLINGS = 20
 
 
 class ReaderStep:
@@ -103,14 +107,13 @@ class ReaderStep:
             entry = None
             try:
                 entry = self._index[number]
+                for name, values in varying.items():
+                    named[name] = values[offset]
                 if frame.start + offset in stand_ins:
-                    assert self._stand_in is not None, "dalify bug: a reader without stand-in"
-                    arrays = self._stand_in(entry)
+                    arrays = self._blank(entry, number, named)
                 else:
                     arrays = None if self.ahead is None else self.ahead.take(frame.step, frame.start + offset, number)
                     if arrays is None:
-                        for name, values in varying.items():
-                            named[name] = values[offset]
                         arrays = self._read(entry, **named)
             except Exception as error:
                 origin = None if entry is None or self._origin is None else self._origin(entry)
@@ -118,6 +121,18 @@ class ReaderStep:
             for column, array in zip(columns, arrays, strict=True):
                 column.append(array)
         return columns
+
+    def _blank(self, entry: Any, number: int, named: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Return what takes the place of a bad sample: what the reader knows of it, else zeros like a good one."""
+        known = (None,) * len(self.outputs) if self._stand_in is None else self._stand_in(entry)
+        if all(array is not None for array in known):
+            return known
+        for doubling in range(_DOUBLINGS):
+            with suppress(Exception):
+                other = self._read(self._index[(number + (1 << doubling)) % len(self._index)], **named)
+                pairs = zip(known, other, strict=True)
+                return tuple(np.zeros_like(like) if array is None else array for array, like in pairs)
+        raise ReaderError(f"none of {_DOUBLINGS} other samples can be read either: no blank one can be like them.")
 
 
 def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:

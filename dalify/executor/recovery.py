@@ -118,12 +118,6 @@ class Recovery:
                 "operator that needs whole batches may stand in between.",
                 **place,
             )
-        if policy == "replace" and node.operator.stand_in_function is None:
-            raise GraphError(
-                "on_error='replace' puts a blank sample in the place of a bad one, and this reader knows none.",
-                hint="Use on_error='skip': another sample takes its place.",
-                **place,
-            )
 
     def forget(self) -> None:
         """Begin with an empty record: the run goes on from somewhere else."""

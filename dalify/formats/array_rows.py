@@ -81,6 +81,16 @@ class ArrayRow(NamedTuple):
         """
         return self.rows.read(self.file, self.number)
 
+    def stand_in(self) -> tuple[NDArray[Any] | None, ...]:
+        """Return the rows of the arrays that can be read; None for others."""
+        return tuple(map(self._held, range(len(self.rows.files[self.file].arrays))))
+
+    def _held(self, array: int) -> NDArray[Any] | None:
+        try:
+            return self.rows.read_one(self.file, array, self.number)
+        except ReaderError:
+            return None
+
     @property
     def origin(self) -> str:
         """Place and file, for messages."""
@@ -154,15 +164,16 @@ class ArrayRows(Sequence[ArrayRow]):
 
     def read(self, file: int, number: int) -> tuple[NDArray[Any], ...]:
         """Return a row of each array."""
-        found: list[NDArray[Any]] = []
-        for array, stored in enumerate(self.files[file].arrays):
-            if stored.chunk_rows == 1:
-                found.append(as_array(self.files[file].read(array, number, number + 1)[0]))
-                continue
-            chunk, offset = divmod(number, stored.chunk_rows)
-            first = self._first_blocks[file * len(self._names) + array]
-            found.append(_copied(as_array(self._cache.get(first + chunk)[offset])))
-        return tuple(found)
+        return tuple([self.read_one(file, array, number) for array in range(len(self._names))])
+
+    def read_one(self, file: int, array: int, number: int) -> NDArray[Any]:
+        """Return a row of one array."""
+        stored = self.files[file].arrays[array]
+        if stored.chunk_rows == 1:
+            return as_array(self.files[file].read(array, number, number + 1)[0])
+        chunk, offset = divmod(number, stored.chunk_rows)
+        first = self._first_blocks[file * len(self._names) + array]
+        return _copied(as_array(self._cache.get(first + chunk)[offset]))
 
     def _load(self, block: int) -> tuple[NDArray[Any], int]:
         place = bisect_right(self._first_blocks, block) - 1

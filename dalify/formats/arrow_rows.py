@@ -64,6 +64,16 @@ class ArrowRow(NamedTuple):
                 raise ReaderError(message, hint=error.hint) from None
         return tuple(found)
 
+    def stand_in(self) -> tuple[NDArray[Any] | None, ...]:
+        """Return the columns that can be read; None for others."""
+        return tuple(map(self._held, range(len(self.rows.columns))))
+
+    def _held(self, column: int) -> NDArray[Any] | None:
+        try:
+            return self.rows.block(self.block)[column].row(self.offset)
+        except ReaderError:
+            return None
+
     @property
     def origin(self) -> str:
         """Place and source, for messages."""

@@ -30,7 +30,8 @@ How a reader is called
     for each sample returns a tuple of arrays. Readers of many small records also have ``read_many(index, numbers, *,
     names)``, for a chunk in one call: an array ``[N, ...]`` or a list of N arrays per output, or None where a sample is
     not as most are; then ``read`` is called for each, and names the one that is bad. ``origin(entry)`` is asked only
-    when somebody wants to know. ``stand_in(entry, *, names)`` gives what takes the place of a bad sample.
+    when somebody wants to know. ``stand_in(entry, *, names)`` gives what takes the place of a bad sample; None: zeros
+    like those of a good one.
     An index may offer ``is_remote``, ``labels``, ``sources`` (for samplers), ``blocks`` (entries read together) and
     ``file_sizes`` (entries in each file of a container: ``shuffle_after_epoch`` shuffles the files).
 

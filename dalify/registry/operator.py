@@ -237,8 +237,9 @@ class Operator:
         """Attach what takes the place of a bad sample when the user asked for that with ``on_error="replace"``.
 
         Of a reader: from an entry of the index, and constant arguments by name, to a tuple of arrays, like ``read``; it
-        never raises. Of a decoder: from a sample of its input, which cannot be decoded, to one that can. A decoder with
-        this function takes ``on_error``.
+        never raises. None stands for zeros like those of a sample that can be read, as for all outputs of a reader
+        without this function. Of a decoder: from a sample of its input, which cannot be decoded, to one that can. A
+        decoder with this function takes ``on_error``.
         """
         self.stand_in_function = function
         self.stand_in_names = Kernel(function, "cpu").names

@@ -110,6 +110,11 @@ def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any], ...]:
     return row.read()
 
 
+@arrow.stand_in
+def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
+    return row.stand_in()
+
+
 @arrow.origin
 def _(row: ArrowRow) -> str:
     return row.origin

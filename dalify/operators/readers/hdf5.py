@@ -67,6 +67,11 @@ def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any], ...]:
     return row.read()
 
 
+@hdf5.stand_in
+def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
+    return row.stand_in()
+
+
 @hdf5.origin
 def _(row: ArrayRow) -> str:
     return row.origin

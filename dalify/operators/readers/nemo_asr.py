@@ -19,6 +19,9 @@ from dalify.kernels.convert import saturate_cast
 from dalify.registry import Spec, operator
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
+# Of what takes the place of a recording that cannot be read.
+_SILENT_SECONDS = 0.1
+_USUAL_RATE_HZ = 16000.0
 
 
 @operator(outputs=lambda given: 1 + given["read_sample_rate"] + given["read_text"] + given["read_idxs"], reader=True)
@@ -39,7 +42,8 @@ def nemo_asr(
 
     A manifest holds objects of JSON with ``audio_filepath`` and, where wanted, ``offset`` and ``duration`` in seconds
     (then only that part is given) and ``text``; one per line, or over several lines. Formats of sound: see
-    fn.decoders.audio.
+    fn.decoders.audio. With ``on_error="replace"``, a recording that cannot be read is a tenth of a second of silence
+    with its text.
 
     Args:
         manifest_filepaths: the manifests. What is damaged in them is an error; DALI leaves such lines out.
@@ -124,7 +128,19 @@ def _(
         mixed = np.empty(sound.shape, dtype.numpy)
         saturate_cast(mixed, sound.astype(np.float64) * np.iinfo(dtype.numpy).max)
         sound = mixed
-    results: list[NDArray[Any]] = [np.ascontiguousarray(sound[:, 0] if downmix else sound)]
+    sound = np.ascontiguousarray(sound[:, 0] if downmix else sound)
+    return _outputs(sound, rate, recording, read_sample_rate, read_text, read_idxs)
+
+
+def _outputs(
+    sound: NDArray[Any],
+    rate: float,
+    recording: Recording,
+    read_sample_rate: bool,
+    read_text: bool,
+    read_idxs: bool,
+) -> tuple[NDArray[Any], ...]:
+    results = [sound]
     if read_sample_rate:
         results.append(np.array(rate, np.float32))
     if read_text:
@@ -132,6 +148,22 @@ def _(
     if read_idxs:
         results.append(np.array([recording.number], np.int64))
     return tuple(results)
+
+
+@nemo_asr.stand_in
+def _(
+    recording: Recording,
+    *,
+    downmix: bool,
+    dtype: DALIDataType,
+    read_idxs: bool,
+    read_sample_rate: bool,
+    read_text: bool,
+    sample_rate: float,
+) -> tuple[NDArray[Any], ...]:
+    rate = sample_rate if sample_rate > 0 else _USUAL_RATE_HZ
+    silence = np.zeros((math.ceil(rate * _SILENT_SECONDS), 1), dtype.numpy)
+    return _outputs(silence[:, 0] if downmix else silence, rate, recording, read_sample_rate, read_text, read_idxs)
 
 
 @nemo_asr.origin

@@ -74,6 +74,11 @@ def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any], ...]:
     return row.read()
 
 
+@parquet.stand_in
+def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
+    return row.stand_in()
+
+
 @parquet.origin
 def _(row: ArrowRow) -> str:
     return row.origin

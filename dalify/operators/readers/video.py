@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.codecs.video_index import VideoEntry, VideoIndex
-from dalify.codecs.video_reader import clips_of, read_clip, reader_outputs, reader_specs
+from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.video_list import videos_of
 from dalify.registry import Spec, operator
@@ -109,6 +109,9 @@ def _(
     if dtype == DALIDataType.FLOAT:
         frames = frames * np.float32(1 / 255) if normalized else frames.astype(np.float32)
     return frames, *outputs[1:]
+
+
+video.stand_in(blank_clip)
 
 
 @video.origin

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.codecs.video_index import VideoEntry, VideoIndex
-from dalify.codecs.video_reader import clips_of, read_clip, reader_outputs, reader_specs
+from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType, DALIInterpType
 from dalify.formats.video_list import videos_of
 from dalify.kernels.resample_axes import resample_axes
@@ -191,6 +191,9 @@ def _plain(value: Any) -> Any:
     if value is None:
         return None
     return tuple(value.tolist()) if np.ndim(value) else float(value)
+
+
+video_resize.stand_in(blank_clip)
 
 
 @video_resize.origin

@@ -64,6 +64,11 @@ def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any], ...]:
     return row.read()
 
 
+@zarr.stand_in
+def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
+    return row.stand_in()
+
+
 @zarr.origin
 def _(row: ArrayRow) -> str:
     return row.origin

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, clip_outputs, frame_num_kind
+from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, blank_outputs, clip_outputs, frame_num_kind
 from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.video_list import videos_of
 from dalify.registry import Spec, operator
@@ -154,6 +154,24 @@ def _(
     return clip_outputs(
         clip,
         clip.frames,
+        labelled=_has_labels(file_root, file_list, labels),
+        frame_num=frame_num_kind(enable_frame_num),
+        timestamps=enable_timestamps,
+    )
+
+
+@video.stand_in
+def _(
+    entry: VideoEntry,
+    *,
+    enable_frame_num: object,
+    enable_timestamps: bool,
+    file_list: str,
+    file_root: str,
+    labels: object,
+) -> tuple[np.ndarray[Any, Any] | None, ...]:
+    return blank_outputs(
+        entry,
         labelled=_has_labels(file_root, file_list, labels),
         frame_num=frame_num_kind(enable_frame_num),
         timestamps=enable_timestamps,
