@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import dalify
-from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.errors import ArgumentValueError, DalifyError, MissingPackageError, ReaderError
+from dalify.formats import coco
 from tests.operators.readers.datasets import run_reader
 
 POLYGONS = [[10.0, 10.0, 30.0, 10.0, 30.0, 40.5], [1.0, 2.0, 13.0, 4.0, 5.0, 17.0, 2.0, 9.5]]
@@ -144,6 +145,37 @@ def test_saved_annotations(oracle: ModuleType, data: Path, wanted: dict[str, Any
     (data / "ours" / "labels.dat").write_bytes(b"\x05\0\0\0")
     with pytest.raises(ReaderError, match="damaged"):
         read(dalify, data, annotations_file=None, preprocessed_annotations=str(data / "ours"))
+
+
+def _with_texts(item: Any) -> Any:
+    """Numbers of pictures and categories as texts, as some tools write them."""
+    return {key: str(value) if key.endswith("id") else value for key, value in item.items()}
+
+
+@pytest.mark.parametrize("way", ["texts", "booleans", "no package", "more is said"])
+def test_every_way_to_read_gives_the_same(data: Path, way: str, monkeypatch: pytest.MonkeyPatch):
+    masks = {"polygon_masks": True, "include_iscrowd": False, "image_ids": True}
+    expected = read(dalify, data, **masks)[1]
+    told = document()
+    for place in ("images", "annotations", "categories"):
+        if way == "texts":
+            told[place] = [_with_texts(item) for item in told[place]]
+        if way == "more is said":
+            told[place] = [{"license": [1, {"a": None}], **item, "note": "\u00e9"} for item in told[place]]
+    if way == "booleans":
+        for item in told["annotations"]:
+            item["iscrowd"] = bool(item.get("iscrowd"))
+    if way == "no package":
+        monkeypatch.setattr(coco, "_decoder", _no_package)
+    (data / "annotations.json").write_text(json.dumps(told))
+    for outputs, others in zip(expected, read(dalify, data, **masks)[1], strict=True):
+        for own, other in zip(outputs, others, strict=True):
+            for one, two in zip(own, other, strict=True):
+                np.testing.assert_array_equal(one, two)
+
+
+def _no_package(has_masks: bool) -> Any:
+    raise MissingPackageError("msgspec is not installed.")
 
 
 def without(key: str, place: str) -> dict[str, Any]:
