@@ -61,7 +61,7 @@ class Value:
         layout: letters of a sample's dimensions; "" where they have no names.
         batched: whether there is one for each sample; otherwise all samples of the batch hold the same.
         constant: its numbers where they are known.
-        kind: "path", "file", or "" for data.
+        kind: "path", "file"; "frames" and "first" of a clip of a film; or "" for data.
         interleaved: the same image as HWC, where `node` is CHW. What is not used is pruned.
         is_bfloat16: to be rounded to bfloat16 where it leaves the pipeline.
     """
@@ -80,18 +80,19 @@ class Value:
         return replace(self, node=node, layout=layout, constant=None, kind="", interleaved=None)
 
     def mapped(self, function: Callable[[DataNode], DataNode]) -> Value:
-        """Apply what works on images HWC, whatever the order of this one.
+        """Apply what works on images HWC, whatever the order of this one, or on clips of them.
 
         Raises:
             LayoutError: no image.
         """
-        if self.layout == "HWC":
+        if self.layout in ("HWC", "FHWC"):
             return self.having(function(self.node))
-        if self.layout != "CHW":
+        if self.layout not in ("CHW", "FCHW"):
             raise LayoutError(f"an image is needed; got data of the layout {self.layout!r}.")
-        image = self.interleaved if self.interleaved is not None else dali.transpose(self.node, perm=[1, 2, 0])
+        there, back = ([1, 2, 0], [2, 0, 1]) if self.layout == "CHW" else ([0, 2, 3, 1], [0, 3, 1, 2])
+        image = self.interleaved if self.interleaved is not None else dali.transpose(self.node, perm=there)
         result = function(image)
-        return replace(self.having(dali.transpose(result, perm=[2, 0, 1])), interleaved=result)
+        return replace(self.having(dali.transpose(result, perm=back)), interleaved=result)
 
 
 @dataclass

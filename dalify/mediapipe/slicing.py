@@ -1,7 +1,8 @@
 """Which items of a data set a card sees in an epoch, and in which order.
 
 Alone because all readers share the rule. The data set is cut into slices once, after one shuffle that is the same on
-all cards; afterwards each card shuffles within its slice. All slices have equally many batches.
+all cards; afterwards each card shuffles within its slice, unless the slices are to be cut anew in every epoch. All
+slices have equally many batches.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 
-__all__ = ["IndexedReader", "SlicedOrder"]
+__all__ = ["IndexedReader", "Indices", "SlicedOrder"]
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -30,6 +31,7 @@ class SlicedOrder:
         slice_index: which slice this is.
         drop_remainder: leave out what fills no batch; otherwise the last batch is filled up.
         pad_remainder: fill with the last item of the slice; otherwise with random items of the data set.
+        shuffle_across: shuffle everything and cut the slices anew in each epoch.
 
     Raises:
         ReaderError: there are no items, or no whole batch of them.
@@ -47,6 +49,7 @@ class SlicedOrder:
         slice_index: int,
         drop_remainder: bool,
         pad_remainder: bool,
+        shuffle_across: bool = False,
     ) -> None:
         if num_slices < 1:
             raise ArgumentValueError(f"num_slices must be at least 1; got {num_slices}.")
@@ -56,13 +59,15 @@ class SlicedOrder:
             raise ReaderError("there is nothing to read: the data set has no items.")
         if seed is None and num_slices > 1:
             seed = 0
-        common = np.random.default_rng(seed)
-        order = common.permutation(count) if shuffle else np.arange(count)
+        self._common = np.random.default_rng(seed)
+        order = self._common.permutation(count) if shuffle else np.arange(count)
         self._count = count
-        self._slice = order[slice_index::num_slices]
+        self._part = slice(slice_index, None, num_slices)
+        self._slice = order[self._part]
         # The slices go on with random numbers of their own.
-        self._random = np.random.default_rng([seed, slice_index]) if seed is not None else common
+        self._random = np.random.default_rng([seed, slice_index]) if seed is not None else self._common
         self._shuffle = shuffle
+        self._shuffles_across = shuffle and shuffle_across
         self._pads_with_last = pad_remainder
         share = count // num_slices if drop_remainder else -(-count // num_slices)
         self.batches = share // batch_size if drop_remainder else -(-share // batch_size)
@@ -75,7 +80,10 @@ class SlicedOrder:
 
     def epoch(self) -> tuple[Indices, int]:
         """Return the items of the next epoch, whole batches of them, and how many stand there in their own right."""
-        items = self._random.permutation(self._slice) if self._shuffle else self._slice
+        if self._shuffles_across:
+            items = self._common.permutation(self._count)[self._part]
+        else:
+            items = self._random.permutation(self._slice) if self._shuffle else self._slice
         total = self.batches * self._batch_size
         missing = total - len(items)
         if missing <= 0:

@@ -181,6 +181,31 @@ class CocoIterator(HPUGenericPytorchIterator):
         return images, ids, outputs[3].as_cpu().as_nparray()[:real]
 
 
+class SsdPipe(MediaPipe):
+    """Program 9, of the documents: windows that keep boxes, mirrors of images and boxes, anchors."""
+
+    def __init__(self, root: str, annotations: str, batch_size: int) -> None:
+        super().__init__(device="mixed", prefetch_depth=3, batch_size=batch_size, num_threads=2, pipe_name="ssd")
+        self.input = fn.CocoReader(root=root, annfile=annotations, shuffle=False, drop_remainder=True, device="cpu")
+        self.half = fn.Constant(constant=0.5, dtype=dt.FLOAT32)
+        self.coin = fn.CoinFlip(seed=2, device="cpu")
+        self.crop = fn.SSDCropWindowGen(seed=3, device="cpu")
+        self.flip_boxes = fn.SSDBBoxFlip(device="cpu")
+        self.encode = fn.SSDEncode(device="cpu")
+        self.decode = fn.ImageDecoder(output_format=imgtype.RGB_P, resize=[300, 300], device="hpu")
+        self.flip = fn.RandomFlip(horizontal=1, device="hpu")
+        self.to_float = fn.Cast(dtype=dt.FLOAT32)
+
+    def definegraph(self) -> Any:
+        jpegs, ids, sizes, boxes, labels, lengths, _ = self.input()
+        boxes, labels, lengths, windows = self.crop(sizes, boxes, labels, lengths)
+        flips = self.coin(self.half())
+        boxes = self.flip_boxes(flips, boxes, lengths)
+        boxes, labels = self.encode(boxes, labels, lengths)
+        images = self.to_float(self.flip(self.decode(jpegs, windows), flips))
+        return images, ids, sizes, boxes, labels, lengths, windows, flips
+
+
 class ClipReader(media_ext_reader_op_impl):
     """Yields paths and token arrays, in the order of a sampler of the user's."""
 

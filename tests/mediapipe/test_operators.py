@@ -200,8 +200,8 @@ def test_dimensions_are_counted_from_the_fastest() -> None:
             first,
             second,
             fn.Slice(axes=[1], starts=[1], ends=[3])(x),
-            fn.ReduceMax(reductionDimension=0)(x),
-            fn.ReduceMin(reductionDimension=2)(x),
+            *fn.ReduceMax(reductionDimension=0)(x),
+            *fn.ReduceMin(reductionDimension=2)(x),
             fn.Pad(pads=[1, 0, 0, 0, 0, 2, 1, 0, 0, 0], mode=0, value=7.0)(x),
             fn.Pad(pads=[1, 0, 0, 0, 0, 2, 1, 0, 0, 0], mode=1)(x),
             fn.Pad(pads=[1, 0, 0, 0, 0, 2, 1, 0, 0, 0], mode=2)(x),
@@ -216,7 +216,9 @@ def test_dimensions_are_counted_from_the_fastest() -> None:
         volume[..., 2:],
         volume[:, :, 1:3],
         volume.max(axis=3, keepdims=True),
+        volume.argmax(axis=3)[..., None],
         volume.min(axis=1, keepdims=True),
+        volume.argmin(axis=1)[:, None],
         np.pad(volume, around, constant_values=7),
         np.pad(volume, around, mode="reflect"),
         np.pad(volume, around, mode="edge"),
@@ -224,6 +226,33 @@ def test_dimensions_are_counted_from_the_fastest() -> None:
     ]
     for found, wanted in zip(run(make), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_elements_by_their_places() -> None:
+    table = RANDOM.normal(size=(BATCH, 4, 5)).astype(np.float32)
+    columns = RANDOM.integers(-5, 5, (BATCH, 2, 3)).astype(np.int32)
+    tuples = np.stack([RANDOM.integers(0, 4, (BATCH, 6)), RANDOM.integers(-5, 5, (BATCH, 6))], -1).astype(np.int32)
+
+    def make() -> Any:
+        x = given(table, "CWN")
+        fixed = fn.MediaConst(data=[3, 0], shape=[2], dtype=dt.INT32)()
+        return (
+            fn.Gather(axis=0)(x, given(columns)),
+            fn.Gather(axis=1)(x, fixed),
+            fn.GatherND()(x, given(tuples)),
+            fn.GatherND()(x, given(tuples[..., :1])),
+        )
+
+    by_column, rows, elements, slices = run(make)
+    for index in range(BATCH):
+        np.testing.assert_array_equal(by_column[index], table[index][:, columns[index]])
+        np.testing.assert_array_equal(rows[index], table[index][[3, 0]])
+        places = tuples[index].tolist()
+        np.testing.assert_array_equal(elements[index], [table[index, row, column] for row, column in places])
+        np.testing.assert_array_equal(slices[index], [table[index, row] for row, _ in places])
+    for operation, numbers in ((fn.Gather(axis=0), columns + 1), (fn.GatherND(), tuples + 1)):
+        with pytest.raises(DalifyError, match=r"takes (an element outside|elements)"):
+            run(lambda operation=operation, numbers=numbers: operation(given(table, "CWN"), given(numbers)))
 
 
 def test_normalize_and_resize() -> None:
@@ -338,7 +367,8 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
     ("make", "kind", "text"),
     [
         (lambda: fn.Reshapes(size=[1]), UnknownOperatorError, "no operator 'Reshapes'. Did you mean 'Reshape'"),
-        (lambda: fn.SSDEncode(), UnknownOperatorError, "It has: Add, "),
+        (lambda: fn.Nothing(), UnknownOperatorError, "It has: Add, "),
+        (lambda: fn.ExtHpuOp(), UnknownOperatorError, "fn.ExtCpuOp and fn.MediaFunc"),
         (lambda: fn.Crop(crop_width=3), UnknownArgumentError, "no argument 'crop_width'.*It has: crop_w"),
         (lambda: fn.Crop(3), ArgumentTypeError, "by name only"),
         (lambda: fn.Cast(), ArgumentTypeError, "needs the argument 'dtype'"),
@@ -360,7 +390,9 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: fn.ReadImageDatasetFromDir()(), ArgumentValueError, "one of dir and file_list"),
         (lambda: fn.ReadImageDatasetFromDir(dir="/nowhere")(), ReaderError, "/nowhere"),
         (lambda: fn.CocoReader(root=".", annfile="/nowhere.json")(), ReaderError, "nowhere"),
-        (lambda: fn.ReadNumpyDatasetFromDir(file_list=["a.npz"])(), ReaderError, "numpy.save"),
+        (lambda: fn.ReadNumpyDatasetFromDir(file_list=["a.txt"])(), ReaderError, "numpy.save"),
+        (lambda: fn.Split(axis=3, num_outputs=2)(given(PLANES, "WHCN"))[0], ArgumentValueError, "from 0 to 2; got 3"),
+        (lambda: fn.Gather()(given(FLOATS), given(SCALES)), ShapeError, "dimensions are known"),
         (lambda: 3, ArgumentTypeError, "has to return a node"),
     ],
 )

@@ -164,7 +164,9 @@ def test_coco(photo_folder: Path, photo_list: Files, coco: Path) -> None:
     assert first[1].tolist() == [100, 102, 103]
     assert last[1].tolist() == [104]
     assert first[0].shape == last[0].shape == (3, 3, 40, 40)
-    np.testing.assert_array_equal(first[2][0, :3], [[1, 2, 11, 22], [3, 4, 8, 10], [0, 0, 0, 0]])
+    height, width = decoded(photo_list[0][0]).shape[:2]
+    corners = np.array([[1, 2, 11, 22], [3, 4, 8, 10], [0, 0, 0, 0]])
+    np.testing.assert_allclose(first[2][0, :3] * [width, height, width, height], corners, rtol=1e-6)
     expected = resized([photo_list[index][0] for index in (0, 2, 3)], [40, 40])[..., ::-1].transpose(0, 3, 1, 2)
     np.testing.assert_allclose(first[0].cpu().numpy(), expected, rtol=0, atol=LEVELS)
     pipe.iter_init()

@@ -28,14 +28,13 @@ __all__ = [
     "MemCpy",
     "Mult",
     "Neg",
-    "ReduceMax",
-    "ReduceMin",
     "Reshape",
     "Slice",
     "Split",
     "Sub",
     "Transpose",
     "Where",
+    "axis_of",
     "cast",
 ]
 
@@ -148,10 +147,7 @@ def _parts(arguments: Mapping[str, Any]) -> int:
 @operator(outputs=_parts)
 def Split(context: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
     """Cut data into equal parts along a dimension, counted from the fastest; not along that of the batch."""
-    letters = _letters(x, "Split")
-    if not 0 <= axis < len(letters):
-        raise ArgumentValueError(f"axis must be from 0 to {len(letters) - 1}; got {axis}.")
-    index = len(letters) - 1 - axis
+    index = axis_of(x, axis, "Split")
     size = 1.0 / num_outputs
     return tuple(
         x.having(dali.slice(x.node, rel_start=[part * size], rel_end=[(part + 1) * size], axes=[index]))
@@ -171,12 +167,9 @@ def Slice(
     steps: Sequence[int] | None = None,
 ) -> Value:
     """Cut out a part: begins and ends along dimensions counted from the fastest. Steps other than 1: not offered."""
-    letters = _letters(x, "Slice")
     if steps is not None and any(step != 1 for step in steps):
         raise ArgumentValueError(f"steps={list(steps)} are not offered; each has to be 1.")
-    if any(not 0 <= axis < len(letters) for axis in axes):
-        raise ArgumentValueError(f"axes must be from 0 to {len(letters) - 1}; got {list(axes)}.")
-    indices = [len(letters) - 1 - axis for axis in axes]
+    indices = [axis_of(x, axis, "Slice") for axis in axes]
     return x.having(dali.slice(x.node, start=list(starts), end=list(ends), axes=indices))
 
 
@@ -186,20 +179,6 @@ def Where(context: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
     mask = condition.node != 0
     kept = a.node * mask + b.node * (condition.node == 0)
     return a.having(dali.cast_like(dali.reinterpret(kept, layout=a.layout) if a.layout else kept, a.node))
-
-
-@operator()
-def ReduceMin(context: Lowering, x: Value, /, *, reductionDimension: int) -> Value:  # noqa: N803
-    """Return the least element along a dimension, which stays, with extent 1. Its place is not told."""
-    axis = len(_letters(x, "ReduceMin")) - 1 - reductionDimension
-    return x.having(dali.reductions.min(x.node, axes=[axis], keep_dims=True))
-
-
-@operator()
-def ReduceMax(context: Lowering, x: Value, /, *, reductionDimension: int) -> Value:  # noqa: N803
-    """Return the greatest element along a dimension, which stays, with extent 1. Its place is not told."""
-    axis = len(_letters(x, "ReduceMax")) - 1 - reductionDimension
-    return x.having(dali.reductions.max(x.node, axes=[axis], keep_dims=True))
 
 
 @operator()
@@ -280,9 +259,17 @@ def MemCpy(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value
     return cast(x, dtype)
 
 
-def _letters(x: Value, name: str) -> str:
+def axis_of(x: Value, axis: int, name: str) -> int:
+    """Return numpy's number of a dimension of a sample that is counted from the fastest.
+
+    Raises:
+        ShapeError: the dimensions are not known.
+        ArgumentValueError: there is no such dimension.
+    """
     if not x.layout:
         raise ShapeError(
             f"fn.{name} needs data whose dimensions are known: images, volumes, or what Reshape(layout=…) names."
         )
-    return x.layout
+    if not 0 <= axis < len(x.layout):
+        raise ArgumentValueError(f"a dimension must be from 0 to {len(x.layout) - 1}; got {axis}.")
+    return len(x.layout) - 1 - axis

@@ -15,7 +15,7 @@ from dalify.graph import DataNode
 from dalify.mediapipe.media_types import decoderStage, ftype, imgtype, randomCropType
 from dalify.mediapipe.node import Lowering, Value, extents, operator
 
-__all__ = ["CropWindowGen", "ImageDecoder"]
+__all__ = ["CROPS", "RANDOM_CROPS", "CropWindowGen", "ImageDecoder", "filter_of"]
 
 _FILTERS = {
     ftype.LINEAR: DALIInterpType.INTERP_LINEAR,
@@ -24,14 +24,19 @@ _FILTERS = {
     ftype.NEAREST: DALIInterpType.INTERP_NN,
     ftype.BICUBIC: DALIInterpType.INTERP_CUBIC,
 }
-_RANDOM_CROPS = (
+RANDOM_CROPS = (
     randomCropType.RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP,
     randomCropType.RANDOMIZED_ASPECT_RATIO_CROP,
 )
-_CROPS = (randomCropType.NO_RANDOM_CROP, *_RANDOM_CROPS, randomCropType.CENTER_CROP)
+CROPS = (randomCropType.NO_RANDOM_CROP, *RANDOM_CROPS, randomCropType.CENTER_CROP)
 
 
-def _filter(number: int) -> DALIInterpType:
+def filter_of(number: int) -> DALIInterpType:
+    """Return dalify's filter for a member of ``ftype``.
+
+    Raises:
+        ArgumentValueError: there is none.
+    """
     if number not in _FILTERS:
         names = [f"ftype.{name}" for name, value in vars(ftype).items() if value in _FILTERS and name.isupper()]
         raise ArgumentValueError(option_error_text("resampling_mode", number, names))
@@ -84,7 +89,7 @@ def CropWindowGen(
         float32 ``[4]`` for each image: x, y, width, height in parts of the image's width and height.
     """
     del context, resize_width, resize_height
-    if type not in _RANDOM_CROPS:
+    if type not in RANDOM_CROPS:
         options = ["RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP", "RANDOMIZED_ASPECT_RATIO_CROP"]
         raise ArgumentValueError(option_error_text("type", type, options))
     shape = dali.peek_image_shape(_files(files))
@@ -143,15 +148,15 @@ def ImageDecoder(
     height, width = extents(resize, 2, "resize")
     if output_format not in (imgtype.RGB_I, imgtype.RGB_P):
         raise ArgumentValueError(option_error_text("output_format", output_format, ["imgtype.RGB_I", "imgtype.RGB_P"]))
-    if random_crop_type not in _CROPS:
+    if random_crop_type not in CROPS:
         names = [name for name in vars(randomCropType) if name.isupper()]
         raise ArgumentValueError(option_error_text("random_crop_type", random_crop_type, names))
-    interpolation = _filter(resampling_mode)
+    interpolation = filter_of(resampling_mode)
     device = "mixed" if context.is_accelerated else "cpu"
     encoded = _files(files)
     if window is not None:
         image = dali.decoders.image_slice(encoded, window.node[0:2], window.node[2:4], device=device)
-    elif random_crop_type in _RANDOM_CROPS:
+    elif random_crop_type in RANDOM_CROPS:
         image = dali.decoders.image_random_crop(
             encoded,
             random_area=[scale_min, scale_max],

@@ -1,7 +1,6 @@
 """Readers of detection data sets.
 
-Alone because annotations have a format of their own. The operators of SSD's training (crops with boxes, anchors) are
-not offered under MediaPipe's names: ``fn.random_bbox_crop``, ``fn.bb_flip`` and ``fn.box_encoder`` of dalify do that.
+Alone because annotations have a format of their own.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from dalify.base.errors import ReaderError
 from dalify.data import DALIDataType
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
+from dalify.mediapipe.nodes.ssd import MOST_BOXES
 from dalify.mediapipe.slicing import IndexedReader, SlicedOrder
 
 __all__ = ["CocoReader"]
-
-_MOST_BOXES = 200
 
 
 @operator(outputs=7)
@@ -56,8 +54,9 @@ def CocoReader(
 
     Returns:
         paths; ids, uint32 ``[N]``; sizes, uint32 ``[N, 2]``: height, width; boxes, float32 ``[N, 200, 4]``: left, top,
-        right, bottom in pixels of the file; labels, uint32 ``[N, 200]``: 1, 2 … in the order of the categories' ids;
-        lengths, uint32 ``[N]``: number of boxes; batch, uint32 ``[1]``: number of real images.
+        right, bottom in parts of the width and height, as the operators of SSD take them; labels, uint32 ``[N, 200]``:
+        1, 2 … in the order of the categories' ids; lengths, uint32 ``[N]``: number of boxes; batch, uint32 ``[1]``:
+        number of real images.
     """
     del max_file
     paths, ids, sizes, boxes, labels, lengths = _annotations(Path(root), Path(annfile))
@@ -98,15 +97,16 @@ def _annotations(root: Path, file: Path) -> tuple[list[str], Any, Any, Any, Any,
     for item in annotations:
         by_image.setdefault(item["image_id"], []).append(item)
     images = [image for image in images if image["id"] in by_image]
-    boxes = np.zeros((len(images), _MOST_BOXES, 4), np.float32)
-    labels = np.zeros((len(images), _MOST_BOXES), np.uint32)
+    boxes = np.zeros((len(images), MOST_BOXES, 4), np.float32)
+    labels = np.zeros((len(images), MOST_BOXES), np.uint32)
     lengths = np.zeros(len(images), np.uint32)
     for row, image in enumerate(images):
-        found = by_image[image["id"]][:_MOST_BOXES]
+        found = by_image[image["id"]][:MOST_BOXES]
         lengths[row] = len(found)
         for column, item in enumerate(found):
             left, top, width, height = item["bbox"]
-            boxes[row, column] = left, top, left + width, top + height
+            corners = left, top, left + width, top + height
+            boxes[row, column] = np.divide(corners, (image["width"], image["height"]) * 2)
             labels[row, column] = numbers[item["category_id"]]
     ids = np.array([image["id"] for image in images], np.uint32)
     sizes = np.array([[image["height"], image["width"]] for image in images], np.uint32).reshape(-1, 2)

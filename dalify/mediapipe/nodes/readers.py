@@ -20,8 +20,10 @@ from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.slicing import IndexedReader, SlicedOrder
 
-__all__ = ["ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "path_rows"]
+__all__ = ["ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "labelled_files", "path_rows"]
 
+_ARCHIVE = ".npz"
+_VOLUME = "CDHW"
 _SYNONYMS = {"jpeg": ("jpeg", "jpg"), "jpg": ("jpeg", "jpg")}
 
 
@@ -30,13 +32,19 @@ def path_rows(paths: Sequence[str]) -> list[np.ndarray[Any, Any]]:
     return [np.frombuffer(str(path).encode(), np.uint8) for path in paths]
 
 
-def _labelled(
+def labelled_files(
     folder: str | None,
     extension: str,
     file_list: Sequence[str] | None,
     class_list: Sequence[str] | None,
     file_classes: Sequence[str] | None,
 ) -> tuple[list[str], np.ndarray[Any, Any]]:
+    """Return the files of a folder of class folders, or of a list, and the number of the class of each.
+
+    Raises:
+        ArgumentValueError: neither folder nor list, or a list without the classes of its files.
+        ReaderError: the folder cannot be used.
+    """
     if file_list is not None:
         if file_classes is None or len(file_classes) != len(file_list):
             raise ArgumentValueError("file_list needs file_classes, the class of each of its files.")
@@ -99,7 +107,7 @@ def ReadImageDatasetFromDir(
         paths for a decoder, and labels, one number each.
     """
     del max_file
-    paths, labels = _labelled(dir, format, file_list, class_list, file_classes)
+    paths, labels = labelled_files(dir, format, file_list, class_list, file_classes)
     order = SlicedOrder(
         len(paths),
         context.batch_size,
@@ -148,8 +156,9 @@ def ReadNumpyDatasetFromDir(
     num_slices: int = 1,
     slice_index: int = 0,
 ) -> tuple[Value, ...]:
-    """Read NumPy files (``.npy``), for instance volumes and their labels.
+    """Read NumPy files, ``.npy`` or ``.npz`` with one array, for instance volumes and their labels.
 
+    ``.npy`` is read in the pipe's threads, ``.npz`` in the thread that asks for batches.
     Arrays of four dimensions are taken for volumes: channels, depth, height, width, as numpy counts.
 
     Args:
@@ -159,7 +168,7 @@ def ReadNumpyDatasetFromDir(
         pattern: pattern of names, one for each output ("x_*.npy"); the files are joined in the order of their names.
         file_list: the files, one list for each output (or a list, for one output), in place of `dir`.
         shuffle: random order, another in each epoch.
-        shuffle_across_dataset: cut the data set into slices anew in each epoch; not offered.
+        shuffle_across_dataset: cut the data set into slices anew in each epoch.
         dense: accepted; arrays may differ in shape.
         dtype: element type, one for all or one for each output.
         seed: of the orders.
@@ -173,11 +182,6 @@ def ReadNumpyDatasetFromDir(
         arrays, `num_outputs` of them.
     """
     del max_file, dense
-    if shuffle_across_dataset and num_slices > 1:
-        raise ArgumentValueError(
-            "shuffle_across_dataset is not offered with several slices: each card keeps its slice.",
-            hint="Leave it out; the slices are cut after one shuffle of everything.",
-        )
     lists = _numpy_files(num_outputs, dir, pattern, file_list)
     kinds = [to_dalify_type(name) for name in ([dtype] * num_outputs if isinstance(dtype, str) else dtype)]
     if len(kinds) != num_outputs:
@@ -191,16 +195,43 @@ def ReadNumpyDatasetFromDir(
         slice_index=slice_index,
         drop_remainder=drop_remainder,
         pad_remainder=pad_remainder,
+        shuffle_across=shuffle_across_dataset,
     )
-    reader = IndexedReader(
-        order, context.batch_size, lambda items, _: tuple(path_rows([each[item] for item in items]) for each in lists)
+    packed = [each[0].endswith(_ARCHIVE) for each in lists]
+
+    def take(items: np.ndarray[Any, Any], _: int) -> tuple[Any, ...]:
+        paths = [[each[item] for item in items] for each in lists]
+        return tuple(
+            [_unpacked(path, kind.numpy) for path in found] if is_packed else path_rows(found)
+            for found, kind, is_packed in zip(paths, kinds, packed, strict=True)
+        )
+
+    examples = [
+        _unpacked(each[0]) if is_packed else np.load(each[0], mmap_mode="r")
+        for each, is_packed in zip(lists, packed, strict=True)
+    ]
+    depths = [example.ndim for example in examples]
+    nodes = context.read(
+        IndexedReader(order, context.batch_size, take),
+        num_outputs,
+        dtype=[kind if is_packed else _UINT8 for kind, is_packed in zip(kinds, packed, strict=True)],
+        ndim=[depth if is_packed else 1 for depth, is_packed in zip(depths, packed, strict=True)],
     )
-    nodes = context.read(reader, num_outputs, dtype=[_UINT8] * num_outputs, ndim=[1] * num_outputs)
-    arrays = [dali.decoders.numpy(dali.io.file.read(node), dtype=kind) for node, kind in zip(nodes, kinds, strict=True)]
-    is_volume = np.load(lists[0][0], mmap_mode="r").ndim == 4
-    if not is_volume:
-        return tuple(Value(array) for array in arrays)
-    return tuple(Value(dali.reinterpret(array, layout="CDHW"), "CDHW") for array in arrays)
+    arrays = [
+        node if is_packed else dali.decoders.numpy(dali.io.file.read(node), dtype=kind)
+        for node, kind, is_packed in zip(nodes, kinds, packed, strict=True)
+    ]
+    return tuple(
+        Value(dali.reinterpret(array, layout=_VOLUME), _VOLUME) if depth == len(_VOLUME) else Value(array)
+        for array, depth in zip(arrays, depths, strict=True)
+    )
+
+
+def _unpacked(path: str, dtype: Any = None) -> np.ndarray[Any, Any]:
+    with np.load(path) as archive:
+        if len(archive.files) != 1:
+            raise ReaderError(f"{path} has to hold one array; it has {len(archive.files)}.")
+        return np.asarray(archive[archive.files[0]], dtype=dtype)
 
 
 def _numpy_files(
@@ -218,9 +249,14 @@ def _numpy_files(
     lengths = [len(each) for each in lists]
     if not all(lengths) or len(set(lengths)) > 1:
         raise ReaderError(f"the outputs need equally many files, and some: found {lengths}.")
-    strange = next((path for each in lists for path in each if not path.endswith(".npy")), None)
-    if strange is not None:
-        raise ReaderError(f"only files named .npy are read; got {strange}.", hint="Store arrays with numpy.save.")
+    for each in lists:
+        ending = _ARCHIVE if each[0].endswith(_ARCHIVE) else ".npy"
+        strange = next((path for path in each if not path.endswith(ending)), None)
+        if strange is not None:
+            raise ReaderError(
+                f"files have to be named {ending}, like the first of their list; got {strange}.",
+                hint="Store arrays with numpy.save.",
+            )
     return lists
 
 

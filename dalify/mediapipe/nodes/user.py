@@ -14,12 +14,13 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, SourceError, option_error_text
+from dalify.mediapipe.backend.operator_specs import OperatorSpec
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import readerOutType, to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Lowering, Operation, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
 
-__all__ = ["ExtCpuOp", "FrameworkParams", "MediaExtReaderOp", "MediaFunc"]
+__all__ = ["ExtCpuOp", "FrameworkParams", "MediaExtReaderOp", "MediaFunc", "registered_reader"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,11 @@ def MediaExtReaderOp(
         `num_outputs` batches.
     """
     params = {"priv_params": priv_params, "seed": seed, "num_outputs": num_outputs}
-    reader = _made(impl, params, FrameworkParams(context.batch_size))
+    return _read(context, _made(impl, params, FrameworkParams(context.batch_size)), num_outputs)
+
+
+def _read(context: Lowering, reader: Any, num_outputs: int) -> tuple[Value, ...]:
+    """Ask a user's reader what it gives, and read with it."""
     output = getattr(reader, "get_media_output_type", lambda: readerOutType.FILE_LIST)()
     if output not in (readerOutType.FILE_LIST, readerOutType.BUFFER_LIST):
         names = ["readerOutType.FILE_LIST", "readerOutType.BUFFER_LIST"]
@@ -124,6 +129,23 @@ def MediaExtReaderOp(
     source = _ExternalReader(reader, num_outputs, kind, dtypes)
     nodes = context.read(source, num_outputs)
     return (Value(nodes[0], kind=kind), *(Value(node) for node in nodes[1:]))
+
+
+def registered_reader(spec: OperatorSpec) -> type[Operation]:
+    """Make an operator of a reader that a program told of with ``schema.add_operator``."""
+
+    def lower(context: Lowering, /, **arguments: Any) -> tuple[Value, ...]:
+        reader: Any = spec.node_class(spec.name, spec.guid, None, [], {**spec.params, **arguments}, None, None)
+        reader.set_params(FrameworkParams(context.batch_size))
+        return _read(context, reader, spec.num_outputs)
+
+    lower.__name__ = spec.name
+    lower.__doc__ = spec.node_class.__doc__
+    kind = inspect.Parameter.KEYWORD_ONLY
+    lower.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind, default=default) for name, default in spec.params.items()]
+    )
+    return operator(outputs=spec.num_outputs, inputs=(0, 0))(lower)
 
 
 def _called(

@@ -1,0 +1,91 @@
+"""Elements by their places, and the places of elements.
+
+Alone because NumPy does it, in one thread, sample after sample: dalify has no compiled operators for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dalify import fn as dali
+from dalify.base.errors import ShapeError
+from dalify.graph import DataNode
+from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.nodes.arithmetic import axis_of
+
+__all__ = ["Gather", "GatherND", "ReduceMax", "ReduceMin"]
+
+_Array = np.ndarray[Any, Any]
+
+
+def _computed(function: Callable[..., _Array], *xs: Value) -> DataNode:
+    return dali.python_function(*[x.node for x in xs], function=function)
+
+
+@operator()
+def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> Value:
+    """Take elements along a dimension, counted from the fastest, by integers; each sample by its own, or by a constant.
+
+    As in ONNX: the dimensions of `indices` stand in place of the one that they count; negative ones count from behind.
+    """
+    dimension = axis_of(x, axis, "Gather")
+
+    def taken(data: _Array, numbers: _Array) -> _Array:
+        size = data.shape[dimension]
+        if numbers.size and not (-size <= numbers.min() and numbers.max() < size):
+            raise ShapeError(f"Gather takes elements {numbers.min()} to {numbers.max()} of {size}.")
+        return np.take(data, numbers.astype(np.int64), axis=dimension)
+
+    return Value(_computed(taken, x, indices))
+
+
+@operator()
+def GatherND(context: Lowering, x: Value, indices: Value, /) -> Value:
+    """Take elements, or whole slices, of each sample by tuples of integers.
+
+    As in ONNX: the last dimension of `indices` holds a tuple for the first dimensions of a sample, as numpy counts.
+    """
+
+    def taken(data: _Array, numbers: _Array) -> _Array:
+        if numbers.ndim == 0 or not 1 <= numbers.shape[-1] <= data.ndim:
+            raise ShapeError(f"GatherND needs tuples of 1 to {data.ndim} integers; got the shape {numbers.shape}.")
+        sizes = np.array(data.shape[: numbers.shape[-1]])
+        numbers = numbers.astype(np.int64)
+        if (numbers < -sizes).any() or (numbers >= sizes).any():
+            raise ShapeError(f"GatherND takes an element outside of {tuple(sizes.tolist())}.")
+        return data[tuple(np.moveaxis(numbers, -1, 0))]
+
+    return Value(_computed(taken, x, indices))
+
+
+def _place(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
+    def places(data: _Array) -> _Array:
+        return find(data, axis=dimension, keepdims=True).astype(np.int32)
+
+    node = _computed(places, x)
+    return Value(dali.reinterpret(node, layout=x.layout) if x.layout else node, x.layout)
+
+
+@operator(outputs=2)
+def ReduceMin(context: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+    """Return the least elements along a dimension, which stays, with extent 1; and their places, int32.
+
+    Among equals the first counts. Places that nobody uses are not computed.
+    """
+    dimension = axis_of(x, reductionDimension, "ReduceMin")
+    least = x.having(dali.reductions.min(x.node, axes=[dimension], keep_dims=True))
+    return least, _place(x, dimension, np.argmin)
+
+
+@operator(outputs=2)
+def ReduceMax(context: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+    """Return the greatest elements along a dimension, which stays, with extent 1; and their places, int32.
+
+    Among equals the first counts. Places that nobody uses are not computed.
+    """
+    dimension = axis_of(x, reductionDimension, "ReduceMax")
+    greatest = x.having(dali.reductions.max(x.node, axes=[dimension], keep_dims=True))
+    return greatest, _place(x, dimension, np.argmax)

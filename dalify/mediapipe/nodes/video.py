@@ -1,0 +1,275 @@
+"""Clips of films: which frames belong to them, and their decoder.
+
+Alone because a clip is told by the numbers of its frames, which only the film can explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify import fn as dali
+from dalify.base.errors import ArgumentValueError, DecodeError, LayoutError, ReaderError, option_error_text
+from dalify.codecs.video import Video
+from dalify.data import DALIDataType
+from dalify.graph import DataNode
+from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCropType, to_dalify_type
+from dalify.mediapipe.media_types import dtype as types
+from dalify.mediapipe.node import Lowering, Value, extents, operator
+from dalify.mediapipe.nodes.decoders import CROPS, RANDOM_CROPS, filter_of
+from dalify.mediapipe.nodes.readers import labelled_files, path_rows
+from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
+
+__all__ = ["ReadVideoDatasetFromDir", "VideoDecoder"]
+
+_SAMPLERS = {clipSampler.RANDOM_SAMPLER: "RANDOM_SAMPLER", clipSampler.UNIFORM_SAMPLER: "UNIFORM_SAMPLER"}
+_IMAGE_AXES = [1, 2]
+
+
+def _shown(path: str, target_rate: float) -> Indices:
+    """Return the numbers of the frames that a film has at a rate; 0: all of them."""
+    try:
+        table = Video(path).table
+    except DecodeError as error:
+        raise ReaderError(f"{path}: {error}") from None
+    if not target_rate or table.count < 2:
+        return np.arange(table.count)
+    first, last = table.seconds(np.array([0, table.count - 1]))
+    if not last > first:
+        raise ReaderError(f"{path} does not tell when its frames are shown, so that target_frame_rate has no meaning.")
+    step = (table.count - 1) / (last - first) / target_rate
+    return np.floor(np.arange(int(table.count / step)) * step + 1e-6).astype(np.int64)
+
+
+class _Clips:
+    """The clips of one film, in the order of their first frames: int64 ``[clips, frames]``."""
+
+    def __init__(self, path: str, frames: int, distance: int, target_rate: float, start: int | None) -> None:
+        numbers = _shown(path, target_rate)
+        if start is not None:
+            numbers = numbers[start:]
+        firsts = np.arange(0, len(numbers) - frames + 1, distance)
+        firsts = firsts if start is None else firsts[:1]
+        self.numbers: Indices = numbers[firsts[:, None] + np.arange(frames)]
+
+    def chosen(self, most: int, sampler: int, random: np.random.Generator) -> Indices:
+        """Return which clips an epoch has of this film."""
+        count = len(self.numbers)
+        if sampler == clipSampler.RANDOM_SAMPLER:
+            return np.sort(random.permutation(count)[:most])
+        return np.floor(np.linspace(0, count - 1, min(most, count))).astype(np.int64)
+
+
+class _ClipReader(IndexedReader):
+    """Items are clips; which clips of their film they are, is drawn anew in each epoch."""
+
+    def __init__(
+        self,
+        order: SlicedOrder,
+        batch_size: int,
+        films: list[tuple[str, np.generic, _Clips]],
+        most: int,
+        sampler: int,
+        seed: int | None,
+    ) -> None:
+        super().__init__(order, batch_size, self._clips)
+        self._films = films
+        self._most = most
+        self._sampler = sampler
+        # The same on all cards: each shows its own items of what is chosen.
+        self._choice = np.random.default_rng(seed)
+        self._chosen: list[tuple[str, np.generic, Indices]] = []
+
+    def start_epoch(self) -> None:
+        super().start_epoch()
+        self._chosen = [
+            (path, label, clips.numbers[clip])
+            for path, label, clips in self._films
+            for clip in clips.chosen(self._most, self._sampler, self._choice)
+        ]
+
+    def _clips(self, items: Indices, _: int) -> tuple[Any, ...]:
+        chosen = [self._chosen[item] for item in items]
+        numbers = np.stack([each[2] for each in chosen]).astype(np.int32)
+        labels = np.array([each[1] for each in chosen])
+        return path_rows([each[0] for each in chosen]), labels, numbers - numbers[:, :1], numbers[:, :1]
+
+
+@operator(outputs=4)
+def ReadVideoDatasetFromDir(
+    context: Lowering,
+    /,
+    *,
+    dir: str | None = None,
+    format: str = "mp4",
+    shuffle: bool = True,
+    seed: int | None = 0,
+    drop_remainder: bool = False,
+    pad_remainder: bool = False,
+    label_dtype: str = types.UINT64,
+    num_slices: int = 1,
+    slice_index: int = 0,
+    file_list: Sequence[str] | None = None,
+    class_list: Sequence[str] | None = None,
+    file_classes: Sequence[str] | None = None,
+    frames_per_clip: int = 1,
+    clips_per_video: int = 1,
+    target_frame_rate: float = 0,
+    step_between_clips: int = 1,
+    sampler: int = clipSampler.RANDOM_SAMPLER,
+    fixed_clip_mode: bool = False,
+    start_frame_index: int = 0,
+    max_file: str | None = None,
+) -> tuple[Value, ...]:
+    """Read clips of the films of a folder of class folders. Films that are too short for a clip are left out.
+
+    The list of frames of each film is read when the pipe is built. Needs the extra ``dalify[video]``.
+
+    Args:
+        context: the graph.
+        dir: folder with one folder per class; the number of a class in byte order of the names is the label.
+        format: extension of the files, in any case.
+        shuffle: random order, another in each epoch.
+        seed: of the orders, and of the choice of clips.
+        drop_remainder: leave out what fills no batch.
+        pad_remainder: fill the last batch with the last clip; otherwise with random ones.
+        label_dtype: element type of the labels.
+        num_slices: number of cards that share the data set.
+        slice_index: which of them this is.
+        file_list: the files, in place of `dir`.
+        class_list: names of the classes, in the order of their labels.
+        file_classes: class of each file of `file_list`.
+        frames_per_clip: frames of a clip.
+        clips_per_video: clips of a film in an epoch, at most.
+        target_frame_rate: frames per second of the clips: frames are left out or repeated; 0: all frames.
+        step_between_clips: frames from the beginning of one clip to that of the next.
+        sampler: ``clipSampler.RANDOM_SAMPLER``: other clips in each epoch; ``UNIFORM_SAMPLER``: evenly spread ones.
+        fixed_clip_mode: one clip of each film, the one that begins at `start_frame_index`.
+        start_frame_index: number of its first frame, at the target rate.
+        max_file: accepted.
+
+    Returns:
+        paths; labels; for ``VideoDecoder``: int32 ``[N, frames]``, frames counted from the first one of the clip, and
+        int32 ``[N, 1]``, the number of that one in the film.
+    """
+    del max_file
+    if sampler not in _SAMPLERS:
+        names = [f"clipSampler.{name}" for name in _SAMPLERS.values()]
+        raise ArgumentValueError(option_error_text("sampler", sampler, names))
+    if min(frames_per_clip, clips_per_video, step_between_clips) < 1 or min(target_frame_rate, start_frame_index) < 0:
+        raise ArgumentValueError(
+            "frames_per_clip, clips_per_video and step_between_clips must be 1 or more, target_frame_rate and "
+            "start_frame_index 0 or more."
+        )
+    paths, labels = labelled_files(dir, format, file_list, class_list, file_classes)
+    start = start_frame_index if fixed_clip_mode else None
+    found = [_Clips(path, frames_per_clip, step_between_clips, target_frame_rate, start) for path in paths]
+    kind = to_dalify_type(label_dtype)
+    films = [(path, label, clips) for path, label, clips in zip(paths, labels.astype(kind.numpy), found, strict=True)]
+    films = [film for film in films if len(film[2].numbers)]
+    if not films:
+        raise ReaderError(f"none of the {len(paths)} films has {frames_per_clip} frames from there on.")
+    most = 1 if fixed_clip_mode else clips_per_video
+    order = SlicedOrder(
+        sum(min(most, len(clips.numbers)) for _, _, clips in films),
+        context.batch_size,
+        shuffle=shuffle,
+        seed=seed,
+        num_slices=num_slices,
+        slice_index=slice_index,
+        drop_remainder=drop_remainder,
+        pad_remainder=pad_remainder,
+    )
+    reader = _ClipReader(order, context.batch_size, films, most, sampler, seed)
+    number = DALIDataType.INT32
+    nodes = context.read(reader, 4, dtype=[DALIDataType.UINT8, kind, number, number], ndim=[1, 0, 1, 1])
+    kinds = ("path", "", "frames", "first")
+    return tuple(Value(node, kind=each) for node, each in zip(nodes, kinds, strict=True))
+
+
+@operator(inputs=(1, 3))
+def VideoDecoder(
+    context: Lowering,
+    /,
+    *xs: Value,
+    resize: Sequence[int],
+    output_format: str = imgtype.RGB_P,
+    crop_after_resize: Sequence[int] | None = None,
+    resampling_mode: int = ftype.BI_LINEAR,
+    random_crop_type: int = randomCropType.NO_RANDOM_CROP,
+    scale_min: float = 0.08,
+    scale_max: float = 1.0,
+    ratio_min: float = 3 / 4,
+    ratio_max: float = 4 / 3,
+    seed: int | None = None,
+    frames_per_clip: int = 1,
+    max_frame_vid: int = 1,
+    dpb_size: int = 16,
+) -> Value:
+    """Decode clips, take the same part of all their frames, and bring them to one size.
+
+    Args:
+        context: the graph.
+        *xs: paths; and the two results of ``ReadVideoDatasetFromDir`` that name the frames, in either order. Without
+            them the clips begin with their films.
+        resize: [width, height] of the result.
+        output_format: ``imgtype.RGB_P`` (FCHW, as numpy counts) or ``imgtype.RGB_I`` (FHWC).
+        crop_after_resize: [left, top, width, height] in pixels, cut out of the resized frames.
+        resampling_mode: LINEAR, BI_LINEAR, LANCZOS, NEAREST or BICUBIC of ``ftype``.
+        random_crop_type: see ``ImageDecoder``.
+        scale_min: least part of the frame's area, of random windows.
+        scale_max: largest part.
+        ratio_min: least width / height.
+        ratio_max: largest.
+        seed: of the draws.
+        frames_per_clip: frames of a clip, where no input names them.
+        max_frame_vid: accepted: no buffers of a fixed size are made.
+        dpb_size: accepted.
+
+    Returns:
+        uint8 clips.
+    """
+    del max_frame_vid, dpb_size
+    height, width = extents(resize, 2, "resize")
+    if output_format not in (imgtype.RGB_I, imgtype.RGB_P):
+        raise ArgumentValueError(option_error_text("output_format", output_format, ["imgtype.RGB_I", "imgtype.RGB_P"]))
+    if random_crop_type not in CROPS:
+        names = [name for name in vars(randomCropType) if name.isupper()]
+        raise ArgumentValueError(option_error_text("random_crop_type", random_crop_type, names))
+    by_kind = {value.kind: value.node for value in xs}
+    path = by_kind.pop("path", None)
+    if path is None or by_kind.keys() not in (set(), {"frames", "first"}):
+        raise LayoutError(
+            "a decoder of clips needs the paths of a reader, alone or with both results that name the frames.",
+            hint="files, labels, frames, first = reader(); decoder(files, frames, first)",
+        )
+    encoded = dali.io.file.read(path)
+    if by_kind:
+        clip = dali.decoders.video(encoded, frames=by_kind["frames"] + by_kind["first"])
+    else:
+        clip = dali.decoders.video(encoded, sequence_length=frames_per_clip, pad_mode="edge")
+    interpolation = filter_of(resampling_mode)
+    if random_crop_type in RANDOM_CROPS:
+        anchor, size = dali.random_crop_generator(
+            dali.shapes(clip)[1:3],
+            random_area=[scale_min, scale_max],
+            random_aspect_ratio=[ratio_min, ratio_max],
+            seed=-1 if seed is None else int(seed),
+        )
+        clip = dali.slice(clip, start=anchor, shape=size, axes=_IMAGE_AXES)
+    clip = _resized(clip, height, width, random_crop_type == randomCropType.CENTER_CROP, interpolation)
+    if crop_after_resize is not None:
+        left, top, wide, high = (int(number) for number in crop_after_resize)
+        clip = dali.slice(clip, start=[top, left], shape=[high, wide], axes=_IMAGE_AXES)
+    if output_format == imgtype.RGB_P:
+        return Value(dali.transpose(clip, perm=[0, 3, 1, 2]), "FCHW")
+    return Value(clip, "FHWC")
+
+
+def _resized(clip: DataNode, height: int, width: int, is_cut: bool, interpolation: Any) -> DataNode:
+    if not is_cut:
+        return dali.resize(clip, size=[height, width], interp_type=interpolation)
+    covering = dali.resize(clip, size=[height, width], mode="not_smaller", interp_type=interpolation)
+    return dali.crop(covering, crop=[height, width])

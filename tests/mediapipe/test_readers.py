@@ -1,0 +1,141 @@
+"""Readers of NumPy files, and readers that a program registers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, UnknownArgumentError
+from dalify.mediapipe import fn
+from dalify.mediapipe.backend.nodes import opnode_tensor_info
+from dalify.mediapipe.backend.operator_specs import schema
+from dalify.mediapipe.media_types import dtype as dt
+from dalify.mediapipe.media_types import imgtype, readerOutType
+from dalify.mediapipe.operators.media_nodes import MediaReaderNode
+from tests.mediapipe.test_operators import BATCH, Graph, run
+
+COUNT = 9
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> list[np.ndarray]:
+    """Volumes x_0 …, packed, and numbers y_0 …, not packed."""
+    found = [np.arange(24.0, dtype=np.float32).reshape(1, 2, 3, 4) + index for index in range(COUNT)]
+    for index, array in enumerate(found):
+        np.savez(tmp_path / f"x_{index}.npz", array)
+        np.save(tmp_path / f"y_{index}.npy", np.array([index], np.int32))
+    return found
+
+
+def test_packed_files(arrays: list[np.ndarray], tmp_path: Path) -> None:
+    def make() -> Any:
+        reader = fn.ReadNumpyDatasetFromDir(
+            dir=str(tmp_path),
+            pattern=["x_*.npz", "y_*.npy"],
+            num_outputs=2,
+            dtype=[dt.FLOAT32, dt.INT32],
+            shuffle=False,
+        )
+        volume, number = reader()
+        return fn.BasicCrop(patch_size=[2, 3, 1], center_crop=False)(volume), number
+
+    for place, (volumes, numbers) in enumerate(Graph(make)):
+        expected = np.stack(arrays[place * BATCH : (place + 1) * BATCH])[:, :, :1, :, :2]
+        np.testing.assert_array_equal(volumes.as_nparray(), expected)
+        assert numbers.as_nparray().ravel().tolist() == list(range(place * BATCH, (place + 1) * BATCH))
+
+
+def test_packed_files_hold_one_array(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x_0.npz", a=np.zeros(3), b=np.zeros(3))
+    with pytest.raises(ReaderError, match="has to hold one array; it has 2"):
+        run(lambda: fn.ReadNumpyDatasetFromDir(dir=str(tmp_path), pattern="x_*.npz")())
+
+
+def test_slices_may_be_cut_anew(arrays: list[np.ndarray], tmp_path: Path) -> None:
+    def epochs(slice_index: int, across: bool) -> list[list[int]]:
+        def make() -> Any:
+            return fn.ReadNumpyDatasetFromDir(
+                dir=str(tmp_path), pattern="y_*.npy", dtype=dt.INT32, seed=1, num_slices=3, slice_index=slice_index,
+                shuffle_across_dataset=across,
+            )()  # fmt: skip
+
+        pipe = Graph(make)
+        return [sorted(int(n) for batch in pipe for n in batch[0].as_nparray().ravel()) for _ in range(3)]
+
+    slices = [epochs(index, across=True) for index in range(3)]
+    for epoch in range(3):
+        assert sorted(number for found in slices for number in found[epoch]) == list(range(COUNT))
+    assert slices[0][0] != slices[0][1]
+    kept = epochs(0, across=False)
+    assert kept[0] == kept[1] == kept[2]
+
+
+class PairReader(MediaReaderNode):
+    """Yields paths and their numbers, as the readers of published programs do."""
+
+    def __init__(
+        self, name: str, guid: Any, device: Any, inputs: Any, params: Any, cparams: Any, node_attr: Any
+    ) -> None:
+        super().__init__(name, guid, device, inputs, params, cparams, node_attr)
+        self.files = params["files"]
+        self.label_dtype = params["label_dtype"]
+
+    def set_params(self, params: Any) -> None:
+        self.batch_size = params.batch_size
+
+    def gen_output_info(self) -> Any:
+        shape = np.array([self.batch_size], dtype=np.uint32)
+        return [opnode_tensor_info(dt.NDT, shape, ""), opnode_tensor_info(self.label_dtype, shape, "")]
+
+    def get_largest_file(self) -> Any:
+        return self.files[0]
+
+    def get_media_output_type(self) -> int:
+        return readerOutType.FILE_LIST
+
+    def __len__(self) -> int:
+        return len(self.files) // self.batch_size
+
+    def __iter__(self) -> PairReader:
+        self.place = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self.place + self.batch_size > len(self.files):
+            raise StopIteration
+        numbers = list(range(self.place, self.place + self.batch_size))
+        self.place += self.batch_size
+        return [self.files[number] for number in numbers], np.array(numbers)
+
+
+def test_readers_of_programs(photo_list: list[tuple[Path, int]]) -> None:
+    params = {"label_dtype": dt.UINT64, "files": None}
+    schema.add_operator("PairReader", None, 0, 0, [], 2, params, None, PairReader, dt.NDT)
+    assert fn.operator_add("PairReader") is fn.PairReader
+    files = [str(path) for path, _ in photo_list]
+
+    def make() -> Any:
+        paths, numbers = fn.PairReader(files=files, label_dtype=dt.INT16, device="cpu")()
+        return fn.ImageDecoder(resize=[8, 8], output_format=imgtype.RGB_I)(paths), numbers
+
+    batches = list(Graph(make))
+    assert [numbers.as_nparray().tolist() for _, numbers in batches] == np.arange(12).reshape(4, BATCH).tolist()
+    assert batches[0][0].shape == (BATCH, 8, 8, 3)
+    assert batches[0][1].dtype == dt.INT16
+    with pytest.raises(UnknownArgumentError, match=r"no argument 'file'. Did you mean 'files'"):
+        fn.PairReader(file=files)
+
+
+def test_mistakes_around_registering() -> None:
+    with pytest.raises(ArgumentTypeError, match="derive from MediaReaderNode"):
+        schema.add_operator("Odd", None, 0, 0, [], 1, {}, None, dict)
+    with pytest.raises(ArgumentValueError, match="no inputs"):
+        schema.add_operator("Odd", None, 1, 1, [], 1, {}, None, PairReader)
+    with pytest.raises(ArgumentValueError, match="add_operator before"):
+        fn.operator_add("Odd")
+    schema.add_operator("Crop", None, 0, 0, [], 2, None, None, PairReader)
+    with pytest.raises(ArgumentValueError, match="'Crop' already"):
+        fn.operator_add("Crop")
