@@ -1,0 +1,271 @@
+"""torchvision's datasets as sources.
+
+Recognised are datasets that read as torchvision's do, whatever their class: what counts is which function
+``dataset[index]`` calls. So subclasses are known that choose other files or labels, but not those that read otherwise.
+
+Known are ImageFolder and DatasetFolder (and with them ImageNet, EuroSAT, Country211 and all that derive from them),
+Food101, Flowers102, FGVCAircraft, DTD, SUN397, CLEVRClassification, StanfordCars, GTSRB, Imagenette, RenderedSST2,
+Places365, OxfordIIITPet, LFWPeople, INaturalist, CocoDetection, CocoCaptions, VOCDetection, VOCSegmentation and
+Cityscapes; in memory CIFAR10, CIFAR100, MNIST, FashionMNIST, KMNIST, EMNIST, QMNIST, SVHN, STL10, USPS and SEMEION.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from PIL import Image
+
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.registration import DATASETS
+from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source, open_image
+
+__all__ = ["source_of"]
+
+_FOLDERS = "torchvision.datasets.folder"
+_VISION = "torchvision.datasets.vision"
+
+
+class _Files(NamedTuple):
+    """How a class of datasets names its files.
+
+    Attributes:
+        lookup: gives, for a dataset, the function from an index to path and label.
+        loader: attribute that opens images; empty where the class opens them itself, as RGB.
+        is_joint: the class calls `transforms` with image and label.
+        slow_labels: labels are read from other files, or made by much Python.
+        methods: of the class, which its reading depends on.
+    """
+
+    lookup: Callable[[Any], Lookup]
+    loader: str = "loader"
+    is_joint: bool = False
+    slow_labels: bool = False
+    methods: tuple[str, ...] = ()
+
+
+def _pairs(name: str) -> Callable[[Any], Lookup]:
+    return lambda dataset: lambda index: tuple(getattr(dataset, name)[index])  # type: ignore[return-value]
+
+
+def _lists(paths: str, labels: str) -> Callable[[Any], Lookup]:
+    return lambda dataset: lambda index: (getattr(dataset, paths)[index], getattr(dataset, labels)[index])
+
+
+def _pet(dataset: Any) -> Lookup:
+    kinds = {
+        "category": lambda index: dataset._labels[index],
+        "binary-category": lambda index: dataset._bin_labels[index],
+        "segmentation": lambda index: Image.open(dataset._segs[index]),
+    }
+
+    def lookup(index: Any) -> tuple[Any, Any]:
+        found = tuple(kinds[kind](index) for kind in dataset._target_types)
+        return dataset._images[index], (found[0] if len(found) == 1 else found or None)
+
+    return lookup
+
+
+def _naturalist(dataset: Any) -> Lookup:
+    def lookup(index: Any) -> tuple[Any, Any]:
+        category, name = dataset.index[index]
+        kinds = dataset.categories_map[category]
+        found = [category if kind == "full" else kinds[kind] for kind in dataset.target_type]
+        path = Path(dataset.root) / dataset.all_categories[category] / name
+        return path, tuple(found) if len(found) > 1 else found[0]
+
+    return lookup
+
+
+def _coco(dataset: Any) -> Lookup:
+    def lookup(index: Any) -> tuple[Any, Any]:
+        if not isinstance(index, int):
+            raise ValueError(f"Index must be of type integer, got {type(index)} instead.")
+        number = dataset.ids[index]
+        path = Path(dataset.root) / dataset.coco.loadImgs(number)[0]["file_name"]
+        return path, dataset._load_target(number)
+
+    return lookup
+
+
+def _voc_boxes(dataset: Any) -> Lookup:
+    parse = sys.modules["torchvision.datasets.voc"].ET_parse
+    return lambda index: (
+        dataset.images[index],
+        dataset.parse_voc_xml(parse(dataset.annotations[index]).getroot()),
+    )
+
+
+def _voc_masks(dataset: Any) -> Lookup:
+    return lambda index: (dataset.images[index], Image.open(dataset.masks[index]))
+
+
+def _cityscapes(dataset: Any) -> Lookup:
+    def target(index: Any, number: int, kind: str) -> Any:
+        path = dataset.targets[index][number]
+        return dataset._load_json(path) if kind == "polygon" else Image.open(path)
+
+    def lookup(index: Any) -> tuple[Any, Any]:
+        found = [target(index, number, kind) for number, kind in enumerate(dataset.target_type)]
+        return dataset.images[index], tuple(found) if len(found) > 1 else found[0]
+
+    return lookup
+
+
+# By module of torchvision.datasets and class that has __getitem__.
+_FILES: dict[tuple[str, str], _Files] = {
+    ("folder", "DatasetFolder"): _Files(_pairs("samples")),
+    ("stanford_cars", "StanfordCars"): _Files(_pairs("_samples")),
+    ("imagenette", "Imagenette"): _Files(_pairs("_samples")),
+    ("rendered_sst2", "RenderedSST2"): _Files(_pairs("_samples")),
+    ("gtsrb", "GTSRB"): _Files(_pairs("_samples"), loader=""),
+    ("places365", "Places365"): _Files(_pairs("imgs"), is_joint=True),
+    ("food101", "Food101"): _Files(_lists("_image_files", "_labels")),
+    ("flowers102", "Flowers102"): _Files(_lists("_image_files", "_labels")),
+    ("fgvc_aircraft", "FGVCAircraft"): _Files(_lists("_image_files", "_labels")),
+    ("dtd", "DTD"): _Files(_lists("_image_files", "_labels")),
+    ("sun397", "SUN397"): _Files(_lists("_image_files", "_labels")),
+    ("clevr", "CLEVRClassification"): _Files(_lists("_image_files", "_labels")),
+    ("lfw", "LFWPeople"): _Files(_lists("data", "targets"), loader="_loader"),
+    ("oxford_iiit_pet", "OxfordIIITPet"): _Files(_pet, loader="", is_joint=True),
+    ("inaturalist", "INaturalist"): _Files(_naturalist),
+    ("coco", "CocoDetection"): _Files(_coco, "", is_joint=True, slow_labels=True, methods=("_load_image",)),
+    ("voc", "VOCDetection"): _Files(_voc_boxes, "", is_joint=True, slow_labels=True),
+    ("voc", "VOCSegmentation"): _Files(_voc_masks, "", is_joint=True, slow_labels=True),
+    ("cityscapes", "Cityscapes"): _Files(_cityscapes, "", is_joint=True, slow_labels=True),
+}
+
+
+def _grey(images: Any) -> Any:
+    return None if images is None else np.asarray(images)[..., None]
+
+
+def _channels_last(images: Any) -> Any:
+    return images.transpose(0, 2, 3, 1) if isinstance(images, np.ndarray) and images.ndim == 4 else images
+
+
+def _of_tensor(images: Any) -> Any:
+    return _grey(images.numpy()) if isinstance(images, torch.Tensor) else None
+
+
+def _short_labels(dataset: Any) -> Any:
+    return dataset.targets[:, 0] if dataset.compat and isinstance(dataset.targets, torch.Tensor) else None
+
+
+def _python_integers(labels: Any) -> Any:
+    """Labels that are given as they are: other integers than Python's would be collated to other types."""
+    return labels if all(type(label) is int for label in labels) else None
+
+
+_Parts = Callable[[Any], tuple[Any, Any]]
+_ARRAYS: dict[tuple[str, str], _Parts] = {
+    ("cifar", "CIFAR10"): lambda dataset: (dataset.data, _python_integers(dataset.targets)),
+    ("mnist", "MNIST"): lambda dataset: (_of_tensor(dataset.data), dataset.targets),
+    ("mnist", "QMNIST"): lambda dataset: (_of_tensor(dataset.data), _short_labels(dataset)),
+    ("svhn", "SVHN"): lambda dataset: (_channels_last(dataset.data), dataset.labels),
+    ("stl10", "STL10"): lambda dataset: (_channels_last(dataset.data), dataset.labels),
+    ("usps", "USPS"): lambda dataset: (_grey(dataset.data), dataset.targets),
+    ("semeion", "SEMEION"): lambda dataset: (_grey(dataset.data), dataset.labels),
+}
+
+
+def source_of(dataset: Any) -> Source:
+    """Recognise a dataset that holds samples itself.
+
+    Raises:
+        NotRecognisedError: it is not known.
+    """
+    if type(dataset) in DATASETS:
+        return _registered(dataset)
+    reads = getattr(type(dataset), "__getitem__", None)
+    for (module, name), files in _FILES.items():
+        kind = _class(module, name)
+        if kind is not None and reads is kind.__getitem__:
+            return _file_source(dataset, kind, files)
+    for (module, name), parts in _ARRAYS.items():
+        kind = _class(module, name)
+        if kind is not None and reads is kind.__getitem__:
+            images, labels = parts(dataset)
+            return _array_source(dataset, images, labels)
+    where = f"{type(dataset).__module__}.{type(dataset).__name__}"
+    raise NotRecognisedError(
+        f"the dataset is {where}, which is not known",
+        "Known are datasets that read as torchvision's do; dalify.plugin.pytorch.register_dataset makes others known.",
+        "DS02",
+    )
+
+
+def _class(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(f"torchvision.datasets.{module}"), name, None)
+
+
+def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
+    name = type(dataset).__name__
+    for method in files.methods:
+        if getattr(type(dataset), method) is not getattr(kind, method):
+            raise NotRecognisedError(f"{name} has a {method} of its own", code="DS03")
+    load: Any = open_image
+    if files.loader:
+        folders = sys.modules[_FOLDERS]
+        load = getattr(dataset, files.loader)
+        if load not in (folders.default_loader, folders.pil_loader):
+            raise NotRecognisedError(f"{name} has a loader of its own", code="DS04")
+        if load is folders.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
+            hint = "torchvision.set_image_backend('PIL')"
+            raise NotRecognisedError("torchvision's image backend is not PIL", hint, "DS05")
+    transform, target_transform = dataset.transform, dataset.target_transform
+    if files.is_joint:
+        transform, target_transform = _separate(dataset)
+    return FileSource(
+        dataset, files.lookup(dataset), load, len(dataset), transform, target_transform, files.slow_labels
+    )
+
+
+def _separate(dataset: Any) -> tuple[Any, Any]:
+    """The two transforms of a dataset that calls one on image and label."""
+    both = dataset.transforms
+    if both is None:
+        return None, None
+    if type(both) is not sys.modules[_VISION].StandardTransform:
+        raise NotRecognisedError(
+            f"{type(dataset).__name__} has transforms of image and label together",
+            "transform= and target_transform= are known, one for each.",
+            "TF03",
+        )
+    return both.transform, both.target_transform
+
+
+def _array_source(dataset: Any, images: Any, labels: Any) -> Source:
+    name = type(dataset).__name__
+    if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.ndim != 4:
+        raise NotRecognisedError(f"the data of {name} are not bytes of images")
+    if images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
+        raise NotRecognisedError(f"the data of {name} are not bytes of images")
+    numbers = np.asarray(labels)
+    if numbers.shape != (len(images),) or (len(images) and numbers.dtype.kind not in "iu"):
+        raise NotRecognisedError(f"the targets of {name} are not one integer per image")
+    return ArraySource(dataset, images, numbers.tolist(), dataset.transform, dataset.target_transform)
+
+
+def _registered(dataset: Any) -> Source:
+    images, labels = DATASETS[type(dataset)](dataset)
+    if len(images) != len(labels):
+        raise ValueError(
+            f"the function registered for {type(dataset).__name__} returned {len(images)} images and {len(labels)} "
+            "labels, but each image has one label"
+        )
+    transform, target_transform = getattr(dataset, "transform", None), getattr(dataset, "target_transform", None)
+    if not isinstance(images, np.ndarray) or images.ndim != 4:
+        return FileSource(
+            dataset, lambda index: (images[index], labels[index]), open_image, len(images), transform, target_transform
+        )
+    if images.dtype != np.uint8 or images.shape[3] not in (1, 3):
+        raise ValueError(
+            f"the function registered for {type(dataset).__name__} returned {images.dtype} {list(images.shape)}, but "
+            "images in memory are uint8 [samples, height, width, 1 or 3]"
+        )
+    return ArraySource(dataset, images, labels, transform, target_transform)

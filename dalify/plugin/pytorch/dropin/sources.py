@@ -1,0 +1,178 @@
+"""Where samples lie: image files, or arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import simplejpeg
+from PIL import Image
+
+from dalify.base.errors import DecodeError
+from dalify.codecs import scratch
+from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.lowering import lower_transform
+from dalify.plugin.pytorch.dropin.picture import Picture
+from dalify.plugin.pytorch.dropin.plan import Plan, draws_per_sample
+
+__all__ = ["ArraySource", "FileSource", "Source", "open_image"]
+
+_Array = np.ndarray[Any, Any]
+Lookup = Callable[[Any], tuple[Any, Any]]
+_JPEG_START = b"\xff\xd8\xff"
+_SPARE_BYTES = 16
+_COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all by Huffman's codes
+
+
+def open_image(path: Any) -> Image.Image:
+    """Open an image as RGB, as torchvision's datasets do."""
+    with Path(path).open("rb") as file, Image.open(file) as image:
+        return image.convert("RGB")
+
+
+class FileSource:
+    """Image files with labels.
+
+    Args:
+        dataset: where they are from.
+        lookup: gives the path and the label of a sample.
+        load: opens an image, by Pillow.
+        count: how many samples there are.
+        transform: of the images.
+        target_transform: of the labels; None for none.
+        slow_labels: the labels are made by Python code that takes its time.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        lookup: Lookup,
+        load: Callable[[Any], Image.Image],
+        count: int,
+        transform: Any,
+        target_transform: Any,
+        slow_labels: bool = False,
+    ) -> None:
+        self.dataset = dataset
+        self.target_transform = target_transform
+        self.slow_labels = slow_labels
+        self.plan: Plan = lower_transform(transform, channels=3)
+        self.description = f"{type(dataset).__name__} of {count} files"
+        self._lookup = lookup
+        self._load = load
+
+    def open(self, index: Any) -> tuple[Image.Image, Any]:
+        """Open one sample by Pillow: the image and the label."""
+        path, label = self._lookup(index)
+        return self._load(path), label
+
+    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:
+        """Read one sample; a JPEG is decoded when it is clear how many of its rows are wanted.
+
+        Args:
+            index: of the sample.
+            draws: reset to what they are now if decoding fails later: torch decodes before it draws.
+
+        Returns:
+            The picture, valid until this thread reads the next one; and the label.
+
+        Raises:
+            IndexError: there is no such sample.
+            OSError: the file cannot be read, or is no image; whatever else Pillow raises.
+        """
+        path, label = self._lookup(index)
+        data = Path(path).read_bytes()
+        header = _plain_jpeg_header(data)
+        if header is None:
+            return Picture(self._pixels(path)), label
+        state = draws.generator.get_state() if self.plan.is_random else None
+
+        def decode(rows: int) -> _Array:
+            buffer = scratch.borrow("photo", (header.height * header.width * 3 + _SPARE_BYTES,))
+            try:
+                if rows < header.height:
+                    encoded = np.frombuffer(data, np.uint8)
+                    return decode_jpeg(encoded, header, "RGB", out=buffer, rows=rows)
+                return simplejpeg.decode_jpeg(data, "RGB", buffer=buffer)
+            except (DecodeError, ValueError):
+                pass  # Pillow may take it
+            try:
+                return self._pixels(path)[:rows]
+            except Exception:
+                if state is not None:
+                    draws.generator.set_state(state)
+                raise
+
+        return Picture(decode, header.height, header.width), label
+
+    def _pixels(self, path: Any) -> _Array:
+        return np.asarray(self._load(path))  # Pillow, with its warnings and its errors
+
+
+def _plain_jpeg_header(data: bytes) -> JpegHeader | None:
+    """The header of what Pillow decodes in the same way; None for all else."""
+    if not data.startswith(_JPEG_START):
+        return None
+    try:
+        header = read_jpeg_header(np.frombuffer(data, np.uint8))
+    except DecodeError:
+        return None
+    is_large = header.height * header.width > (Image.MAX_IMAGE_PIXELS or 0)  # Pillow warns or refuses
+    is_plain = header.components in (1, 3) and header.bits == 8 and header.frame in _COMMON_FRAMES
+    return header if is_plain and not is_large else None
+
+
+class ArraySource:
+    """Images in memory with labels.
+
+    Args:
+        dataset: where they are from.
+        images: uint8 ``[samples, height, width, channels]``, any strides.
+        labels: one for each, of any kind.
+        transform: of the images.
+        target_transform: of the labels; None for none.
+
+    Attributes:
+        labels: int64 ``[samples]``; None where the labels are something else than Python's integers.
+        draws_per_sample: how many random numbers each sample asks for; None where batches cannot be made at once.
+    """
+
+    def __init__(
+        self, dataset: Any, images: _Array, labels: Sequence[Any], transform: Any, target_transform: Any
+    ) -> None:
+        self.dataset = dataset
+        self.target_transform = target_transform
+        self.slow_labels = False
+        self.images = images
+        self.labels = np.asarray(labels, np.int64) if all(type(label) is int for label in labels) else None
+        self.plan: Plan = lower_transform(transform, channels=images.shape[3])
+        self.draws_per_sample = None if self.labels is None else draws_per_sample(self.plan, *images.shape[1:3])
+        self._labels = labels
+        self.description = f"{type(dataset).__name__} of {len(images)} images in memory"
+
+    def open(self, index: Any) -> tuple[Image.Image, Any]:
+        """Make a Pillow image of one sample: the image and the label."""
+        pixels = self.images[index]
+        image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
+        return image, self._labels[index]
+
+    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:
+        """Look up one sample.
+
+        Args:
+            index: of the sample.
+            draws: not used here.
+
+        Returns:
+            The picture and the label.
+
+        Raises:
+            IndexError: there is no such sample.
+        """
+        return Picture(self.images[index]), self._labels[index]
+
+
+Source = FileSource | ArraySource

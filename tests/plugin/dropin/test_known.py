@@ -1,0 +1,265 @@
+"""Sources beside ``dataset[index]`` of torchvision's datasets, with tiny files in their order on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from dalify.plugin.pytorch import register_dataset
+from dalify.plugin.pytorch.dropin.datasets import find_sources, locate
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.registration import DATASETS
+from tests.helpers.torchvision_import import import_torchvision
+
+transforms = import_torchvision("torchvision.transforms")
+datasets = import_torchvision("torchvision.datasets")
+StandardTransform = import_torchvision("torchvision.datasets.vision").StandardTransform
+
+TO_TENSOR = transforms.Compose([transforms.RandomCrop(20), transforms.ToTensor()])
+COUNT = 3
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> list[Path]:
+    root = tmp_path_factory.mktemp("files")
+    generator = np.random.default_rng(0)
+    for number in range(COUNT):
+        pixels = generator.integers(0, 256, (30 + number, 40, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(root / f"{number}.jpg")
+        Image.fromarray(pixels[..., 0] % 5).save(root / f"{number}.png")
+    return sorted(root.glob("*.jpg"))
+
+
+def make(kind: Any, transform: Any = TO_TENSOR, **attributes: Any) -> Any:
+    """A dataset of torchvision without its constructor, which wants the whole data."""
+    dataset = kind.__new__(kind)
+    dataset.transform, dataset.target_transform = transform, None
+    dataset.transforms = StandardTransform(transform, None) if transform else None
+    dataset.loader = datasets.folder.default_loader
+    for name, value in attributes.items():
+        setattr(dataset, name, value)
+    return dataset
+
+
+def pairs(files: list[Path]) -> list[tuple[str, int]]:
+    return [(str(file), number) for number, file in enumerate(files)]
+
+
+LABELS = [4, 0, 2]
+PAIRS = {
+    "ImageFolder": "samples",
+    "EuroSAT": "samples",
+    "StanfordCars": "_samples",
+    "Imagenette": "_samples",
+    "RenderedSST2": "_samples",
+    "GTSRB": "_samples",
+    "Places365": "imgs",
+}
+LISTS = ["Food101", "Flowers102", "FGVCAircraft", "DTD", "SUN397", "CLEVRClassification"]
+
+
+def beside(dataset: Any) -> None:
+    """Compare all samples, and the random numbers used up."""
+    sources = find_sources(dataset)
+    for index in (*range(COUNT), -1):
+        torch.manual_seed(index)
+        expected = dataset[index]
+        draws = TorchDraws(torch.Generator().manual_seed(index))
+        source, place = locate(sources, dataset, index)
+        picture, label = source.read(place, draws)
+        source.plan.take_steps(picture, draws)
+        found = source.plan.sample(picture, draws)
+        assert torch.equal(found, expected[0])
+        assert type(label) is type(expected[1])
+        if isinstance(label, Image.Image):
+            label, expected = np.asarray(label).tolist(), (None, np.asarray(expected[1]).tolist())
+        assert label == expected[1]
+        assert torch.equal(draws.generator.get_state(), torch.get_rng_state())
+        image, again = source.open(place)
+        assert image.mode in ("RGB", "L")
+        if isinstance(again, Image.Image):
+            again.close()
+        else:
+            assert again == label
+    with pytest.raises(IndexError):
+        locate(sources, dataset, COUNT)[0].read(COUNT, TorchDraws(torch.default_generator))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_paths_with_labels(files, name):
+    beside(make(getattr(datasets, name), **{PAIRS[name]: pairs(files)}))
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_paths_and_labels(files, name):
+    beside(make(getattr(datasets, name), _image_files=files, _labels=LABELS))
+
+
+def test_faces(files):
+    dataset = make(datasets.LFWPeople, data=[str(file) for file in files], targets=LABELS)
+    dataset._loader = datasets.folder.default_loader
+    beside(dataset)
+
+
+@pytest.mark.parametrize("kinds", [["category"], ["binary-category", "category"], ["segmentation"], []])
+def test_pets(files, kinds):
+    masks = [file.with_suffix(".png") for file in files]
+    attributes = {"_images": files, "_labels": LABELS, "_bin_labels": [1, 0, 1], "_segs": masks, "_target_types": kinds}
+    beside(make(datasets.OxfordIIITPet, **attributes))
+
+
+@pytest.mark.parametrize("kinds", [["full"], ["kingdom", "full"]])
+def test_species(files, kinds):
+    index = [(number % 2, file.name) for number, file in enumerate(files)]
+    root, folder = str(files[0].parent.parent), files[0].parent.name
+    attributes = {"index": index, "root": root, "all_categories": [folder] * 2, "target_type": kinds}
+    beside(make(datasets.INaturalist, **attributes, categories_map=[{"kingdom": 5}, {"kingdom": 6}]))
+
+
+class Annotations:
+    """What pycocotools' COCO is asked for."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self.files = files
+
+    def loadImgs(self, number: int) -> list[dict[str, Any]]:  # noqa: N802
+        return [{"file_name": self.files[number].name}]
+
+    def getAnnIds(self, number: int) -> list[int]:  # noqa: N802
+        return [number, 7]
+
+    def loadAnns(self, numbers: list[int]) -> list[dict[str, Any]]:  # noqa: N802
+        return [{"bbox": [1, 2, 3, number], "caption": f"no {number}"} for number in numbers]
+
+
+@pytest.mark.parametrize("name", ["CocoDetection", "CocoCaptions"])
+def test_coco(files, name):
+    dataset = make(getattr(datasets, name), ids=[0, 2, 1], root=files[0].parent, coco=Annotations(files))
+    beside(dataset)
+    assert find_sources(dataset)[id(dataset)].slow_labels
+    with pytest.raises(ValueError, match="must be of type integer"):
+        find_sources(dataset)[id(dataset)].read("1", TorchDraws(torch.default_generator))
+
+
+def test_voc(files, tmp_path):
+    annotations = []
+    for number in range(COUNT):
+        file = tmp_path / f"{number}.xml"
+        file.write_text(f"<annotation><object><name>cat</name><n>{number}</n></object></annotation>")
+        annotations.append(str(file))
+    beside(make(datasets.VOCDetection, images=files, targets=annotations))
+    beside(make(datasets.VOCSegmentation, images=files, targets=[file.with_suffix(".png") for file in files]))
+
+
+def test_cityscapes(files, tmp_path):
+    polygon = tmp_path / "polygon.json"
+    polygon.write_text('{"objects": [1, 2]}')
+    masks = [file.with_suffix(".png") for file in files]
+    beside(make(datasets.Cityscapes, images=files, targets=[[polygon]] * COUNT, target_type=["polygon"]))
+    beside(make(datasets.Cityscapes, images=files, targets=[[mask] for mask in masks], target_type=["semantic"]))
+
+
+def noise(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
+
+
+ARRAYS = {
+    "CIFAR100": {"data": noise(COUNT, 32, 32, 3), "targets": LABELS},
+    "KMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor(LABELS)},
+    "EMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor(LABELS)},
+    "QMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor([LABELS] * COUNT), "compat": 1},
+    "SVHN": {"data": noise(COUNT, 3, 32, 32), "labels": np.array(LABELS, np.uint8)},
+    "STL10": {"data": noise(COUNT, 3, 96, 96), "labels": np.array(LABELS, np.int64)},
+    "USPS": {"data": noise(COUNT, 28, 28), "targets": LABELS},
+    "SEMEION": {"data": noise(COUNT, 28, 28), "labels": np.array(LABELS)},
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_images_in_memory(name):
+    beside(make(getattr(datasets, name), **ARRAYS[name]))
+
+
+class Other(torch.utils.data.Dataset):
+    """Not known until it is registered."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self.files = files
+        self.transform = TO_TENSOR
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> tuple[Any, str]:
+        return self.transform(Image.open(self.files[index]).convert("RGB")), self.files[index].name
+
+
+class OtherArrays(Other):
+    def __getitem__(self, index: int) -> tuple[Any, str]:
+        return self.transform(Image.fromarray(noise(COUNT, 30, 30, 3)[index])), self.files[index].name
+
+
+@pytest.fixture
+def registry() -> Iterator[None]:
+    kept = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(kept)
+
+
+@pytest.mark.usefixtures("registry")
+def test_registered_datasets(files):
+    with pytest.raises(NotRecognisedError, match=r"Other, which is not known"):
+        find_sources(Other(files))
+    names = [file.name for file in files]
+    register_dataset(Other)(lambda dataset: (dataset.files, names))
+    beside(Other(files))
+    register_dataset(OtherArrays)(lambda dataset: (noise(COUNT, 30, 30, 3), names))
+    beside(OtherArrays(files))
+    register_dataset(OtherArrays)(lambda dataset: (noise(COUNT, 30, 30, 3), names[:2]))
+    with pytest.raises(ValueError, match="3 images and 2 labels"):
+        find_sources(OtherArrays(files))
+    register_dataset(OtherArrays)(lambda dataset: (noise(COUNT, 30, 30, 4), names))
+    with pytest.raises(ValueError, match=r"uint8 \[3, 30, 30, 4\]"):
+        find_sources(OtherArrays(files))
+
+
+class OwnImages(datasets.CocoDetection):
+    def _load_image(self, number: int) -> Image.Image:
+        return Image.new("RGB", (30, 30))
+
+
+def joint(image: Any, label: Any) -> tuple[Any, Any]:
+    return image, label
+
+
+@pytest.mark.parametrize(
+    ("build", "reason", "code"),
+    [
+        (lambda: make(datasets.ImageFolder, samples=[], loader=Image.open), "loader of its own", "DS04"),
+        (lambda: make(datasets.Places365, imgs=[], transforms=joint), "image and label together", "TF03"),
+        (lambda: make(OwnImages, ids=[], coco=None), "_load_image of its own", "DS03"),
+        (lambda: make(datasets.STL10, data=noise(2, 3, 96, 96), labels=None), "not one integer", "DS02"),
+        (lambda: make(datasets.CIFAR10, data=noise(2, 4, 4, 3), targets=[np.int32(1), 2]), "not one integer", "DS02"),
+        (lambda: make(datasets.CIFAR10, data=np.zeros((2, 4, 4, 3)), targets=[1, 2]), "not bytes", "DS02"),
+        (lambda: make(datasets.CelebA), "not known", "DS02"),
+    ],
+)
+def test_what_is_not_known(build, reason, code):
+    with pytest.raises(NotRecognisedError, match=reason) as caught:
+        find_sources(build())
+    assert caught.value.code == code
+
+
+def test_transforms_that_are_not_there(files):
+    dataset = make(datasets.Places365, None, imgs=pairs(files))
+    source = find_sources(dataset)[id(dataset)]
+    assert not source.plan.is_whole
+    assert source.target_transform is None
