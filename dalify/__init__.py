@@ -4,6 +4,7 @@
 """
 
 from dalify import backend, data_node, eager, fn, math, ops, tensors, types
+from dalify.deferred import lazy
 from dalify.graph import DataNode
 from dalify.graph import new_axis as newaxis
 from dalify.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
@@ -17,6 +18,7 @@ __all__ = [
     "data_node",
     "eager",
     "fn",
+    "lazy",
     "math",
     "newaxis",
     "ops",

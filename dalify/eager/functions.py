@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ from dalify.data import Batch
 from dalify.data.tensor import check_layout
 from dalify.eager.generator import GENERATOR, STREAM
 from dalify.eager.values import Kind, Value, is_batch, is_value, shown, value_of
-from dalify.graph import Expression
+from dalify.graph import Expression, Node
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ else:
     # It loads the executor, which a program that only defines pipelines does not need yet.
     prepared = LazyModule("dalify.eager.prepared", "computing at once")
 
-__all__ = ["make_eager", "use"]
+__all__ = ["RECORDER", "Use", "column_hint", "computed", "kind_key", "make_eager", "outcome", "understood", "use", "use_key"]
 
 _CACHE_LIMIT = 1024
 _LARGEST_KEY_BYTES = 4096
@@ -40,8 +42,44 @@ _cache: dict[Any, Any] = {}
 _UNKNOWN: Any = object()  # a constant that nothing tells from another one
 
 
+@dataclass(slots=True)
+class Use:
+    """What a call means.
+
+    Attributes:
+        operator: what to compute.
+        data: inputs; None for an optional one that was not given.
+        values: arguments that were computed, by name.
+        arguments: all others.
+        kind: what the results are.
+        count: number of samples.
+        drawing: seed and stream of a random operator.
+        number: of the call among those that draw.
+    """
+
+    operator: Operator
+    data: list[Value | None]
+    values: dict[str, Value]
+    arguments: dict[str, Any]
+    kind: Kind
+    count: int
+    drawing: tuple[int, int]
+    number: int
+
+    def made_node(self) -> Node:
+        """Return the node of such calls; see ``prepared.made_node``."""
+        kinds = [None if item is None else item.batch for item in self.data]
+        named = {name: value.batch for name, value in self.values.items()}
+        return prepared.made_node(self.operator, kinds, named, self.arguments)
+
+
+# Takes calls down instead of computing them; None: they are computed at once.
+RECORDER: ContextVar[Callable[[Operator, Sequence[Any], Mapping[str, Any]], Any] | None]
+RECORDER = ContextVar("dalify_recorder", default=None)
+
+
 def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """Compute an operator.
+    """Compute an operator, or have the call recorded where somebody does.
 
     Args:
         operator: what to compute.
@@ -54,56 +92,76 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
     Raises:
         DalifyError: data or arguments that the operator cannot take; with the user's line.
     """
+    record = RECORDER.get()
     try:
-        return _use(operator, inputs, given)
+        return computed(operator, inputs, given) if record is None else record(operator, inputs, given)
     except DalifyError as error:
         error.locate(line=SourceLine.capture(), operator=operator.public_name)
         raise
 
 
-def _use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+def computed(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    """Compute an operator at once; see ``use``."""
+    use = understood(operator, inputs, given)
+    return arranged(operator, [shown(result, use.kind) for result in outcome(use)], given)
+
+
+def outcome(use: Use) -> list[Batch]:
+    """Return the outputs of a call.
+
+    Raises:
+        DalifyError: the operator cannot take the data or arguments.
+    """
+    batches = [value.repeated(use.count) for value in (*use.data, *use.values.values()) if value is not None]
+    try:
+        return _prepared(use).compute(batches, use.count, use.number)
+    except DalifyError as error:
+        if use.kind != "batch":
+            error.sample = None
+        elif not error.hint:
+            error.hint = column_hint(use)
+        raise
+
+
+def understood(
+    operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], read: Callable[[Any], Value] = value_of
+) -> Use:
+    """Return what a call means.
+
+    Args:
+        operator: what to compute.
+        inputs: as the user wrote them.
+        given: keyword arguments as the user wrote them.
+        read: from what the user gave to a value.
+
+    Raises:
+        DalifyError: data or arguments that no operator takes, batches of different sizes.
+    """
     surplus = inputs[len(operator.inputs) :] if not any(item.is_variadic for item in operator.inputs) else ()
     arguments = dict(given)
-    data = [None if item is None else value_of(item) for item in inputs[: len(inputs) - len(surplus)]]
+    data = [None if item is None else read(item) for item in inputs[: len(inputs) - len(surplus)]]
     size = arguments.pop("batch_size", None) if "batch_size" not in operator.parameters else None
     layout = arguments.pop("layout", None) if "layout" not in operator.parameters else None
     if layout:
         _set_layout(data, layout)
-    values = _values(operator, arguments)
+    values = _values(operator, arguments, read)
     for name in values:
         del arguments[name]
     kind, count = _form(data, values, size)
     if arguments.get("device") in ("gpu", "mixed"):
-        data = [item and _moved(item, arguments["device"]) for item in data]
-    batches = [value.repeated(count) for value in (*data, *values.values()) if value is not None]
+        data = [item and item.moved(arguments["device"]) for item in data]
     drawing, number = _drawing(operator, arguments)
     if surplus:
         arguments = _with_surplus(operator, surplus, arguments)
-    try:
-        results = _prepared(operator, data, values, arguments, drawing).compute(batches, count, number)
-    except DalifyError as error:
-        if kind != "batch":
-            error.sample = None
-        elif not error.hint:
-            error.hint = _column_hint(arguments, count)
-        raise
-    return arranged(operator, [shown(result, kind) for result in results], given)
+    return Use(operator, data, values, arguments, kind, count, drawing, number)
 
 
-def _prepared(
-    operator: Operator,
-    data: Sequence[Value | None],
-    values: Mapping[str, Value],
-    arguments: Mapping[str, Any],
-    drawing: tuple[int, int],
-) -> prepared.Prepared:
+def _prepared(use: Use) -> prepared.Prepared:
     """Return what computes such calls; prepared once for all of them, where they can be told from others."""
-    key = _key(operator, data, values, arguments, drawing)
+    key = use_key(use, use.drawing)
     found = None if key is None else _cache.get(key)
     if found is None:
-        kinds = [None if item is None else item.batch for item in data]
-        named = {name: value.batch for name, value in values.items()}
-        found = prepared.Prepared(prepared.made_node(operator, kinds, named, arguments), drawing)
+        found = prepared.Prepared(use.made_node(), use.drawing)
         if key is not None:
             if len(_cache) >= _CACHE_LIMIT:
                 _cache.clear()
@@ -111,15 +169,15 @@ def _prepared(
     return found
 
 
-def _column_hint(arguments: Mapping[str, Any], count: int) -> str:
+def column_hint(use: Use) -> str:
     """Say how to write one value for each sample, where a list looks as if it were meant so."""
-    for name, argument in arguments.items():
-        if isinstance(argument, (list, tuple)) and len(argument) == count > 1:
+    for name, argument in use.arguments.items():
+        if isinstance(argument, (list, tuple)) and len(argument) == use.count > 1:
             return f"A list is the value of every sample. One for each sample: {name}=eager.batch([...])."
     return ""
 
 
-def _values(operator: Operator, arguments: Mapping[str, Any]) -> dict[str, Value]:
+def _values(operator: Operator, arguments: Mapping[str, Any], read: Callable[[Any], Value]) -> dict[str, Value]:
     """Return the arguments that were computed: arrays, tensors and batches."""
     found: dict[str, Value] = {}
     for name, argument in arguments.items():
@@ -132,7 +190,7 @@ def _values(operator: Operator, arguments: Mapping[str, Any]) -> dict[str, Value
                 raise ArgumentTypeError(f"{name} must be the same for the whole batch; it cannot be a batch.")
             continue
         if is_value(argument) or isinstance(argument, Expression):
-            value = value_of(argument)
+            value = read(argument)
             if value.batch.device == "gpu":
                 raise DeviceError(
                     f"the argument {name} must lie on the CPU; it lies on the GPU.", hint=f"Write {name}=value.cpu()."
@@ -174,21 +232,17 @@ def _form(data: Sequence[Value | None], values: Mapping[str, Value], size: Any) 
     return (kinds[0] if kinds else "numpy"), 1
 
 
-def _moved(value: Value, device: str) -> Value:
-    """Return an input on the device where the operator was asked to run; ``mixed`` operators take it from the CPU."""
-    batch = value.batch
-    if device != "gpu" or batch.device == "gpu":
-        return value
-    moved = shown(batch, "batch")._as_gpu()._batch
-    return Value(moved, value.kind, value.is_array)
+def _drawing(operator: Operator, arguments: dict[str, Any]) -> tuple[tuple[int, int], int]:
+    """Return seed and stream, and the number of the call; a seed of the user's gives the same numbers each time.
 
-
-def _drawing(operator: Operator, arguments: Mapping[str, Any]) -> tuple[tuple[int, int], int]:
-    """Return seed and stream, and the number of the call; a seed of the user's gives the same numbers each time."""
+    The seed is taken out of the arguments.
+    """
     if not operator.is_random:
         return (0, 0), 0
     seed = arguments.get("seed")
     if seed is not None and hasattr(seed, "__index__") and int(seed) >= 0:
+        if "seed" not in operator.parameters:
+            del arguments["seed"]
         return (int(seed), 0), 0
     drawn, number = GENERATOR.next_call()
     return (drawn, STREAM), number
@@ -205,20 +259,19 @@ def _with_surplus(operator: Operator, surplus: Sequence[Any], arguments: Mapping
     return {**arguments, **dict(zip(positional, surplus, strict=False))}
 
 
-def _key(
-    operator: Operator,
-    data: Sequence[Value | None],
-    values: Mapping[str, Value],
-    arguments: Mapping[str, Any],
-    drawing: tuple[int, int],
-) -> Any:
-    """Return what tells a call from others as far as its preparation goes; None where that cannot be told."""
-    parts: list[Any] = [operator.name, drawing]
-    for item in data:
-        parts.append(None if item is None else _kind_key(item.batch))
-    for name, value in values.items():
-        parts += (name, _kind_key(value.batch))
-    for name, argument in arguments.items():
+def use_key(use: Use, drawing: tuple[int, int] | None) -> Any:
+    """Return what tells a call from others as far as its preparation goes; None where that cannot be told.
+
+    Args:
+        use: the call.
+        drawing: seed and stream where they belong to it.
+    """
+    parts: list[Any] = [use.operator.name, drawing]
+    for item in use.data:
+        parts.append(None if item is None else kind_key(item.batch))
+    for name, value in use.values.items():
+        parts += (name, kind_key(value.batch))
+    for name, argument in use.arguments.items():
         frozen = _frozen(argument)
         if frozen is _UNKNOWN:
             return None
@@ -226,7 +279,8 @@ def _key(
     return tuple(parts)
 
 
-def _kind_key(batch: Batch) -> tuple[Any, ...]:
+def kind_key(batch: Batch) -> tuple[Any, ...]:
+    """Return the kind of data that a batch holds."""
     return (batch.dtype, batch.ndim, batch.layout, batch.device)
 
 

@@ -7,7 +7,7 @@ same kinds of data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs,
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalogue
 
-__all__ = ["Prepared", "fed_node", "made_node"]
+__all__ = ["Prepared", "apart", "fed_node", "made_node", "placeholders", "rewired"]
 
 _POOL_BYTES = 256 << 20
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
@@ -98,7 +98,7 @@ class Prepared:
     def _kept(self, batch: Batch | None, collector: Collector, given: Sequence[Batch]) -> Batch:
         assert batch is not None, "dalify bug: an operator without result"
         if batch.device == "gpu":
-            return _apart(batch, given)
+            return apart(batch, given)
         collector.store(0, batch)
         result = collector.result()
         assert result is not None, "dalify bug: a result that was not stored"
@@ -136,14 +136,21 @@ def made_node(
 
 def fed_node(node: Node, batches: Sequence[Batch]) -> Node:
     """Return a node of a pipeline that reads sources of the kind of some batches, in the order of ``Node.edges``."""
-    given = iter(batches)
+    return replace(rewired(node, placeholders(batches)), branch=None)
+
+
+def rewired(node: Node, edges: Iterable[Edge]) -> Node:
+    """Return a node that reads other edges, in the order of ``Node.edges``."""
+    given = iter(edges)
+    inputs = tuple(None if edge is None else next(given) for edge in node.inputs)
+    arguments = {name: next(given) if isinstance(value, Edge) else value for name, value in node.arguments.items()}
+    return replace(node, inputs=inputs, arguments=arguments)
+
+
+def placeholders(batches: Iterable[Batch]) -> list[Edge]:
+    """Return declared sources of the kind of some batches. They belong to no pipeline."""
     with recording([]), entered(None):
-        inputs = tuple(None if edge is None else _placeholder(next(given)).edge for edge in node.inputs)
-        arguments = {
-            name: _placeholder(next(given)).edge if isinstance(value, Edge) else value
-            for name, value in node.arguments.items()
-        }
-    return replace(node, inputs=inputs, arguments=arguments, branch=None)
+        return [_placeholder(batch).edge for batch in batches]
 
 
 def _placeholder(batch: Batch) -> DataNode:
@@ -162,7 +169,7 @@ def _device_of(batches: Sequence[Batch], node: Node) -> str:
     return find_device(None, node)
 
 
-def _apart(batch: Batch, given: Sequence[Batch]) -> Batch:
+def apart(batch: Batch, given: Sequence[Batch]) -> Batch:
     """Return a result on the device that shares no memory with what was given."""
     theirs = {
         array.untyped_storage().data_ptr()

@@ -19,7 +19,7 @@ from dalify.graph import DataNode, Expression
 from dalify.graph.constants import constant_array
 from dalify.sources.convert import to_array, to_batch
 
-__all__ = ["Kind", "Value", "batch", "is_batch", "is_value", "shown", "tensor", "value_of"]
+__all__ = ["Deferred", "Kind", "Value", "batch", "is_batch", "is_value", "shown", "tensor", "value_of"]
 
 Kind = Literal["numpy", "torch", "tensor", "batch"]
 
@@ -42,6 +42,12 @@ class Value:
         self.kind: Kind = kind
         self.is_array = is_array
 
+    def moved(self, device: str) -> Value:
+        """Return an input where the operator was asked to run; ``mixed`` operators take it from the CPU."""
+        if device != "gpu" or self.batch.device == "gpu":
+            return self
+        return Value(shown(self.batch, "batch")._as_gpu()._batch, self.kind, self.is_array)
+
     def repeated(self, count: int) -> Batch:
         """Return ``count`` samples: the one repeated, without copies, or the batch.
 
@@ -61,6 +67,17 @@ class Value:
         return Batch(dense, None, data.layout, data.device, origins, data.dtype)
 
 
+class Deferred:
+    """The result of a call that is computed when it is needed."""
+
+    __slots__ = ()
+    is_batch = False
+
+    def get(self) -> Any:
+        """Return what the call would have returned at once."""
+        raise AssertionError("dalify bug: a deferred result without get")
+
+
 def value_of(item: Any) -> Value:
     """Return what a user gave.
 
@@ -72,6 +89,8 @@ def value_of(item: Any) -> Value:
         return Value(Batch(_owned(to_array(item))[None]), "numpy")
     if isinstance(item, (TensorListCPU, TensorListGPU)):
         return Value(_checked(item._batch), "batch")
+    if isinstance(item, Deferred):
+        return value_of(item.get())
     if isinstance(item, (TensorCPU, TensorGPU)):
         origins = None if item._origin is None else [item._origin]
         array = item._array
@@ -83,7 +102,8 @@ def value_of(item: Any) -> Value:
     if isinstance(item, (bytes, bytearray, memoryview, str, os.PathLike)):
         return Value(Batch(_bytes(item)[None]), "numpy", is_array=False)
     if isinstance(item, (list, tuple)) and is_batch(item):
-        samples = [_bytes(one) if isinstance(one, (bytes, bytearray, memoryview, str)) else one for one in item]
+        samples = [one.get() if isinstance(one, Deferred) else one for one in item]
+        samples = [_bytes(one) if isinstance(one, (bytes, bytearray, memoryview, str)) else one for one in samples]
         layout = next((one._layout for one in samples if isinstance(one, (TensorCPU, TensorGPU))), "")
         return Value(to_batch([getattr(one, "_array", one) for one in samples], layout=layout), "batch")
     if isinstance(item, Expression):
@@ -101,6 +121,8 @@ def is_batch(item: object) -> bool:
     """Tell whether a value is a batch: a tensor list, or a list or tuple of arrays, tensors, texts or bytes."""
     if isinstance(item, (TensorListCPU, TensorListGPU)):
         return True
+    if isinstance(item, Deferred):
+        return item.is_batch
     return isinstance(item, (list, tuple)) and bool(item) and all(map(_is_sample, item))
 
 
@@ -108,7 +130,9 @@ def is_value(item: object) -> bool:
     """Tell whether an argument was computed, and is no constant: an array, a tensor or a batch of these."""
     if isinstance(item, (str, bytes, bool, int, float)):
         return False
-    return isinstance(item, (np.ndarray, TensorCPU, TensorGPU)) or is_batch(item) or hasattr(item, "__dlpack__")
+    return (
+        isinstance(item, (np.ndarray, TensorCPU, TensorGPU, Deferred)) or is_batch(item) or hasattr(item, "__dlpack__")
+    )
 
 
 def _constant(item: Expression) -> Value:

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -54,6 +55,7 @@ class Engine:
         pool: memory for what leaves the stages.
         name: for the threads' names.
         workers: processes of parallel sources; ended with the engine.
+        threads: of all engines of one owner, who ends them; None for threads of its own.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Engine:
         pool: BufferPool,
         name: str,
         workers: WorkerPool | None = None,
+        threads: ThreadPool | None = None,
     ) -> None:
         self.plan = plan
         self._workers = workers
@@ -79,7 +82,7 @@ class Engine:
         self._pool = pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
         self._name = name
-        self._threads = ThreadPool(num_threads, name)
+        self._threads = threads or ThreadPool(num_threads, name)
         self._process = os.getpid()
         self._lock = threading.Lock()
         # Files may have to be waited for, and users' functions and the device are in threads of their own.
@@ -123,20 +126,19 @@ class Engine:
             except DalifyError as mistake:
                 error = mistake
         iteration = Iteration(self.next_number, size, self.plan.slot_count)
-        iteration.before = before
+        iteration.before, iteration.error = before, error
         self.next_number += 1
-        iteration.error = error
-        for feed, batches in fed:
-            for slot, batch in zip(feed.slots, batches, strict=True):
-                iteration.values[slot] = batch
-        if self._stream is not None:
-            iteration.event = share_fed([batch for _, batches in fed for batch in batches], self._stream)
         for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
             iteration.entries[slot] = reader.next_entries(size, iteration.number)
             iteration.padded = max(iteration.padded, reader.sampler.padded_samples)
-        self._set_off(iteration)
+        self.set_off(iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)])
 
-    def _set_off(self, iteration: Iteration) -> None:
+    def set_off(self, iteration: Iteration, given: Sequence[tuple[int, Batch]]) -> None:
+        """Set a batch on its way whose inputs are known: slots and what lies there."""
+        for slot, batch in given:
+            iteration.values[slot] = batch
+        if self._stream is not None:
+            iteration.event = share_fed([batch for _, batch in given], self._stream)
         self._scheduled.append(iteration)
         iteration.order = self._started
         self._started += 1
@@ -230,10 +232,8 @@ class Engine:
             iteration.entries, iteration.before, iteration.error = old.entries, old.before, old.error
             iteration.padded, iteration.bad, iteration.attempts = old.padded, old.bad, old.attempts
             iteration.stand_ins = old.stand_ins
-            for feed in self.feeds.externals:
-                for slot in feed.slots:
-                    iteration.values[slot] = old.values[slot]
-            self._set_off(iteration)
+            kept = [(slot, old.values[slot]) for feed in self.feeds.externals for slot in feed.slots]
+            self.set_off(iteration, [(slot, batch) for slot, batch in kept if batch is not None])
 
     # -- in the worker threads
 
@@ -333,7 +333,7 @@ class Engine:
         arena = arena_of_thread()
         frame = Frame(
             values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
-            iteration.entries, "", iteration.stand_ins,
+            iteration.entries, "", iteration.stand_ins, iteration.drawing,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -358,7 +358,7 @@ class Engine:
         }
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
-            iteration.entries, self._torch_device or "", iteration.stand_ins,
+            iteration.entries, self._torch_device or "", iteration.stand_ins, iteration.drawing,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             frame.set_positions(branch, positions)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Collector", "Frame"]
 
+_AS_PLANNED: Mapping[int, tuple[int, int, int]] = {}
+
 
 class Collector:
     """Gathers one output of a segment from the chunks of a batch.
@@ -154,6 +156,7 @@ class Frame:
         collectors: by slot, for values that leave the stage.
         entries: by slot of a reader, what its sampler chose for the batch.
         stand_ins: by node, the positions in the batch of samples that get a blank one in their place.
+        drawing: by the number of a random node, seed, stream and step in the place of those of plan and batch.
     """
 
     __slots__ = (
@@ -162,6 +165,7 @@ class Frame:
         "batch_size",
         "collectors",
         "count",
+        "drawing",
         "entries",
         "stand_ins",
         "start",
@@ -182,6 +186,7 @@ class Frame:
         entries: dict[int, Any],
         torch_device: str,
         stand_ins: Mapping[Node, set[int]],
+        drawing: Mapping[int, tuple[int, int, int]] = _AS_PLANNED,
     ) -> None:
         self.values = values
         self.start = start
@@ -193,6 +198,7 @@ class Frame:
         self.entries = entries
         self.torch_device = torch_device
         self.stand_ins = stand_ins
+        self.drawing = drawing
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
     def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:

@@ -31,6 +31,7 @@ class Iteration:
         padded: how many samples at the end repeat another.
         attempts: by position, how many samples were tried there in place of bad ones.
         stand_ins: by node, positions that get a blank sample.
+        drawing: see ``Frame.drawing``.
         bad: position, attempt, node, policy, origin and text of each sample that failed.
         ready: set when all stages are done.
     """
@@ -46,6 +47,7 @@ class Iteration:
         self.padded = 0
         self.attempts: dict[int, int] = {}
         self.stand_ins: dict[Node, set[int]] = {}
+        self.drawing: Mapping[int, tuple[int, int, int]] = {}
         self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
         self.stage = 0
         self.pending = 0

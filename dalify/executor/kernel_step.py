@@ -106,7 +106,8 @@ class KernelStep:
             arguments = self._values(frame, count)
             draws = None
             if self._seed is not None:
-                draws = philox.Draws(self._seed, self._stream, frame.step).at(frame.positions(branch))
+                drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
+                draws = philox.Draws(*drawing).at(frame.positions(branch))
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:

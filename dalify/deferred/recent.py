@@ -1,0 +1,55 @@
+"""A mapping that keeps what was used of late."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+__all__ = ["Recent"]
+
+_T = TypeVar("_T")
+
+
+class Recent(Generic[_T]):
+    """Values by key; of too many, the one that was not used for the longest time is forgotten.
+
+    Args:
+        limit: most values.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._values: OrderedDict[Hashable, _T] = OrderedDict()
+
+    def get(self, key: Hashable | None, make: Callable[[], _T]) -> tuple[_T, bool]:
+        """Return the value of a key, and whether it was there.
+
+        Args:
+            key: None for a value that is used once.
+            make: makes it where it is not there.
+        """
+        with self._lock:
+            found = None if key is None else self._values.get(key)
+            if found is not None:
+                self._values.move_to_end(key)
+                return found, True
+        # Without the lock: it may take long, and another thread that makes the same at the same time does no harm.
+        made = make()
+        if key is not None:
+            with self._lock:
+                self._values[key] = made
+                if len(self._values) > self._limit:
+                    self._values.popitem(last=False)
+        return made, False
+
+    def clear(self) -> None:
+        """Forget all; also in a child process, where a thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+        self._values = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._values)

@@ -1,0 +1,168 @@
+"""A graph of calls, made ready once for all graphs of the same structure.
+
+Alone because this is what lazy mode shares with a pipeline: the passes, the plan, and the engine that takes chunks of a
+batch through it on several threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from dalify.base.errors import DalifyError
+from dalify.data import Batch, BufferPool
+from dalify.deferred.calls import Call
+from dalify.deferred.recent import Recent
+from dalify.deferred.statistics import Fallback
+from dalify.eager.functions import column_hint
+from dalify.eager.prepared import apart, placeholders, rewired
+from dalify.executor.device_steps import find_device
+from dalify.executor.engine import Engine
+from dalify.executor.feeding import Feeds
+from dalify.executor.iteration import Iteration
+from dalify.executor.plan import make_plan
+from dalify.executor.recovery import Recovery
+from dalify.executor.threads import ThreadPool
+from dalify.graph import Edge, Graph, Node
+from dalify.graph.node import fresh_numbers
+from dalify.passes import optimise
+
+__all__ = ["PLANS", "Recipe", "Structure"]
+
+_pool = BufferPool()
+_numbers = itertools.count()
+_threads: dict[int, ThreadPool] = {}
+_threads_lock = threading.Lock()
+
+
+class Structure(NamedTuple):
+    """How calls read each other.
+
+    Attributes:
+        reads: for each call and each thing that it reads: number of a call and output, or -1 and number of a feed.
+        outputs: number of a call and output, of all that is wanted.
+        num_threads: that compute.
+        device: of torch, where feeds lie there; "" for the one that pipelines take.
+    """
+
+    reads: tuple[tuple[tuple[int, int], ...], ...]
+    outputs: tuple[tuple[int, int], ...]
+    num_threads: int
+    device: str
+
+
+class Recipe:
+    """Computes graphs of one structure.
+
+    Args:
+        calls: each after all that it reads; the first ones of this structure.
+        structure: how they read each other.
+        feeds: a batch of the kind of each feed.
+
+    Raises:
+        DalifyError: the graph cannot run; with operator and the user's line.
+    """
+
+    def __init__(self, calls: Sequence[Call], structure: Structure, feeds: Sequence[Batch]) -> None:
+        sources = placeholders(feeds)
+        nodes: list[Node] = []
+        for call, reads, number in zip(calls, structure.reads, fresh_numbers(len(calls)), strict=True):
+            edges = [sources[output] if place < 0 else Edge(nodes[place], output) for place, output in reads]
+            nodes.append(replace(rewired(call.template.node, edges), line=call.line, number=number))
+        self._places = {node.number: place for place, node in enumerate(nodes)}
+        graph = Graph(tuple(Edge(nodes[place], output) for place, output in structure.outputs))
+        graph, self.report = optimise(graph)
+        self.fallbacks = _fallbacks(nodes, graph)
+        plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
+        slots = {node.number: slots[0] for node, slots in plan.externals}
+        self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass found that nobody reads it
+        on_device = next((node for node in nodes if node.output_device == "gpu"), None)
+        device = structure.device or (None if on_device is None else find_device(None, on_device))
+        self._engine = Engine(
+            plan, structure.num_threads, 1, Feeds((), {}), Recovery(plan, {}, "raise", None), device, _pool,
+            "dalify-lazy", None, _threads_of(structure.num_threads),
+        )  # fmt: skip
+        self._lock = threading.Lock()
+
+    def compute(self, calls: Sequence[Call], feeds: Sequence[Batch], count: int) -> list[Batch]:
+        """Return what is wanted, in memory of its own.
+
+        Args:
+            calls: of the structure.
+            feeds: a batch of ``count`` samples for each feed.
+            count: number of samples.
+
+        Raises:
+            DalifyError: an operator cannot take the data; with the line of its call.
+        """
+        iteration = Iteration(next(_numbers), count, self._engine.plan.slot_count)
+        iteration.before = self._engine.state()
+        iteration.drawing = {
+            number: (*calls[place].use.drawing, calls[place].use.number) for number, place in self._places.items()
+        }
+        given = [(slot, batch) for slot, batch in zip(self._slots, feeds, strict=True) if slot is not None]
+        try:
+            with self._lock:
+                try:
+                    self._engine.set_off(iteration, given)
+                    results = self._engine.collect()
+                finally:
+                    self._engine.discard()  # Ctrl-C: what nobody waits for any more
+        except Exception as error:
+            raise self._located(error, calls) from error.__cause__
+        return [apart(batch, feeds) if batch.device == "gpu" else batch for batch in results]
+
+    def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
+        """Say where the call stands: the plan may have been made for another line."""
+        failure: Any = getattr(error, "__dalify_failure__", None)
+        place = None if failure is None else self._places.get(failure.node.number)
+        if place is None:
+            return error
+        call = calls[place]
+        if not isinstance(error, DalifyError):
+            error.add_note(f"the call is at {call.line}")
+            return error
+        error.line = call.line
+        if call.use.kind != "batch":
+            error.sample = None
+        elif not error.hint:
+            error.hint = column_hint(call.use)
+        return error
+
+
+PLANS: Recent[Recipe] = Recent(256)
+
+
+def _fallbacks(nodes: Sequence[Node], graph: Graph) -> list[Fallback]:
+    """Return the operators that were asked to run on the GPU and run on the CPU."""
+    placed = {node.number: node.device for node in graph.nodes()}
+    return [
+        Fallback(node.operator.public_name, "it has no GPU kernel", str(node.line or ""))
+        for node in nodes
+        if node.inputs and node.device == "gpu" and placed.get(node.number) == "cpu"
+    ]
+
+
+def _threads_of(count: int) -> ThreadPool:
+    """Return the threads that all recipes of a process share."""
+    with _threads_lock:
+        found = _threads.get(count)
+        if found is None:
+            found = _threads[count] = ThreadPool(count, "dalify-lazy")
+        return found
+
+
+def _begin_child() -> None:
+    """Go on in a child process: threads do not survive a fork, and plans hold them."""
+    global _threads_lock
+    _threads_lock = threading.Lock()
+    _threads.clear()
+    PLANS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)

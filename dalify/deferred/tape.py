@@ -1,0 +1,256 @@
+"""What a thread has recorded, and how it is computed.
+
+Where a value is needed, everything that it depends on becomes one graph, together with what else is made of the same
+data and still held; what nobody holds is not there any more.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from dalify.api.functions import arranged
+from dalify.base.optional import LazyModule
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch
+from dalify.deferred.calls import Call, Result, Template, kind_of_result
+from dalify.deferred.recent import Recent
+from dalify.deferred.statistics import COUNTS
+from dalify.deferred.values import LazyValue, lazy_value
+from dalify.eager.functions import RECORDER, computed, kind_key, understood, use_key
+from dalify.eager.values import Value, value_of
+from dalify.registry import Operator
+
+if TYPE_CHECKING:
+    from dalify.deferred import recipe
+    from dalify.passes import Report
+else:
+    # It loads the executor, which a program needs only when something is computed.
+    recipe = LazyModule("dalify.deferred.recipe", "computing what was recorded")
+
+__all__ = ["Tape"]
+
+_templates: Recent[Template] = Recent(4096)
+
+_tapes: WeakSet[Tape] = WeakSet()
+
+_Wanted = tuple[Call, int]
+
+
+class Tape:
+    """The calls of one thread that wait.
+
+    Attributes:
+        num_threads: that compute; of the block that was entered last.
+        copies: whether arrays are copied when they are given.
+        report: what the passes did with the graph that was computed last.
+    """
+
+    def __init__(self) -> None:
+        self.num_threads = 1
+        self.copies = True
+        self.report: Report | None = None
+        self._lock = threading.RLock()
+        self._calls: WeakSet[Call] = WeakSet()
+        _tapes.add(self)
+
+    def renew_lock(self) -> None:
+        """Forget who is computing."""
+        self._lock = threading.RLock()
+
+    # -- recording
+
+    def record(self, operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+        """Take down a call; return lazy values in the place of its results.
+
+        Raises:
+            DalifyError: a mistake that shows without the data.
+        """
+        if operator.is_serial or operator.has_side_effect:
+            # A user's function is called when, and as often as, it says in his program.
+            token = RECORDER.set(None)
+            try:
+                return computed(operator, inputs, given)
+            finally:
+                RECORDER.reset(token)
+        is_relabelled = bool(given.get("layout")) and "layout" not in operator.parameters
+        use = understood(operator, inputs, given, self._read_data if is_relabelled else self._read)
+        template, _ = _templates.get(use_key(use, None), lambda: Template(use.made_node()))
+        call = Call(use, template, SourceLine.capture(), self)
+        self._calls.add(call)
+        return arranged(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
+
+    def _read(self, item: Any) -> Value:
+        """Return what a user gave; of a call that waits, a promise."""
+        if isinstance(item, LazyValue) and item.call.tape is self and not item.is_computed and item.is_known:
+            return Result(item.call, item.output, item.call.template.specs[item.output].device)
+        return self._read_data(item)
+
+    def _read_data(self, item: Any) -> Value:
+        if isinstance(item, LazyValue):
+            value = Value(item.computed(), kind_of_result(item.call, item.output))
+            return _copied(value) if self.copies and item.is_shown else value
+        value = value_of(item)
+        is_fresh = not value.is_array or isinstance(item, (list, tuple))
+        return _copied(value) if self.copies and not is_fresh else value
+
+    # -- computing
+
+    def compute(self, call: Call, output: int) -> None:
+        """Compute an output, with what is held and made of the same data."""
+        with self._lock:
+            if call.results[output] is not None:
+                return
+            wanted = _beside(call)
+            if (call, output) not in wanted:
+                wanted.append((call, output))
+            try:
+                self._compute(wanted)
+            except Exception:
+                if len(wanted) == 1:
+                    raise
+                self._compute([(call, output)])  # the error may be another's
+
+    def flush(self) -> None:
+        """Compute all that is held; what fails keeps nothing else from being computed.
+
+        Raises:
+            Exception: the first error.
+        """
+        with self._lock:
+            wanted = [
+                (call, output) for call in sorted(self._calls, key=lambda item: item.place) for output in call.held()
+            ]
+            try:
+                self._compute(wanted)
+                return
+            except Exception:
+                pass
+            first: Exception | None = None
+            for call, output in wanted:
+                try:
+                    self._compute([(call, output)])
+                except Exception as error:
+                    first = first or error
+            if first is not None:
+                raise first
+
+    def _compute(self, wanted: Iterable[_Wanted]) -> None:
+        groups: dict[int, list[_Wanted]] = {}
+        for call, output in wanted:
+            if call.results[output] is None:
+                groups.setdefault(call.use.count, []).append((call, output))
+        for count, group in groups.items():
+            self._compute_group(group, count)
+
+    def _compute_group(self, wanted: list[_Wanted], count: int) -> None:
+        """Compute outputs of one number of samples."""
+        wanted = [(call, output) for call, output in wanted if call.results[output] is None]
+        found: set[Call] = set()
+        before: list[_Wanted] = []
+        waiting = [call for call, _ in wanted]
+        while waiting:
+            call = waiting.pop()
+            if call not in found:
+                found.add(call)
+                for source in call.awaited():
+                    if source.call.use.count == count:
+                        waiting.append(source.call)
+                    else:  # a single sample that goes with each of a batch
+                        before.append((source.call, source.output))
+        self._compute(before)
+        if not wanted:
+            return
+        calls = sorted(found, key=lambda call: call.place)
+        feeds: list[Batch] = []
+        structure = self._structure(calls, wanted, count, feeds)
+        kinds = tuple(map(kind_key, feeds))
+        plan, was_there = recipe.PLANS.get(
+            (structure, tuple(call.template for call in calls), kinds),
+            lambda: recipe.Recipe(calls, structure, feeds),
+        )
+        COUNTS.add("plans_reused" if was_there else "plans_made")
+        self.report = plan.report
+        results = plan.compute(calls, feeds, count)
+        COUNTS.add("operators_run", len(calls))
+        COUNTS.add("operators_repeated", sum(call.has_run for call in calls))
+        COUNTS.add_fallbacks(plan.fallbacks)
+        for call in calls:
+            call.has_run = True
+        for (call, output), batch in zip(wanted, results, strict=True):
+            call.keep(output, batch)
+
+    def _structure(
+        self, calls: Sequence[Call], wanted: Sequence[_Wanted], count: int, feeds: list[Batch]
+    ) -> recipe.Structure:
+        """Return how calls read each other; fill in the data that they read."""
+        places = {call: place for place, call in enumerate(calls)}
+        numbers: dict[int, int] = {}  # of feeds, by what they are made of: what is read twice is one feed
+        device = ""
+
+        def read(source: Value) -> tuple[int, int]:
+            nonlocal device
+            if isinstance(source, Result):
+                result = source.known()
+                if result is None:
+                    return places[source.call], source.output
+                source = Value(result, source.kind)
+            batch = source.batch
+            if id(batch) not in numbers:
+                numbers[id(batch)] = len(feeds)
+                feeds.append(source.repeated(count))
+                if batch.device == "gpu" and not device:
+                    device = str((batch.samples[0] if batch.dense is None else batch.dense).device)
+            return -1, numbers[id(batch)]
+
+        reads = tuple(tuple(read(source) for source in call.sources()) for call in calls)
+        outputs = tuple((places[call], output) for call, output in wanted)
+        return recipe.Structure(reads, outputs, self.num_threads, device)
+
+
+def _beside(call: Call) -> list[_Wanted]:
+    """Return what is computed together with a call.
+
+    That is all that is held and read by no other call, where it shares work with this one: to compute it later would
+    repeat the work. What is held and read is not kept: it would have to leave the graph, which then could not fuse it.
+    """
+    found: set[Call] = set()
+    waiting = [call]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += [source.call for source in one.awaited()]
+    around = set(found)
+    waiting = list(found)
+    while waiting:
+        for reader in waiting.pop().waiting_readers():
+            if reader not in around:
+                around.add(reader)
+                waiting.append(reader)
+    ends = sorted((one for one in around if not one.waiting_readers()), key=lambda one: one.place)
+    return [(one, output) for one in ends if one.use.count == call.use.count for output in one.held()]
+
+
+def _copied(value: Value) -> Value:
+    """Return data that stay as they are, whatever the user does with his."""
+    batch = value.batch
+    copy = (lambda array: array.clone()) if batch.device == "gpu" else (lambda array: array.copy())
+    dense = None if batch.dense is None else copy(batch.dense)
+    samples = None if batch.dense is not None else [copy(sample) for sample in batch.samples]
+    kept = Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+    return Value(kept, value.kind, value.is_array)
+
+
+def _begin_child() -> None:
+    """Go on in a child process: locks may be held by threads that are no more."""
+    _templates.clear()
+    for tape in _tapes:
+        tape.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
