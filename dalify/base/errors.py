@@ -30,6 +30,7 @@ __all__ = [
     "IntegerRangeError",
     "LayoutError",
     "MissingPackageError",
+    "NotAcceleratedError",
     "PipelineStateError",
     "ReaderError",
     "SerializationError",
@@ -202,6 +203,10 @@ class CheckpointError(DalifyError, RuntimeError, ValueError):
 
 class BadSampleWarning(UserWarning):
     """Samples of an epoch that could not be read or decoded."""
+
+
+class NotAcceleratedError(DalifyError, RuntimeError):
+    """A DataLoader leaves the work to torch, and the user wished to know."""
 
 
 class MissingPackageError(DalifyError, ImportError):

@@ -1,12 +1,16 @@
 """Pipelines as PyTorch loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``.
 
-And the other way round: `DataLoader` takes torch's datasets and torchvision's transforms as they are.
+And the other way round: `DataLoader` takes torch's datasets and torchvision's transforms as they are,
+`accelerate` takes loaders that exist, `lower` single transforms.
 """
 
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.pytorch import fn
 from dalify.plugin.pytorch.collate import Packed, Pad
+from dalify.plugin.pytorch.dropin.accelerating import accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin.loader import DataLoader
+from dalify.plugin.pytorch.dropin.lowered import lower
+from dalify.plugin.pytorch.dropin.registration import register_dataset, register_transform
 from dalify.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
 from dalify.plugin.pytorch.tensors import feed_ndarray, to_torch_type
 
@@ -18,7 +22,13 @@ __all__ = [
     "LastBatchPolicy",
     "Packed",
     "Pad",
+    "accelerate",
     "feed_ndarray",
     "fn",
+    "lower",
+    "patch",
+    "register_dataset",
+    "register_transform",
     "to_torch_type",
+    "unpatch",
 ]

@@ -269,23 +269,12 @@ REFUSED = {
     "no transform": (lambda folder: datasets.ImageFolder(folder), {}, "no transform"),
     "a subclass": (lambda folder: cifar(Doubled()), {}, "not known"),
     "a function": (lambda folder: cifar(transforms.Lambda(lambda image: torch.zeros(3))), {}, "not known"),
-    "work on tensors": (
-        lambda folder: cifar(transforms.Compose([transforms.ToTensor(), transforms.Resize(9)])),
-        {},
-        "works on tensors",
-    ),
     "another dataset": (lambda folder: torch.utils.data.TensorDataset(torch.arange(9)), {}, "not known"),
     "a loader": (
         lambda folder: datasets.ImageFolder(folder, EVALUATION, loader=lambda path: Image.new("RGB", (50, 50))),
         {},
         "loader of its own",
     ),
-    "worker_init_fn": (
-        lambda folder: cifar(SMALL_TRAINING),
-        {"num_workers": 1, "worker_init_fn": lambda worker: None},
-        "worker_init_fn",
-    ),
-    "samples": (lambda folder: cifar(SMALL_TRAINING), {"batch_size": None}, "batch_size is None"),
 }
 
 

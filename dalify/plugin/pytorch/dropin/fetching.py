@@ -10,14 +10,17 @@ import torch
 
 from dalify.data.pool import BufferPool
 from dalify.kernels.pixel_table import planes_of_windows
-from dalify.plugin.pytorch.dropin.datasets import ArraySource, FileSource, Source, locate
+from dalify.plugin.pytorch.dropin.datasets import locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.hints import NotedCollate, SampleNote
 from dalify.plugin.pytorch.dropin.plan import windows_of
+from dalify.plugin.pytorch.dropin.sources import ArraySource, Source
 
-__all__ = ["Fetcher", "describe"]
+__all__ = ["Fetcher"]
 
 Samples = list[tuple[Any, Any]]
 _pool = BufferPool()
+_default_collate = NotedCollate(torch.utils.data.default_collate)
 
 
 class Fetcher:
@@ -52,14 +55,15 @@ class Fetcher:
         found = self._fetch_windows(indices, draws)
         if self.collate is not None:
             if found is None:
-                return [self._fetch_one(index, draws) for index in indices]
+                with draws.for_samples(len(indices) if self.is_random else 0):
+                    return [self._fetch_one(index, draws) for index in indices]
             (images, labels), kind = found, self._tensor_type()
             return list(
                 zip((torch.from_numpy(image).as_subclass(kind) for image in images), labels.tolist(), strict=True)
             )
         images, labels = self._fetch_each(indices, draws) if found is None else found
         if isinstance(images, list):  # of different sizes, or none: torch knows what to say
-            return torch.utils.data.default_collate([torch.from_numpy(image) for image in images])
+            return _default_collate([torch.from_numpy(image) for image in images])
         if isinstance(labels, np.ndarray):
             return [torch.from_numpy(images), torch.from_numpy(labels)]
         return [torch.from_numpy(images), torch.utils.data.default_collate(labels)]
@@ -81,6 +85,7 @@ class Fetcher:
         batch_draws = draws.batch(len(indices), source.draws_per_sample)
         windows = windows_of(source.plan, len(indices), height, width, batch_draws)
         assert source.plan.table is not None
+        assert source.labels is not None
         table = source.plan.table.values
         batch = _pool.empty((len(indices), channels, windows.height, windows.width), table.dtype)
         fill = np.array(windows.fill or (0,) * channels, np.uint8)
@@ -95,10 +100,11 @@ class Fetcher:
 
     def _fetch_one(self, index: Any, draws: TorchDraws) -> tuple[Any, Any]:
         """One sample as torchvision gives it."""
-        source, place = locate(self.sources, self.dataset, index)
-        picture, label = source.read(place, draws)
-        source.plan.take_steps(picture, draws)
-        return source.plan.sample(picture, draws), label
+        with SampleNote(index, self.dataset):
+            source, place = locate(self.sources, self.dataset, index)
+            picture, label = source.read(place, draws)
+            source.plan.take_steps(picture, draws)
+            return source.plan.sample(picture, draws), label
 
     def _fetch_each(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, list[Any]]:
         """One after the other; a list of images where they differ in size."""
@@ -118,22 +124,14 @@ class Fetcher:
             apart.append(np.empty(shape, dtype))
             return apart[number]
 
-        for index in indices:
-            source, place = locate(self.sources, self.dataset, index)
-            picture, label = source.read(place, draws)
-            source.plan.take_steps(picture, draws)
-            source.plan.write(picture, draws, room)
-            labels.append(label)
+        with draws.for_samples(len(indices) if self.is_random else 0):
+            for index in indices:
+                with SampleNote(index, self.dataset):
+                    source, place = locate(self.sources, self.dataset, index)
+                    picture, label = source.read(place, draws)
+                    source.plan.take_steps(picture, draws)
+                    source.plan.write(picture, draws, room)
+                    labels.append(label)
         if batch is None or apart is not None:
             return apart or [], labels
         return batch, labels
-
-
-def describe(sources: dict[int, Source]) -> list[str]:
-    """One line for each dataset: what is read and what is done with it."""
-    lines = []
-    for source in sources.values():
-        kind = "decoded and " if isinstance(source, FileSource) else ""
-        steps = " → ".join(source.plan.names)
-        lines.append(f"{source.description}: {kind}transformed by dalify's kernels ({steps})")
-    return lines

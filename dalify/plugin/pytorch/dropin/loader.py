@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import logging
+import os
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch.utils.data
-from torch.utils.data.dataloader import _DatasetKind
 
-from dalify.plugin.pytorch.dropin.datasets import check_whole, find_sources
-from dalify.plugin.pytorch.dropin.fetching import Fetcher, describe
+from dalify.base.errors import ArgumentValueError, NotAcceleratedError, option_error_text
+from dalify.plugin.pytorch.dropin.choice import Choice, Mode, choose
+from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.hints import NotedCollate
+from dalify.plugin.pytorch.dropin.hybrid import FasterDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
-from dalify.plugin.pytorch.dropin.lowering import NotRecognisedError, check_settings
+from dalify.plugin.pytorch.dropin.lowered import PythonStages, outline
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
 
-__all__ = ["DataLoader", "LoaderReport"]
+__all__ = ["TORCH_ITERATOR", "Accelerated", "DataLoader", "LoaderReport", "explain", "make_iterator"]
 
 _logger = logging.getLogger("dalify")
+_BACKENDS = ("auto", "dalify", "torch")
+_FALLBACKS = ("warn", "silent", "raise")
+TORCH_ITERATOR: Any = torch.utils.data.DataLoader._get_iterator
+_told: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
@@ -24,90 +34,209 @@ class LoaderReport:
     """What runs where.
 
     Attributes:
-        is_accelerated: dalify makes the batches; else torch's own loader does.
+        mode: ``"full"``: dalify makes the batches; ``"hybrid"``: torch's loader does, of samples that dalify makes as
+            far as it can; ``"torch"``: torch's loader does it all.
         lines: what happens in which place, in order.
-        reason: why torch's loader runs; empty where dalify's does.
+        code: short name of the first reason why dalify does not make all; empty where it does.
+        reason: the first reason in words.
         hint: what would help; empty where nothing is known to.
     """
 
-    is_accelerated: bool
+    mode: str
     lines: tuple[str, ...]
+    code: str = ""
     reason: str = ""
     hint: str = ""
+
+    @property
+    def is_accelerated(self) -> bool:
+        """The samples are made by dalify, at least in part."""
+        return self.mode != "torch"
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
 
-class DataLoader(torch.utils.data.DataLoader):
-    """torch's DataLoader, with the same arguments and the same batches, made by dalify where that can be had exactly.
+def explain(loader: Any) -> LoaderReport:
+    """Tell what runs where, without running anything.
 
-    Known are datasets that read as torchvision's ImageFolder, CIFAR10 and MNIST do, Subset and ConcatDataset of them,
-    and the transforms Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip, Pad,
-    Grayscale, ToTensor, PILToTensor, ConvertImageDtype and Normalize, of ``torchvision.transforms``, in Compose or
-    alone. Their batches are torch's byte for byte: the sampler gives the indices, random numbers are those that torch's
-    workers would draw, pixels are Pillow's. Everything else is left to torch's loader as a whole; the logger
-    ``dalify`` then tells once why, and `explain` tells it at any time.
-
-    ``num_workers`` threads stand for worker processes. `worker_init_fn` and ``batch_size=None`` are torch's business.
-
-    Tensors of PILToTensor are contiguous, while those of torch are views of another order of memory without workers.
-
-    Example:
-        >>> loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4)  # doctest: +SKIP
-        >>> print(loader.explain())  # doctest: +SKIP
-        ImageFolder of 50000 files: decoded and transformed by dalify's kernels (Resize → CenterCrop → ToTensor)
-        4 threads, each with the random numbers of one of torch's workers
+    Args:
+        loader: of torch, or derived.
     """
+    choice = _choose(loader)
+    first = choice.reasons[0] if choice.reasons else None
+    lines = [] if choice.sources else ["torch's DataLoader makes the batches"]
+    for source in choice.sources.values():
+        lines.append(f"{source.description}: {outline(source.plan, PythonStages(source.plan.rest))}")
+    for reason in choice.reasons:
+        lines.append(f"[{reason.code}] {reason.reason}")
+        lines += [f"hint: {reason.hint}"] if reason.hint else []
+    lines.append(_place(choice.mode, loader.num_workers))
+    if choice.mode is Mode.FULL and loader.num_workers and not _collates_as_torch(loader):
+        lines.append("the collate function gets the samples in the thread that asks for the batch")
+    known = (first.code, first.reason, first.hint) if first else ("", "", "")
+    return LoaderReport(choice.mode.value, tuple(lines), *known)
 
-    _was_told = False
+
+def _place(mode: Mode, num_workers: int) -> str:
+    if not num_workers:
+        return "in the thread that asks for the batch, with the random numbers of the process"
+    if mode is Mode.FULL:
+        return f"{num_workers} threads, each with the random numbers of one of torch's workers"
+    return f"{num_workers} worker processes of torch"
+
+
+def _collates_as_torch(loader: Any) -> bool:
+    return loader.collate_fn is torch.utils.data.default_collate
+
+
+def _option(loader: Any, name: str, variable: str, options: tuple[str, ...]) -> str:
+    """An option of a loader, which the environment overrides."""
+    value = os.environ.get(variable) or getattr(loader, name, options[0])
+    if value not in options:
+        raise ArgumentValueError(option_error_text(variable if os.environ.get(variable) else name, value, options))
+    return value
+
+
+def _choose(loader: Any) -> Choice:
+    if _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "torch":
+        return Choice(Mode.TORCH, {}, (NotRecognisedError("backend='torch' asks for it", "", "LO00"),))
+    return choose(loader)
+
+
+def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERATOR) -> Any:
+    """Begin a pass over a loader.
+
+    Args:
+        loader: of torch, or derived.
+        get_iterator: torch's method, or what a class between makes of it.
+
+    Raises:
+        NotAcceleratedError: torch's loader would have to do it, and that is not wanted.
+    """
+    choice = _choose(loader)
+    if choice.mode is Mode.FULL:
+        collate = None if _collates_as_torch(loader) else NotedCollate(loader.collate_fn)
+        fetcher = Fetcher(loader.dataset, dict(choice.sources), collate)
+        if loader.num_workers == 0:
+            return CallerIterator(loader, fetcher)
+        loader.check_worker_number_rationality()
+        return ThreadIterator(loader, fetcher)
+    if choice.mode is Mode.HYBRID:
+        return torch_iterator(loader, get_iterator, FasterDataset(loader.dataset))
+    _tell(loader, choice.reasons[0])
+    return torch_iterator(loader, get_iterator, None)
+
+
+def _tell(loader: Any, reason: NotRecognisedError) -> None:
+    """Say once for each loader that torch does it, or refuse that."""
+    if reason.code == "LO00":
+        return
+    wish = _option(loader, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
+    if wish == "raise" or _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "dalify":
+        raise NotAcceleratedError(f"DataLoader: not accelerated: [{reason.code}] {reason.reason}.", hint=reason.hint)
+    if wish == "warn" and loader not in _told:
+        _told.add(loader)
+        hint = f" Hint: {reason.hint}" if reason.hint else ""
+        _logger.warning("DataLoader: torch's own loader runs: [%s] %s.%s", reason.code, reason.reason, hint)
+
+
+class Accelerated:
+    """What turns a class of torch's loaders into one whose batches dalify makes, as far as it can."""
+
+    backend = "auto"
+    on_fallback = "warn"
 
     def explain(self) -> LoaderReport:
         """Tell what runs where, without running anything."""
-        try:
-            fetcher = self._fetcher()
-        except NotRecognisedError as error:
-            lines = ["torch's DataLoader makes the batches", f"because {error.reason}"]
-            if error.hint:
-                lines.append(f"hint: {error.hint}")
-            return LoaderReport(False, tuple(lines), error.reason, error.hint)
-        lines = describe(fetcher.sources)
-        if self.num_workers:
-            lines.append(f"{self.num_workers} threads, each with the random numbers of one of torch's workers")
-        else:
-            lines.append("in the thread that asks for the batch, with the random numbers of torch's own generator")
-        if fetcher.collate is not None:
-            lines.append("the collate function gets the samples in the thread that asks for the batch")
-        return LoaderReport(True, tuple(lines))
-
-    def _fetcher(self) -> Fetcher:
-        if self._dataset_kind != _DatasetKind.Map:
-            raise NotRecognisedError("the dataset is iterable", "Datasets with __getitem__ are known.")
-        if not self._auto_collation:
-            raise NotRecognisedError("batch_size is None: samples are not put together", "Give a batch_size.")
-        if self.num_workers and self.worker_init_fn is not None:
-            raise NotRecognisedError(
-                "worker_init_fn is given, and there are no worker processes to call it in",
-                "Leave it away: seeds follow from torch.manual_seed or generator=.",
-            )
-        if not self.num_workers and self.timeout:
-            raise NotRecognisedError("timeout is given without workers")
-        check_settings()
-        is_default = self.collate_fn is torch.utils.data.default_collate
-        sources = find_sources(self.dataset)
-        check_whole(sources)
-        return Fetcher(self.dataset, sources, None if is_default else self.collate_fn)
+        return explain(self)
 
     def _get_iterator(self) -> Any:
-        try:
-            fetcher = self._fetcher()
-        except NotRecognisedError as error:
-            if not self._was_told:
-                self._was_told = True
-                hint = f" Hint: {error.hint}" if error.hint else ""
-                _logger.warning("DataLoader: torch's own loader runs, because %s.%s", error.reason, hint)
-            return super()._get_iterator()
-        if self.num_workers == 0:
-            return CallerIterator(self, fetcher)
-        self.check_worker_number_rationality()
-        return ThreadIterator(self, fetcher)
+        return make_iterator(self, super(Accelerated, type(self))._get_iterator)  # type: ignore[misc]
+
+
+class DataLoader(Accelerated, torch.utils.data.DataLoader[Any]):
+    """torch's DataLoader, with the same arguments and the same batches, made by dalify where that can be had exactly.
+
+    Known are datasets that read as torchvision's ImageFolder, CIFAR10 and MNIST do, Subset and ConcatDataset of them,
+    and transforms of torchvision; `register_dataset` and `register_transform` add your own. Batches are torch's byte
+    for byte: the sampler gives the indices, random numbers are those that torch's workers would draw, pixels are
+    Pillow's. There are three ways, and `explain` tells which one a loader takes, and why:
+
+    - *full*: dalify does it all, in ``num_workers`` threads that stand for worker processes.
+    - *hybrid*: something is Python that only a process can run as torch does: a transform of yours, a target transform,
+      a `worker_init_fn`. torch's own loader and its workers run, and dalify makes of each sample what it knows.
+    - *torch*: the dataset is not known, or nothing is to be gained; torch's loader runs as it is, and the logger
+      ``dalify`` tells it once.
+
+    An exception has the type that it has with torch's loader, and a note that says what would help.
+
+    Args:
+        dataset: as in torch, like all arguments up to `in_order`.
+        backend: ``"auto"``; ``"dalify"``: raise where torch would have to do it all; ``"torch"``: torch does it all.
+            The environment variable DALIFY_DATALOADER_BACKEND goes before it.
+        on_fallback: where torch has to do it all: ``"warn"`` tells the logger, ``"silent"`` nobody, ``"raise"``
+            raises `NotAcceleratedError`. The environment variable DALIFY_DATALOADER_FALLBACK goes before it.
+
+    Raises:
+        ArgumentValueError: there is no such backend or wish.
+        Exception: what torch raises for its arguments.
+
+    Example:
+        >>> from dalify.plugin.pytorch import DataLoader
+        >>> loader = DataLoader(dataset, batch_size=2, shuffle=True)
+        >>> images, labels = next(iter(loader))
+        >>> images.shape, labels.shape
+        (torch.Size([2, 3, 24, 24]), torch.Size([2]))
+        >>> print(loader.explain())
+        ImageFolder of 5 files: Resize → CenterCrop → ToTensor by dalify
+        in the thread that asks for the batch, with the random numbers of the process
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        backend: str = "auto",
+        on_fallback: str = "warn",
+    ) -> None:
+        self.backend = backend  # attributes with the names of arguments: Lightning makes loaders anew from them
+        self.on_fallback = on_fallback
+        _option(self, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS)
+        _option(self, "on_fallback", "DALIFY_DATALOADER_FALLBACK", _FALLBACKS)
+        newer: dict[str, Any] = {} if in_order else {"in_order": in_order}  # torch 2.4 does not know it
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            **newer,
+        )

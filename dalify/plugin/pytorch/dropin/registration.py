@@ -24,8 +24,8 @@ def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:
     The decorated function does to an array what the transform does to a Pillow image. It is called as
     ``function(transform, pixels, generator)`` with the transform of the dataset, uint8 ``[height, width, channels]``
     that it must not write to, and the generator that random numbers have to be drawn from; several threads call it at
-    once. It returns uint8 ``[height, width, channels]`` of as many channels. Whether that is the same as what the transform gives is in
-    your hands.
+    once. It returns uint8 ``[height, width, channels]`` of as many channels. Whether that is what the transform gives
+    is in your hands.
 
     Args:
         kind: class of the transform; subclasses of it are not meant.
@@ -53,8 +53,8 @@ def register_dataset(kind: type) -> Callable[[DatasetFunction], DatasetFunction]
     The decorated function gets the dataset and returns two sequences of equal length: paths of image files, or an array
     uint8 ``[samples, height, width, channels]``; and the labels. The loader then takes ``dataset[index]`` to be
     ``(transform(image), target_transform(label))``, with the attributes ``transform`` and ``target_transform`` of the
-    dataset where it has them, and images as torchvision's ImageFolder opens them (RGB by Pillow). The function is called
-    at the beginning of each pass over the loader.
+    dataset where it has them, and images as torchvision's ImageFolder opens them (RGB by Pillow). The function is
+    called at the beginning of each pass over the loader.
 
     Args:
         kind: class of the dataset; subclasses of it are not meant.

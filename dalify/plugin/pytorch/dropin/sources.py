@@ -88,7 +88,7 @@ class FileSource:
         header = _plain_jpeg_header(data)
         if header is None:
             return Picture(self._pixels(path)), label
-        state = draws.generator.get_state() if self.plan.is_random else None
+        mark = draws.mark() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
             buffer = scratch.borrow("photo", (header.height * header.width * 3 + _SPARE_BYTES,))
@@ -102,8 +102,8 @@ class FileSource:
             try:
                 return self._pixels(path)[:rows]
             except Exception:
-                if state is not None:
-                    draws.generator.set_state(state)
+                if mark is not None:
+                    draws.rewind(mark)
                 raise
 
         return Picture(decode, header.height, header.width), label

@@ -1,0 +1,101 @@
+"""Who makes the batches of a loader: dalify alone, dalify together with the user's Python, or torch.
+
+Alone because everything that can keep samples out of dalify's kernels is decided, and worded, in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from torch.utils.data.dataloader import _DatasetKind
+
+from dalify.plugin.pytorch.dropin.datasets import find_sources
+from dalify.plugin.pytorch.dropin.lowered import PythonStages
+from dalify.plugin.pytorch.dropin.lowering import check_settings
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.sources import Source
+
+__all__ = ["Choice", "Mode", "choose"]
+
+
+class Mode(Enum):
+    """Who makes the batches.
+
+    Attributes:
+        FULL: dalify, in threads that stand for workers.
+        HYBRID: torch's loader with its workers, over samples that dalify makes as far as it can.
+        TORCH: torch's loader as it is.
+    """
+
+    FULL = "full"
+    HYBRID = "hybrid"
+    TORCH = "torch"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who makes the batches, and why not dalify alone.
+
+    Attributes:
+        mode: who.
+        sources: where the samples lie; empty where torch reads them.
+        reasons: what keeps dalify from making them alone.
+    """
+
+    mode: Mode
+    sources: Mapping[int, Source] = field(default_factory=dict)
+    reasons: tuple[NotRecognisedError, ...] = ()
+
+
+def choose(loader: Any) -> Choice:
+    """Decide for a loader as it is now.
+
+    Args:
+        loader: of torch, or derived.
+    """
+    try:
+        _check_loader(loader)
+        sources = find_sources(loader.dataset)
+    except NotRecognisedError as error:
+        return Choice(Mode.TORCH, {}, (error,))
+    rests = [NotRecognisedError(plan.rest_reason, plan.rest_hint, "TF01") for plan in _unfinished(sources)]
+    if rests and not any(source.plan.names or _resumes(source) for source in sources.values()):
+        return Choice(Mode.TORCH, {}, (rests[0],))
+    reasons = [*rests, *_reasons_for_processes(loader, sources)]
+    return Choice(Mode.HYBRID if reasons else Mode.FULL, sources, tuple(reasons))
+
+
+def _check_loader(loader: Any) -> None:
+    if loader._dataset_kind != _DatasetKind.Map:
+        raise NotRecognisedError("the dataset is iterable", "Datasets with __getitem__ are known.", "DS01")
+    if not loader.num_workers and loader.timeout:
+        raise NotRecognisedError("timeout is given without workers", "Leave it away, or give num_workers.", "LO01")
+    check_settings()
+
+
+def _resumes(source: Source) -> bool:
+    return any(is_ours for _, is_ours in PythonStages(source.plan.rest).parts)
+
+
+def _unfinished(sources: Mapping[int, Source]) -> list[Any]:
+    return [source.plan for source in sources.values() if not source.plan.is_whole]
+
+
+def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[NotRecognisedError]:
+    """What has to run where torch runs it, though all transforms are known."""
+    found = []
+    if any(source.target_transform is not None for source in sources.values()):
+        hint = "Change the labels once, in the dataset, to have threads make the batches."
+        found.append(NotRecognisedError("the dataset has a target_transform", hint, "TF02"))
+    if any(source.slow_labels for source in sources.values()):
+        found.append(NotRecognisedError("Python reads the dataset's labels from files", code="DS07"))
+    if loader.num_workers and loader.worker_init_fn is not None:
+        hint = "Without it threads make the batches; seeds follow from torch.manual_seed or generator=."
+        found.append(NotRecognisedError("worker_init_fn is given, which is called in worker processes", hint, "WI01"))
+    if not loader._auto_collation:
+        hint = "Give a batch_size to have batches made at once."
+        found.append(NotRecognisedError("batch_size is None: samples are not put together", hint, "LO02"))
+    return found

@@ -1,0 +1,135 @@
+"""What dalify adds to errors of a loader: where it happened, and what would help.
+
+Errors keep the types that they have with torch's loader. The notes are made where the facts are known, which may be in
+a worker process; torch carries their text into the exception that the main process raises.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from PIL import Image
+
+__all__ = [
+    "NotedCollate",
+    "SampleNote",
+    "note_failed_start",
+    "note_failed_transform",
+    "note_failed_worker",
+]
+
+
+def _add(error: Exception, text: str) -> None:
+    note = f"dalify: {text}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def note_failed_transform(error: Exception, transform: Any, value: Any) -> None:
+    """Say which of the user's transforms raised, and what it was given."""
+    name = getattr(transform, "__qualname__", type(transform).__qualname__)
+    _add(error, f"raised by the transform {name}, given {_outline(value)}.")
+
+
+class SampleNote:
+    """A context in which one sample is made: errors in it say which one.
+
+    Args:
+        index: what the sampler gave.
+        dataset: the user's.
+    """
+
+    __slots__ = ("_dataset", "_index")
+
+    def __init__(self, index: Any, dataset: Any) -> None:
+        self._index = index
+        self._dataset = dataset
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception):
+            _add(error, self._text())
+
+    def _text(self) -> str:
+        index, count = self._index, len(self._dataset)
+        if not hasattr(index, "__index__"):
+            return f"the sampler gave {index!r}, but samples are asked for by integers: let it yield int."
+        if -count <= index < count:
+            return f"raised while sample {index} was made. To see it alone: dataset[{index}]"
+        return (
+            f"the sampler gave index {index}, but the dataset has {count} samples. If the dataset was shortened, make "
+            "its sampler and loader anew."
+        )
+
+
+def note_failed_worker(error: Exception, start: Any, number: int) -> None:
+    """Say that `worker_init_fn` raised."""
+    name = getattr(start, "__qualname__", type(start).__qualname__)
+    _add(error, f"raised by worker_init_fn={name} in worker {number}, before any sample was made.")
+
+
+def note_failed_start(error: Exception, num_workers: int) -> None:
+    """Say what helps where worker processes cannot be started.
+
+    Args:
+        error: raised by torch while it makes an iterator.
+        num_workers: of the loader.
+    """
+    is_unpicklable = isinstance(error, pickle.PicklingError) or "pickle" in str(error)
+    if num_workers and is_unpicklable:
+        _add(
+            error,
+            "worker processes that are spawned get the dataset, its transforms, collate_fn and worker_init_fn by "
+            "pickle. Use functions that def makes at the top of a module instead of lambdas and local functions, or "
+            "multiprocessing_context='fork'. A loader of which explain() says that threads make the batches needs no "
+            "pickle.",
+        )
+
+
+class NotedCollate:
+    """A collate function whose errors say what it was given.
+
+    Args:
+        collate: the user's, or torch's own.
+    """
+
+    def __init__(self, collate: Callable[[Any], Any]) -> None:
+        self.collate = collate
+
+    def __call__(self, samples: Any) -> Any:
+        """Collate.
+
+        Args:
+            samples: of a batch; one sample where there are no batches.
+        """
+        try:
+            return self.collate(samples)
+        except Exception as error:
+            name = getattr(self.collate, "__qualname__", type(self.collate).__name__)
+            _add(error, f"raised by the collate function {name}, given {_outline(samples)}.{_remedy(samples)}")
+            raise
+
+
+def _outline(value: Any) -> str:
+    """Types and shapes of a sample, or of the first of many."""
+    if isinstance(value, list):
+        return f"{len(value)} samples, the first of them {_outline(value[0])}" if value else "no samples"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_outline, value))})"
+    if isinstance(value, Image.Image):
+        return f"a Pillow image ({value.mode}, {value.width} x {value.height})"
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"{type(value).__name__} of shape {tuple(shape)}"
+
+
+def _remedy(samples: Any) -> str:
+    firsts: list[Any] = [sample[0] if isinstance(sample, tuple) and sample else sample for sample in samples]
+    if any(isinstance(first, Image.Image) for first in firsts):
+        return " Batches cannot be made of Pillow images: let the dataset's transform end with ToTensor()."
+    if len({tuple(first.shape) for first in firsts if hasattr(first, "shape")}) > 1:
+        return " They differ in shape: add Resize((height, width)) or a crop, or give a collate_fn."
+    return ""

@@ -1,0 +1,171 @@
+"""Transforms on single pictures: what is known by dalify's kernels, the rest as the Python that it is.
+
+Whatever is between the user's own transforms is lowered again, as soon as there is a Pillow image to work on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from dalify.base.errors import ArgumentTypeError
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.hints import note_failed_transform
+from dalify.plugin.pytorch.dropin.lowering import lower_transform
+from dalify.plugin.pytorch.dropin.picture import Picture
+from dalify.plugin.pytorch.dropin.plan import Plan
+
+__all__ = ["Lowered", "PythonStages", "lower", "outline"]
+
+_CHANNELS = {"RGB": 3, "L": 1}
+
+
+class PythonStages:
+    """Transforms of which the first is not known: called one after the other, with kernels where they can take over.
+
+    Args:
+        stages: the transforms.
+    """
+
+    def __init__(self, stages: tuple[Any, ...]) -> None:
+        self.stages = stages
+        self._plans: dict[tuple[int, int], Plan] = {}
+
+    @property
+    def parts(self) -> list[tuple[str, bool]]:
+        """Names of the stages, and whether kernels do them, where the Python ones give colour images for images."""
+        found, position = [], 0
+        while position < len(self.stages):
+            plan = self._plan(position, 3)
+            done = len(self.stages) - len(plan.rest) - position if plan is not None else 0
+            found += [(_name(stage), True) for stage in self.stages[position : position + done]]
+            position += done
+            if not done:
+                found.append((_name(self.stages[position]), False))
+                position += 1
+        return found
+
+    def __call__(self, value: Any) -> Any:
+        """Apply them, with torch's own generator of random numbers.
+
+        Args:
+            value: what the transforms before them gave.
+        """
+        position = 0
+        while position < len(self.stages):
+            plan = self._plan(position, _CHANNELS.get(value.mode) if isinstance(value, Image.Image) else None)
+            if plan is not None and len(plan.rest) < len(self.stages) - position:
+                value = _run(plan, value)
+                position = len(self.stages) - len(plan.rest)
+                continue
+            stage = self.stages[position]
+            try:
+                value = stage(value)
+            except Exception as error:
+                note_failed_transform(error, stage, value)
+                raise
+            position += 1
+        return value
+
+    def _plan(self, position: int, channels: int | None) -> Plan | None:
+        compose = getattr(sys.modules.get("torchvision.transforms.transforms"), "Compose", None)
+        if channels is None or compose is None or position == 0:
+            return None
+        plan = self._plans.get((position, channels))
+        if plan is None:
+            plan = self._plans[position, channels] = lower_transform(compose(self.stages[position:]), channels)
+        return plan
+
+
+def _run(plan: Plan, image: Image.Image) -> Any:
+    pixels = np.asarray(image)
+    picture = Picture(pixels if pixels.ndim == 3 else pixels[..., None])
+    draws = TorchDraws(torch.default_generator)
+    plan.take_steps(picture, draws)
+    return plan.sample(picture, draws)
+
+
+class Lowered:
+    """A transform done by dalify's kernels as far as they know it; made by `lower`. It can be pickled.
+
+    Attributes:
+        transform: the one that it stands for.
+    """
+
+    def __init__(self, transform: Any) -> None:
+        self.transform = transform
+        self._prepared: dict[int, tuple[Plan, PythonStages]] = {}
+
+    def __call__(self, image: Any) -> Any:
+        """Transform an image.
+
+        Args:
+            image: of Pillow; or an array, uint8 ``[height, width, channels]``, which is taken as the image that
+                ``PIL.Image.fromarray`` makes of it. Anything else goes through the transform itself.
+        """
+        if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] in (1, 3):
+            image = Image.fromarray(image if image.shape[2] == 3 else image[..., 0])
+        if not isinstance(image, Image.Image) or image.mode not in _CHANNELS:
+            return self.transform(image)
+        plan, rest = self._for(_CHANNELS[image.mode])
+        return rest(_run(plan, image) if plan.names else image)
+
+    def _for(self, channels: int) -> tuple[Plan, PythonStages]:
+        found = self._prepared.get(channels)
+        if found is None:
+            plan = lower_transform(self.transform, channels)
+            found = self._prepared[channels] = plan, PythonStages(plan.rest)
+        return found
+
+    def __repr__(self) -> str:
+        plan, rest = self._for(3)
+        return f"Lowered({outline(plan, rest)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"transform": self.transform, "_prepared": {}}
+
+
+def _name(stage: Any) -> str:
+    return getattr(stage, "__name__", type(stage).__name__)
+
+
+def outline(plan: Plan, rest: PythonStages) -> str:
+    """Tell in words who does which transform."""
+    parts = [*((name, True) for name in plan.names), *rest.parts]
+    groups = itertools.groupby(parts, lambda part: part[1])
+    return ", then ".join(
+        f"{' → '.join(name for name, _ in group)} {'by dalify' if is_ours else 'in Python'}"
+        for is_ours, group in groups
+    )
+
+
+def lower(transform: Any) -> Lowered:
+    """Make a transform of torchvision faster: the same results, byte for byte, with the same random numbers.
+
+    For datasets of your own, which the loader does not know: ``dataset.transform = lower(dataset.transform)``.
+
+    Args:
+        transform: of ``torchvision.transforms``, alone or in a Compose. What is not known in it stays Python.
+
+    Raises:
+        ArgumentTypeError: it cannot be called.
+
+    Example:
+        >>> from dalify.plugin.pytorch import lower
+        >>> training = lower(transforms.Compose([transforms.RandomResizedCrop(32), transforms.ToTensor()]))
+        >>> training
+        Lowered(RandomResizedCrop → ToTensor by dalify)
+        >>> training(PIL.Image.new("RGB", (90, 60))).shape
+        torch.Size([3, 32, 32])
+    """
+    if not callable(transform):
+        raise ArgumentTypeError(
+            f"a transform is something to be called, and {transform!r} is not.",
+            hint="Write lower(transforms.Compose([...])).",
+        )
+    return transform if isinstance(transform, Lowered) else Lowered(transform)

@@ -1,0 +1,65 @@
+"""One sample after the other, as the user's dataset gives them: kernels first, then his own Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dalify.plugin.pytorch.dropin.datasets import locate
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.hints import SampleNote
+from dalify.plugin.pytorch.dropin.lowered import PythonStages
+from dalify.plugin.pytorch.dropin.sources import Source
+
+__all__ = ["SampleMaker"]
+
+
+class SampleMaker:
+    """Makes samples, in the process whose generators they draw from.
+
+    Args:
+        dataset: the user's.
+        sources: where its samples lie.
+    """
+
+    def __init__(self, dataset: Any, sources: dict[int, Source]) -> None:
+        self._dataset = dataset
+        self._sources = sources
+        self._rests = {id(source): PythonStages(source.plan.rest) for source in sources.values()}
+
+    def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:
+        """Make the samples of a batch.
+
+        Args:
+            indices: what the batch sampler gave.
+            draws: of this process.
+        """
+        return [self.sample(index, draws) for index in indices]
+
+    def sample(self, index: Any, draws: TorchDraws) -> tuple[Any, Any]:
+        """Make one sample.
+
+        Args:
+            index: what the sampler gave.
+            draws: of this process.
+
+        Returns:
+            What the transforms give, and the label.
+
+        Raises:
+            Exception: what the user's dataset raises.
+        """
+        with SampleNote(index, self._dataset):
+            source, place = locate(self._sources, self._dataset, index)
+            image, label = self._transformed(source, place, draws)
+            return image, label if source.target_transform is None else source.target_transform(label)
+
+    def _transformed(self, source: Source, place: Any, draws: TorchDraws) -> tuple[Any, Any]:
+        plan = source.plan
+        if plan.names:
+            picture, label = source.read(place, draws)
+            plan.take_steps(picture, draws)
+            image = plan.sample(picture, draws)
+        else:
+            image, label = source.open(place)
+        return self._rests[id(source)](image), label

@@ -1,0 +1,75 @@
+"""Datasets to load with both loaders, and the comparison of what they give."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from tests.helpers.torchvision_import import import_torchvision
+
+__all__ = ["Brighten", "TorchLoader", "cifar", "datasets", "photos", "same", "seed", "transforms"]
+
+transforms = import_torchvision("torchvision.transforms")
+datasets = import_torchvision("torchvision.datasets")
+TorchLoader = torch.utils.data.DataLoader
+
+
+class Brighten:
+    """A transform of a user that draws from all three generators."""
+
+    def __call__(self, image: Any) -> Any:
+        amount = random.random() + np.random.rand() + float(torch.rand(1))
+        return Image.fromarray((np.asarray(image) * (amount / 3)).astype(np.uint8))
+
+
+def cifar(transform: Any, count: int = 40, target_transform: Any = None) -> Any:
+    """CIFAR10 of noise."""
+    dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)  # its constructor wants the files
+    generator = np.random.default_rng(1)
+    dataset.data = generator.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
+    dataset.targets = generator.integers(0, 10, count).tolist()
+    dataset.transform, dataset.target_transform = transform, target_transform
+    return dataset
+
+
+def photos(root: Path, count: int = 7) -> Path:
+    """Class folders of JPEGs of several sizes, one of them a PNG, one that is to be rotated."""
+    generator = np.random.default_rng(2)
+    for number in range(count):
+        (root / "ab"[number % 2]).mkdir(parents=True, exist_ok=True)
+        coarse = Image.fromarray(generator.integers(0, 256, (9, 11, 3), dtype=np.uint8))
+        image = coarse.resize((50 + 3 * number, 60 - 2 * number), Image.Resampling.BICUBIC)
+        exif = Image.Exif()
+        exif[0x0112] = 6 if number == 3 else 1
+        image.save(root / "ab"[number % 2] / f"{number}.{'png' if number == 2 else 'jpg'}", exif=exif)
+    return root
+
+
+def seed() -> None:
+    """Put all generators of the process into a known state."""
+    torch.manual_seed(7)
+    random.seed(7)
+    np.random.seed(7)
+
+
+def same(left: Any, right: Any) -> None:
+    """Assert equal structure, types and values."""
+    assert type(left) is type(right)
+    if isinstance(left, torch.Tensor):
+        assert left.dtype == right.dtype
+        assert torch.equal(left, right)
+    elif isinstance(left, list | tuple):
+        assert len(left) == len(right)
+        for one, other in zip(left, right, strict=True):
+            same(one, other)
+    elif isinstance(left, dict):
+        assert left.keys() == right.keys()
+        for key in left:
+            same(left[key], right[key])
+    else:
+        assert left == right

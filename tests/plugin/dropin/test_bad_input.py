@@ -1,0 +1,128 @@
+"""Mistakes of users: exceptions of the types that torch's own loader raises, with a note that says what would help."""
+
+from __future__ import annotations
+
+import io
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dalify.plugin.pytorch import DataLoader
+from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+KNOWN = transforms.Compose([transforms.RandomCrop(32, padding=4), transforms.ToTensor()])
+PARTLY = transforms.Compose([transforms.RandomCrop(32, padding=4), Brighten(), transforms.ToTensor()])
+
+
+class Failing:
+    """A transform that raises, for the first image of each pass."""
+
+    def __call__(self, image: Any) -> Any:
+        raise ZeroDivisionError("no such brightness")
+
+
+def fail_to_collate(samples: list[Any]) -> Any:
+    raise KeyError("labels")
+
+
+def fail_to_start(worker: int) -> None:
+    raise LookupError(f"no shard for worker {worker}")
+
+
+def of(transform: Any) -> Callable[[Any], Any]:
+    return lambda root: cifar(transform)
+
+
+def shrinking(transform: Any) -> Callable[[Any], Any]:
+    """A dataset whose samples go away after the loader is made."""
+    return lambda root: datasets.ImageFolder(root, transform)
+
+
+FAILING = transforms.Compose([transforms.RandomCrop(24), Failing(), transforms.ToTensor()])
+TOO_LARGE = transforms.Compose([transforms.RandomCrop(99), transforms.ToTensor()])
+RAGGED = transforms.Compose([transforms.ToTensor()])
+
+# name: dataset of a folder, arguments of the loader, what the note says
+MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
+    "a transform raises": (of(FAILING), {}, "raised by the transform Failing, given a Pillow image (RGB, 24 x 24)"),
+    "an image is too small": (of(TOO_LARGE), {}, "raised while sample 0 was made. To see it alone: dataset[0]"),
+    "images for tensors": (of(None), {}, "let the dataset's transform end with ToTensor()"),
+    "images differ in size": (lambda root: datasets.ImageFolder(root, RAGGED), {"batch_size": 3}, "differ in shape"),
+    "a sampler yields strings": (of(KNOWN), {"sampler": ["a", "b"]}, "the sampler gave 'a'"),
+    "a sampler yields strings, hybrid": (of(PARTLY), {"sampler": ["a", "b"]}, "the sampler gave 'a'"),
+    "an index too large": (of(KNOWN), {"sampler": [0, 99]}, "gave index 99, but the dataset has 40 samples"),
+    "collate_fn fails": (of(KNOWN), {"collate_fn": fail_to_collate}, "function fail_to_collate, given 1 samples"),
+    "collate_fn fails, hybrid": (of(PARTLY), {"collate_fn": fail_to_collate}, "the collate function fail_to_collate"),
+    "worker_init_fn fails": (of(KNOWN), {"worker_init_fn": fail_to_start}, "worker_init_fn=fail_to_start in worker 0"),
+    "a lambda is spawned": (
+        of(transforms.Compose([transforms.Lambda(lambda image: image), transforms.ToTensor()])),
+        {"multiprocessing_context": "spawn"},
+        "Use functions that def makes at the top of a module instead of lambdas",
+    ),
+}  # fmt: skip
+
+
+def outcome(kind: Any, dataset: Any, options: dict[str, Any]) -> tuple[list[Any], Exception | None]:
+    seed()
+    found: list[Any] = []
+    try:
+        for batch in kind(dataset, **options):
+            found.append(batch)
+    except Exception as error:
+        return found, error
+    return found, None
+
+
+def text_of(error: Exception) -> str:
+    file = io.StringIO()
+    traceback.print_exception(error, file=file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", MISTAKES)
+def test_type_and_note(tmp_path, name, workers):
+    make, options, note = MISTAKES[name]
+    dataset = make(photos(tmp_path / "photos"))
+    options = {**options, "num_workers": workers}
+    if workers == 0:
+        options.pop("multiprocessing_context", None)
+    ours, our_error = outcome(DataLoader, dataset, options)
+    theirs, their_error = outcome(TorchLoader, dataset, options)
+    same(ours, theirs)
+    assert type(our_error) is type(their_error)
+    if our_error is None:
+        assert name in ("worker_init_fn fails", "a lambda is spawned")  # no mistakes where there are no workers
+        assert workers == 0
+        return
+    assert "dalify: " in text_of(our_error)
+    assert note in text_of(our_error)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("transform", [KNOWN, PARTLY], ids=["full", "hybrid"])
+def test_a_dataset_that_shrinks(tmp_path, transform, workers):
+    errors = []
+    for kind in (DataLoader, TorchLoader):
+        dataset = datasets.ImageFolder(photos(tmp_path / "photos"), transform)
+        loader = kind(dataset, batch_size=2, sampler=range(7), num_workers=workers)
+        del dataset.samples[3:]
+        with pytest.raises(IndexError) as caught:
+            list(loader)
+        errors.append(caught.value)
+    assert "index 3, but the dataset has 3 samples" in text_of(errors[0])
+    assert "dalify" not in text_of(errors[1])
+
+
+def test_wrong_options():
+    for option, value, hint in [("backend", "daliffy", "dalify"), ("on_fallback", "warning", "warn")]:
+        with pytest.raises(ValueError, match=f"{option} must be one of .* Did you mean '{hint}'"):
+            DataLoader(cifar(KNOWN), **{option: value})
+    with pytest.raises(ValueError, match="num_workers option should be non-negative"):
+        DataLoader(cifar(KNOWN), num_workers=-1)
+    with pytest.raises(TypeError, match="nonsense"):
+        DataLoader(cifar(KNOWN), nonsense=1)  # type: ignore[call-arg]
