@@ -67,7 +67,8 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
     for n in range(starts.size - 1):
         radians = np.float64(np.float32(angles[n]) * _RADIANS)
         cosine, sine = math.cos(radians), math.sin(radians)
-        swapped = mode != EXPAND and abs(sine) > abs(cosine)  # nearer to a quarter turn
+        # Nearer to a quarter turn, or not; at 45 degrees in float32, as in DALI, boxes lie down.
+        tilt = np.float32(abs(sine)) - np.float32(abs(cosine))
         width, height = image[n, 0], image[n, 1]
         x_limit, y_limit = canvas[n, 0], canvas[n, 1]
         for row in range(starts[n], starts[n + 1]):
@@ -83,7 +84,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
             half_x, half_y = abs(right - left) / 2, abs(bottom - top) / 2
             grown_x = half_x * abs(cosine) + half_y * abs(sine)
             grown_y = half_x * abs(sine) + half_y * abs(cosine)
-            if swapped:
+            if tilt > 0 or (tilt == 0 and half_y > half_x):
                 half_x, half_y = half_y, half_x
             if mode == FIXED:
                 grown_x, grown_y = half_x, half_y
@@ -152,7 +153,9 @@ def rotate_boxes_on_device(
     shares = torch.stack([cosine.abs(), sine.abs()], 1)
     grown = torch.stack([(half * shares).sum(1), (half * shares.flip(1)).sum(1)], 1)
     if mode != EXPAND:
-        half = torch.where((sine.abs() > cosine.abs())[:, None], half.flip(1), half)
+        tilt = sine.abs().float() - cosine.abs().float()
+        is_swapped = (tilt > 0) | (tilt == 0) & (half[:, 1] > half[:, 0])
+        half = torch.where(is_swapped[:, None], half.flip(1), half)
         grown = half if mode == FIXED else (grown + half) / 2
     turned = torch.stack([center - grown, center + grown], 1)
     clipped = torch.minimum(turned.clamp(min=0), target[:, None])

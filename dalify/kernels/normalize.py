@@ -77,7 +77,8 @@ def scale_factors(squares: Any, count: float, ddof: int, epsilon: float, scale: 
 def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
     """Return what deviations are multiplied with for given standard deviations."""
     wide = np.asarray(stddev, np.float64)
-    return np.asarray(scale_factors(wide * wide, 1, 0, epsilon, scale, np))
+    factors = np.asarray(scale_factors(wide * wide, 1, 0, epsilon, scale, np))
+    return factors if epsilon else np.copysign(1, wide) * factors
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})

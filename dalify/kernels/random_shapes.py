@@ -16,7 +16,16 @@ from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 
-__all__ = ["check_each", "precision", "random_spec", "requested_shape", "store", "store_torch", "values_per_sample"]
+__all__ = [
+    "check_each",
+    "check_probability",
+    "precision",
+    "random_spec",
+    "requested_shape",
+    "store",
+    "store_torch",
+    "values_per_sample",
+]
 
 
 def requested_shape(shape: Any, is_known: bool) -> tuple[int, ...] | None:
@@ -73,6 +82,11 @@ def store(out: np.ndarray, values: np.ndarray) -> None:
 def store_torch(out: torch.Tensor, values: torch.Tensor) -> None:
     """Write numbers [N, count] into a tensor ``out[N, ...]``."""
     saturate_cast_torch(out, values.reshape(out.shape))
+
+
+def check_probability(name: str, values: Any) -> None:
+    """Raise an ArgumentValueError for the first of the probabilities [N] that is not from 0 to 1."""
+    check_each((values >= 0) & (values <= 1), f"{name} is a probability, from 0 to 1; got {{}}.", values)
 
 
 def check_each(is_good: Any, message: str, values: Any) -> None:

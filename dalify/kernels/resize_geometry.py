@@ -108,7 +108,7 @@ def resize_geometry(
     Args:
         extents: source pixels along each spatial axis, outermost first.
         mode: what happens to the aspect ratio, one of `MODES`.
-        max_size: largest extents of the result, one for all axes or one each.
+        max_size: largest extents of the result, one for all axes or one each; 0 or less: no limit.
         roi_relative: the region of interest is in parts of the extents.
         subpixel_scale: where the size was rounded, the window grows or shrinks about its centre to keep the scale.
         size: extents, one for all axes or one each; 0: by the others; negative: mirrored.
@@ -132,12 +132,12 @@ def resize_geometry(
         wanted = for_each_axis("size", size, axes)
     else:
         wanted = tuple(float(value or 0) for value in (resize_z, resize_y, resize_x)[3 - axes :])
-    largest = None if max_size is None else for_each_axis("max_size", max_size, axes)
+    largest = _limits(max_size, axes)
     start, end = (0.0,) * axes, tuple(float(extent) for extent in extents)
     if roi_start is not None:
-        factors = end if roi_relative else (1.0,) * axes
-        start = tuple(v * f for v, f in zip(for_each_axis("roi_start", roi_start, axes), factors, strict=True))
-        end = tuple(v * f for v, f in zip(for_each_axis("roi_end", roi_end, axes), factors, strict=True))
+        units = end if roi_relative else (1.0,) * axes
+        start = _edges(for_each_axis("roi_start", roi_start, axes), units)
+        end = _edges(for_each_axis("roi_end", roi_end, axes), units)
     return _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
 
 
@@ -184,12 +184,12 @@ def tensor_geometry(
         wanted = tuple(
             float(np.float32(extent) * np.float32(factor)) for extent, factor in zip(whole, factors, strict=True)
         )
-    largest = None if max_size is None else for_each_axis("max_size", max_size, axes)
+    largest = _limits(max_size, axes)
     start, end = (0.0,) * axes, whole
     if roi_start is not None:
         units = whole if roi_relative else (1.0,) * axes
-        start = tuple(v * f for v, f in zip(for_each_axis("roi_start", roi_start, axes), units, strict=True))
-        end = tuple(v * f for v, f in zip(for_each_axis("roi_end", roi_end, axes), units, strict=True))
+        start = _edges(for_each_axis("roi_start", roi_start, axes), units)
+        end = _edges(for_each_axis("roi_end", roi_end, axes), units)
     points = for_each_axis("alignment", alignment, axes)
     found = _geometry(wanted, mode, largest, start, end, subpixel_scale, size_rounding, points)
     size = tuple(0 if extent == 0 else pixels for extent, pixels in zip(extents, found.size, strict=True))
@@ -210,6 +210,18 @@ def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
     return numbers * axes if len(numbers) == 1 else numbers
 
 
+def _limits(max_size: Sequence[float] | None, axes: int) -> tuple[float, ...] | None:
+    """Return the largest extents, infinite where 0 or less is given; None: no limits."""
+    if max_size is None:
+        return None
+    return tuple(limit if limit > 0 else math.inf for limit in for_each_axis("max_size", max_size, axes))
+
+
+def _edges(values: Sequence[float], units: Sequence[float]) -> tuple[float, ...]:
+    """Return edges of a region in pixels. In float32, as in DALI: half a pixel of the size may depend on it."""
+    return tuple(float(np.float32(value) * np.float32(unit)) for value, unit in zip(values, units, strict=True))
+
+
 @lru_cache(maxsize=1024)
 def _geometry(
     wanted: tuple[float, ...],
@@ -221,13 +233,13 @@ def _geometry(
     rounding: str,
     alignment: tuple[float, ...],
 ) -> ResizeGeometry:
-    extents = [abs(stop - begin) for begin, stop in zip(start, end, strict=True)]
+    extents = [float(abs(np.float32(stop) - np.float32(begin))) for begin, stop in zip(start, end, strict=True)]
     if not all(extents):
         raise ArgumentValueError(f"the region of interest is empty: roi_start {list(start)}, roi_end {list(end)}.")
     adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
     size, begins, ends = [], [], []
     for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
-        exact = max(unbounded, _SMALLEST) if unbounded else unbounded
+        exact = float(np.float32(max(unbounded, _SMALLEST))) if unbounded else unbounded
         rounded = max(1, _WHOLE[rounding](exact))
         if value < 0:
             begin, stop = stop, begin

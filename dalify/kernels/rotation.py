@@ -24,7 +24,7 @@ def _radians(angle: float) -> float:
 
 
 def rotation_matrix(angle: float, axis: Sequence[float] | None = None) -> np.ndarray:
-    """Return the matrix of a rotation, float64 [2, 2] or, with an axis, [3, 3].
+    """Return the matrix of a rotation, float64 [2, 2] or, with an axis and as near as float32 is, [3, 3].
 
     Args:
         angle: degrees; positive from x to y, which is clockwise as seen where y points down.
@@ -41,18 +41,21 @@ def rotation_matrix(angle: float, axis: Sequence[float] | None = None) -> np.nda
     cosine, sine = math.cos(_radians(angle)), math.sin(_radians(angle))
     if axis is None:
         return np.array([[cosine, -sine], [sine, cosine]])
-    length = math.sqrt(sum(float(part) ** 2 for part in axis))
+    # In float32 and in this order, as in DALI: of two voxels that are equally near the last bit chooses one.
+    x, y, z = np.asarray(axis, np.float32)
+    length = np.sqrt(x * x + y * y + z * z)
     if length == 0:
         return np.full((3, 3), np.nan)
-    x, y, z = (float(part) / length for part in axis)
-    rest = 1 - cosine
-    return np.array(
-        [
-            [x * x * rest + cosine, x * y * rest - z * sine, x * z * rest + y * sine],
-            [y * x * rest + z * sine, y * y * rest + cosine, y * z * rest - x * sine],
-            [z * x * rest - y * sine, z * y * rest + x * sine, z * z * rest + cosine],
-        ]
-    )
+    x, y, z = x / length, y / length, z / length
+    c, s = np.float32(cosine), np.float32(sine)
+    rest = np.float32(1) - c
+    xy, xz, yz = x * y * rest, x * z * rest, y * z * rest
+    rows = [
+        [x * x + c * (y * y + z * z), xy - z * s, xz + y * s],
+        [xy + z * s, y * y + c * (x * x + z * z), yz - x * s],
+        [xz - y * s, yz + x * s, z * z + c * (x * x + y * y)],
+    ]
+    return np.array(rows, np.float64)
 
 
 def canvas_size(size: Sequence[int], matrices: Sequence[np.ndarray]) -> tuple[int, ...]:
@@ -78,9 +81,12 @@ def canvas_size(size: Sequence[int], matrices: Sequence[np.ndarray]) -> tuple[in
 
 
 def _dominant(share: np.ndarray, row: int) -> int:
-    """Return the source axis with the largest share in an output axis; a tie in an image goes to the other axis."""
+    """Return the source axis with the largest share in an output axis.
+
+    A tie goes to the axis itself in a volume, to the other one in an image.
+    """
     if len(share) == 3:
-        return int(np.argmax(share[row]))
+        return row if share[row, row] == share[row].max() else int(np.argmax(share[row]))
     return row if share[row, row] > share[row, 1 - row] else 1 - row
 
 

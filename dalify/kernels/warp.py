@@ -262,19 +262,24 @@ def _fetch_3d(x, z, y, i, channel, border, fill):
 
 @njit(nogil=True, cache=True)
 def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
-    shift = 0.0 if nearest else 0.5
+    # Positions in float32, summed up along the row, as in `_trace_row` and in DALI.
+    half = np.float32(0.5)
+    shift = np.float32(0.0) if nearest else half
+    low = np.float32(-2)
+    high_x, high_y, high_z = np.float32(x.shape[3] + 1), np.float32(x.shape[2] + 1), np.float32(x.shape[1] + 1)
     for n in range(x.shape[0]):
-        m, source = matrix[n], x[n]
+        m, source = matrix[n].astype(np.float32), x[n]
         for z in range(out.shape[1]):
             for y in range(out.shape[2]):
+                middle_y, middle_z = np.float32(y + 0.5), np.float32(z + 0.5)
+                at_x = m[0, 3] + m[0, 0] * half + m[0, 1] * middle_y + m[0, 2] * middle_z
+                at_y = m[1, 3] + m[1, 0] * half + m[1, 1] * middle_y + m[1, 2] * middle_z
+                at_z = m[2, 3] + m[2, 0] * half + m[2, 1] * middle_y + m[2, 2] * middle_z
                 for i in range(out.shape[3]):
-                    px, py, pz = i + 0.5, y + 0.5, z + 0.5
-                    sx = m[0, 0] * px + m[0, 1] * py + m[0, 2] * pz + m[0, 3] - shift
-                    sy = m[1, 0] * px + m[1, 1] * py + m[1, 2] * pz + m[1, 3] - shift
-                    sz = m[2, 0] * px + m[2, 1] * py + m[2, 2] * pz + m[2, 3] - shift
-                    sx = np.float32(min(max(sx, -2.0), x.shape[3] + 1.0))
-                    sy = np.float32(min(max(sy, -2.0), x.shape[2] + 1.0))
-                    sz = np.float32(min(max(sz, -2.0), x.shape[1] + 1.0))
+                    sx = min(max(at_x - shift, low), high_x)
+                    sy = min(max(at_y - shift, low), high_y)
+                    sz = min(max(at_z - shift, low), high_z)
+                    at_x, at_y, at_z = at_x + m[0, 0], at_y + m[1, 0], at_z + m[2, 0]
                     column, row, plane = _floor(sx), _floor(sy), _floor(sz)
                     fx, fy, fz = np.float32(sx - column), np.float32(sy - row), np.float32(sz - plane)
                     for channel in range(x.shape[4]):

@@ -25,8 +25,8 @@ def bbox_paste(
 ) -> Spec:
     """Move bounding boxes in relative coordinates with an image that is pasted on a larger canvas.
 
-    Corners go to ``corner / ratio + paste * (1 - 1 / ratio)``, extents to ``extent / ratio``
-    (DALI's documentation of fn.bbox_paste).
+    Corners go to ``corner / ratio + min(paste * margin, margin)`` with ``margin = 1 - 1 / ratio``, extents to
+    ``extent / ratio``.
 
     Args:
         x: float32 boxes, four numbers each, last.
@@ -56,7 +56,8 @@ def bbox_paste(
 def _paste(out, x, starts, ltrb, paste_x, paste_y, ratio):
     for n in range(starts.size - 1):
         scale = 1.0 / ratio[n]
-        shift = (paste_x[n] * (1 - scale), paste_y[n] * (1 - scale))
+        margin = 1 - scale
+        shift = (min(paste_x[n] * margin, margin), min(paste_y[n] * margin, margin))
         for row in range(starts[n], starts[n + 1]):
             for axis in range(2):
                 out[row, axis] = x[row, axis] * scale + shift[axis]
@@ -74,7 +75,7 @@ def _(out, x, *, ltrb, paste_x, paste_y, ratio):
 def _(out, x, *, ltrb, paste_x, paste_y, ratio):
     boxes, starts = box_rows(x)
     scale = 1 / ratio.astype(np.float64)[:, None]
-    moved = np.stack([paste_x, paste_y], axis=1) * (1 - scale)
+    moved = np.minimum(np.stack([paste_x, paste_y], axis=1) * (1 - scale), 1 - scale)
     shift = np.concatenate([moved, moved if ltrb else np.zeros_like(moved)], axis=1)
     sample = np.repeat(np.arange(len(x)), np.diff(starts))
     scales, shifts = (torch.as_tensor(item[sample], device=boxes.device) for item in (scale, shift))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.axes import normal_axis
 from dalify.kernels.joining import check_joinable, first_layout
@@ -27,6 +28,7 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
         DTypeError: different element types.
         ShapeError: other extents differ.
         IndexingError: there is no such axis.
+        ArgumentValueError: both `axis` and `axis_name`.
 
     Example:
         >>> wide = fn.cat(left, right, axis_name="W")  # doctest: +SKIP
@@ -44,6 +46,8 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
 
 def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:
     if axis_name is not None:
+        if axis:
+            raise ArgumentValueError(f"give either axis, {axis}, or axis_name, {axis_name!r}.")
         return Spec(layout=layout).axis(axis_name)
     return normal_axis(axis, ndim)
 

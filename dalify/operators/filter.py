@@ -23,8 +23,9 @@ _BORDERS = {
     "wrap": cv2.BORDER_WRAP,
     "clamp": cv2.BORDER_REPLICATE,
     "constant": cv2.BORDER_CONSTANT,
-    "fill": cv2.BORDER_CONSTANT,
 }
+# Other names that DALI has for them.
+_ALIASES = {"fill": "constant", "101": "reflect_101", "1001": "reflect_1001", "reflect": "reflect_1001"}
 _MODES = ("same", "valid")
 _IMAGE_AXES = 2
 # Elements of a filter from which OpenCV filters by discrete Fourier transforms, and from which that pays.
@@ -56,8 +57,8 @@ def filter(
         fill_value: what lies outside with border "constant", a single number per sample (or per frame); by default 0.
         anchor: the filter's element that lies on the pixel, row and column (depth first); -1 for the middle, rounded
             down; per frame as well. Mode "valid" takes no notice of it.
-        border: what lies outside: "reflect_101" (dcb|abcd), "reflect_1001" (cba|abcd), "wrap", "clamp" or "constant"
-            (also called "fill").
+        border: what lies outside: "reflect_101" or "101" (dcb|abcd), "reflect_1001", "1001" or "reflect" (cba|abcd),
+            "wrap", "clamp", "constant" or "fill".
         dtype: the input's type (default) or FLOAT.
         mode: "same", or "valid" for the positions where the whole filter lies inside.
 
@@ -73,7 +74,7 @@ def filter(
     Example:
         >>> images = fn.filter(images, np.full((3, 3), 1 / 9, np.float32))  # doctest: +SKIP
     """
-    for name, value, options in (("border", border, _BORDERS), ("mode", mode, _MODES)):
+    for name, value, options in (("border", border, (*_BORDERS, *_ALIASES)), ("mode", mode, _MODES)):
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
     if dtype not in (None, data.dtype, DALIDataType.FLOAT):
@@ -207,7 +208,7 @@ def _arguments(spec: Spec, data: Any, out: Any) -> tuple[Any, Any, int, int]:
 
 @filter.cpu
 def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
-    border = "constant" if border == "fill" else border
+    border = border if border in _BORDERS else _ALIASES[border]
     source, target, axes, frames = _arguments(spec, data, out)
     filters, anchors = _filters(filter, axes, anchor, len(data), frames, mode)
     fills = _fills(fill_value, len(data), frames)
@@ -232,7 +233,7 @@ def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
 
 @filter.gpu
 def _(out, data, filter, fill_value, *, anchor, border, mode, spec):
-    border = "constant" if border == "fill" else border
+    border = border if border in _BORDERS else _ALIASES[border]
     source, target, axes, frames = _arguments(spec, data, out)
     filters, anchors = _filters(filter.cpu().numpy(), axes, anchor, len(data), frames, mode)
     given = None if fill_value is None else fill_value.cpu().numpy()

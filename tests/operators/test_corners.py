@@ -15,6 +15,8 @@ from tests.operators.run_case import assert_same, run_case, run_case_on_dali
 
 _FLOATS = Data([np.array([0.5, 1.5, 2.5, -0.5, -2.5, 2.7, 254.6, 300, -3], np.float32).reshape(3, 3, 1)], "HWC")
 _IMAGE = Data([np.random.default_rng(5).integers(0, 256, (9, 7, 3), dtype=np.uint8)], "HWC")
+_VOLUME = Data([np.random.default_rng(6).integers(0, 256, (5, 8, 7, 1), dtype=np.uint8)], "DHWC")
+_BOXES = Data([np.array([[0.1, 0.2, 0.5, 0.3], [0.3, 0.3, 0.35, 0.9]], np.float32)])
 _PLAIN = Data(_IMAGE.samples)
 _GAUSSIAN: dict[str, Any] = {"interp_type": types.INTERP_GAUSSIAN}
 
@@ -72,6 +74,27 @@ CORNERS = [
         )
         for policy in ("pad", "trim_to_shape")
     ),
+    # Voxels as near as others, and canvases that two axes fill alike.
+    *(
+        _corner("rotate", _VOLUME, angle=angle, axis=axis, interp_type=types.INTERP_NN, **fill)
+        for axis in ([0.0, 1.0, 0.0], [1.0, 2.0, 3.0])
+        for angle in (45.0, 90.0, 180.0)
+        for fill in ({}, {"fill_value": 7.0})
+    ),
+    # Boxes lie down at 45 degrees in float32.
+    *(
+        _corner("bbox_rotate", _BOXES, angle=angle, mode="fixed", input_shape=[20, 30], rtol=1e-5)
+        for angle in (45.0, -45.0, 315.0, 405.0)
+    ),
+    # A region whose edges are rounded to float32, before it is known how wide the result is.
+    _corner("resize", _IMAGE, resize_shorter=15.0, roi_start=[0.1, 0.2], roi_end=[0.7, 0.9], roi_relative=True, atol=1),
+    _corner("resize", _IMAGE, resize_x=8.0, roi_start=[2.0, 3.3], roi_end=[8.8, 5.7], atol=1),
+    # No limit.
+    *(_corner("resize", _IMAGE, size=[5.0, 6.0], max_size=limit, atol=1) for limit in (0.0, [-1.0, 3.0])),
+    # Signs that matter, and those that do not.
+    *(_corner("normalize", _IMAGE, stddev=-2.0, rtol=1e-5, **given) for given in ({}, {"epsilon": 0.5})),
+    # A canvas that is smaller than the image, and an image that leaves it.
+    *(_corner("bbox_paste", _BOXES, ratio=ratio, paste_x=2.0, rtol=1e-5) for ratio in (0.4, 2.5)),
     # A Gaussian at whose two ends there is a pixel each.
     *(_corner("resize", _IMAGE, size=[float(size), 7.0], atol=1, **_GAUSSIAN) for size in (9, 13, 3)),
     _corner("resize", _IMAGE, size=[13.0, 9.0], dtype=types.FLOAT, rtol=1e-5, **_GAUSSIAN),

@@ -216,7 +216,11 @@ ARGUMENTS: dict[str, Changes] = {
         "neither": {"horizontal": 0, "vertical": 0},
         "out of range": {"inputs": (Data([box * 3 - 1 for box in cases.BOXES.samples]),)},
     },
-    "bbox_paste": {"xywh": {"ltrb": False}, "per sample": {"ratio": _each([1, 2, 1, 1, 1, 3]), "paste_y": FACTORS}},
+    "bbox_paste": {
+        "smaller": {"ratio": 0.6},
+        "xywh": {"ltrb": False},
+        "per sample": {"ratio": _each([1, 2, 1, 1, 1, 3]), "paste_y": FACTORS},
+    },
     "bbox_rotate": {
         "xywh": {"bbox_layout": "xyWH"},
         "keep_size": {"keep_size": True},
@@ -511,7 +515,7 @@ ARGUMENTS: dict[str, Changes] = {
     },
     "filter": {
         **_dtypes("FLOAT"),
-        **_options("border", "reflect_101", "reflect_1001", "clamp", "wrap", "fill"),
+        **_options("border", "reflect_101", "reflect_1001", "clamp", "wrap", "fill", "101", "1001", "reflect"),
         "fill value": {"border": "fill", "inputs": (PHOTOS, cases.WINDOWS, Data([np.float32(9.0)[...]] * 6))},
         "valid": {"mode": "valid"},
         "anchor": {"anchor": [0, 2]},
@@ -583,6 +587,7 @@ ARGUMENTS: dict[str, Changes] = {
         "axis=-1": {"only": True, "axis": -1},
         "one": {"inputs": (PHOTOS,)},
         "default": {"only": True},
+        "axis and name": {"axis": 2},
         "out of range": {"only": True, "axis": 3},
         "numbers": {"only": True, "inputs": (FLOATS, FLOATS, FLOATS)},
     },

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.kernels.crop_geometry import check_crop_arguments
 from dalify.registry import PerSample, Spec, operator
-
-_ROUNDINGS = ("round", "truncate")
 
 
 @operator(mixed=True)
@@ -78,13 +77,12 @@ def image_crop(
     Raises:
         DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
         IndexingError: the part is larger than the image.
-        ArgumentValueError: a position outside 0 to 1, or another rounding.
+        ArgumentValueError: a position outside 0 to 1, contradicting extents, or another rounding.
 
     Example:
         >>> images = fn.decoders.image_crop(encoded, crop=[224, 224])  # doctest: +SKIP
     """
-    if rounding not in _ROUNDINGS:
-        raise ArgumentValueError(option_error_text("rounding", rounding, _ROUNDINGS))
+    check_crop_arguments(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     return decoder_rule(encoded, dtype)
 
 
@@ -95,8 +93,6 @@ def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output
     extents = np.array(shapes, np.int64)[:, :2]
     wanted = np.stack([crop_h, crop_w], axis=1)
     if crop is not None:
-        if wanted.any():
-            raise ArgumentValueError("crop and crop_h, crop_w exclude each other.")
         if crop.shape[1] not in (2, 3):
             raise ShapeError(f"crop must have two numbers, height and width; got {crop.shape[1]}.")
         wanted = crop[:, -2:]

@@ -10,6 +10,7 @@ from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.distributions import column, column_torch
+from dalify.kernels.random_shapes import check_probability
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -30,15 +31,16 @@ def salt_and_pepper(
         x: data with channels (C) first or last; without a layout they are taken to be last.
         pepper_val: low value; by default the smallest of the type, -1 for floats. Saturated to the type.
         per_channel: decide for each channel by itself instead of for whole pixels.
-        prob: probability that a pixel is replaced.
+        prob: probability that a pixel is replaced, 0 to 1.
         salt_val: high value; by default the largest of the type, 1 for floats.
-        salt_vs_pepper: probability that a replaced pixel is salt.
+        salt_vs_pepper: probability that a replaced pixel is salt, 0 to 1.
 
     Returns:
         same shape, type and layout.
 
     Raises:
         LayoutError: the channels are neither the first nor the last axis.
+        ArgumentValueError: a probability outside 0 to 1.
 
     Example:
         >>> spotted = fn.noise.salt_and_pepper(images, prob=0.01)  # doctest: +SKIP
@@ -78,6 +80,8 @@ def _extremes(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 @salt_and_pepper.cpu
 def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, draws):
+    check_probability("prob", prob)
+    check_probability("salt_vs_pepper", salt_vs_pepper)
     pixels = _pixels(spec, x.shape[1:], per_channel=per_channel)
     u = draws.uniform(int(np.prod(pixels)), np.float32)
     low, high = _extremes(x.dtype)
@@ -93,6 +97,8 @@ def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, 
 
 @salt_and_pepper.gpu
 def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, draws):
+    check_probability("prob", prob)
+    check_probability("salt_vs_pepper", salt_vs_pepper)
     pixels = _pixels(spec, tuple(x.shape[1:]), per_channel=per_channel)
     u = draws.uniform_torch(int(np.prod(pixels)), x.device, torch.float32)
     dtype = spec.dtype.numpy

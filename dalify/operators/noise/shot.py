@@ -7,6 +7,7 @@ import numpy as np
 from dalify.kernels.distributions import column, column_torch
 from dalify.kernels.random_shapes import store, store_torch, values_per_sample
 from dalify.kernels.rejection import poisson, poisson_torch
+from dalify.kernels.words import movable_torch
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -47,4 +48,4 @@ def _(out, x, *, factor, draws):
     store_torch(out, values)
     if bool(is_zero.any()):
         kept = is_zero[:, 0]
-        out[kept] = x[kept]
+        movable_torch(out)[kept] = movable_torch(x)[kept]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels import distributions
-from dalify.kernels.random_shapes import random_spec, store, store_torch, values_per_sample
+from dalify.kernels.random_shapes import check_probability, random_spec, store, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
 
@@ -22,11 +22,14 @@ def coin_flip(
     Args:
         shape_like: data whose shape the numbers take.
         dtype: of the numbers, INT32 by default.
-        probability: of 1.
+        probability: of 1, from 0 to 1.
         shape: of the numbers of one sample; a single number without it.
 
     Returns:
         numbers, without layout.
+
+    Raises:
+        ArgumentValueError: a probability outside 0 to 1.
 
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
@@ -36,9 +39,11 @@ def coin_flip(
 
 @coin_flip.cpu
 def _(out, _like, *, probability, draws):
+    check_probability("probability", probability)
     store(out, distributions.coin_flip(draws, values_per_sample(out), probability))
 
 
 @coin_flip.gpu
 def _(out, _like, *, probability, draws):
+    check_probability("probability", probability)
     store_torch(out, distributions.coin_flip_torch(draws, values_per_sample(out), probability, out.device))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.base.errors import ShapeError
+from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.kernels.affine import fill_on_device, fill_scales
 from dalify.kernels.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
@@ -38,6 +38,7 @@ def scale(
     Raises:
         DTypeError: a transform that is not float32.
         ShapeError: arguments or `x` of different dimensions.
+        ArgumentValueError: `ndim` is less than 1.
 
     Example:
         >>> twice = fn.transforms.scale(scale=2, ndim=2)  # doctest: +SKIP
@@ -47,6 +48,8 @@ def scale(
 
 def _size(x: Any, scale: Any, center: Any, ndim: int | None) -> int | None:
     found = dimensions(scale, center)
+    if ndim is not None and ndim < 1:
+        raise ArgumentValueError(f"ndim must be at least 1; got {ndim}.")
     if ndim is not None and found in (None, 1):
         return ndim
     if ndim is not None and found != ndim:
