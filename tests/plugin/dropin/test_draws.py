@@ -22,7 +22,7 @@ def test_words_are_those_that_torch_draws_next(seed, counts):
     theirs.manual_seed(seed)
     for count in counts:
         found = words(ours, count)
-        fractions = (found & np.uint64(2**24 - 1)).astype(np.float32) * np.float32(2**-24)
+        fractions = (found & np.uint32(2**24 - 1)).astype(np.float32) * np.float32(2**-24)
         np.testing.assert_array_equal(fractions, torch.rand(count, generator=theirs).numpy())
         ends = (3, 250, 2**27)
         drawn = [torch.randint(0, end, (1,), generator=theirs).item() for end in ends]
@@ -54,3 +54,37 @@ def test_windows_of_resized_crops(height, width, scale, ratio, seed):
     draws = TorchDraws(torch.Generator().manual_seed(seed))
     assert resized_crop_window(draws, height, width, scale, ratio) == expected
     assert torch.equal(draws.generator.get_state(), torch.get_rng_state())
+
+
+STEPS = st.sampled_from(["integer", "is_below", "uniform", "window", "rewind", "generator"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(STEPS, min_size=1, max_size=40), st.integers(2, 4), st.integers(0, 700), st.integers(0, 99))
+def test_numbers_computed_ahead_are_those_drawn_one_by_one(steps, samples, used_before, seed):
+    def run(draws: TorchDraws) -> list[object]:
+        found: list[object] = []
+        mark = draws.mark()
+        for number, step in enumerate(steps):
+            if step == "integer":
+                found.append(draws.integer(7 + 40000 * number))
+            elif step == "is_below":
+                found.append(draws.is_below((0.5, 0.3, 1e-3, 1)[number % 4]))
+            elif step == "uniform":
+                found.append(draws.uniform(0.08 - number, 1.0))
+            elif step == "window":
+                found.append(resized_crop_window(draws, 90, 40, (0.5, 1.5), (0.75, 4 / 3)))
+            elif step == "generator":
+                found.append(torch.rand(3, generator=draws.generator).tolist())
+            elif number < 20:
+                draws.rewind(mark)
+        return found
+
+    one, other = (torch.Generator().manual_seed(seed) for _ in range(2))
+    for generator in (one, other):
+        words(generator, used_before)
+    draws = TorchDraws(one)
+    with draws.for_samples(samples):
+        found = run(draws)
+    assert found == run(TorchDraws(other))
+    assert torch.equal(one.get_state(), other.get_state())

@@ -76,6 +76,8 @@ class TorchDraws:
     def __init__(self, generator: Any, python: Any = random) -> None:
         self._generator = generator
         self._ahead: _Ahead | None = None
+        self._cell = torch.empty(1)
+        self._cell_value = self._cell.numpy()  # to make a tensor of each number would take twenty times as long
         self.python = python
 
     @property
@@ -86,7 +88,10 @@ class TorchDraws:
 
     @contextmanager
     def for_samples(self, samples: int) -> Iterator[None]:
-        """Compute the numbers of so many samples ahead; the generator is moved on at the end, or when it is asked for."""
+        """Compute the numbers of so many samples ahead.
+
+        The generator is moved on at the end, or when it is asked for.
+        """
         if samples > 1:
             self._ahead = _Ahead(self._generator, samples * _WORDS_AHEAD)
         try:
@@ -130,6 +135,12 @@ class TorchDraws:
             return torch.empty(1).uniform_(low, high, generator=self._generator).item()
         ahead.used += 1
         return ahead.uniforms(low, high)[ahead.used - 1]
+
+    def exp(self, value: float) -> float:
+        """Raise e to a float32, rounded as torch does it."""
+        self._cell_value[0] = value
+        torch.exp(self._cell, out=self._cell)
+        return float(self._cell_value[0])
 
     def mark(self) -> tuple[torch.Tensor, int]:
         """Remember where the numbers are, for `rewind`."""
@@ -249,7 +260,7 @@ def resized_crop_window(
     lowest, highest = _logarithms(ratio)
     for _ in range(10):
         target_area = area * draws.uniform(scale[0], scale[1])
-        aspect = torch.exp(torch.tensor(draws.uniform(lowest, highest))).item()
+        aspect = draws.exp(draws.uniform(lowest, highest))
         wanted_width = round(math.sqrt(target_area * aspect))
         wanted_height = round(math.sqrt(target_area / aspect))
         if 0 < wanted_width <= width and 0 < wanted_height <= height:

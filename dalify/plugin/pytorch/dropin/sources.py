@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ class FileSource:
             OSError: the file cannot be read, or is no image; whatever else Pillow raises.
         """
         path, label = self._lookup(index)
-        data = Path(path).read_bytes()
+        data = _contents(path)
         header = _plain_jpeg_header(data)
         if header is None:
             return Picture(self._pixels(path)), label
@@ -110,6 +111,19 @@ class FileSource:
 
     def _pixels(self, path: Any) -> _Array:
         return np.asarray(self._load(path))  # Pillow, with its warnings and its errors
+
+
+def _contents(path: Any) -> bytes:
+    """All bytes of a file; pathlib takes twice as long, which is a hundredth of the time of a photograph."""
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        size_bytes = os.fstat(file).st_size
+        data = os.read(file, size_bytes + 1)
+        while len(data) < size_bytes and (more := os.read(file, size_bytes + 1 - len(data))):
+            data += more
+        return data
+    finally:
+        os.close(file)
 
 
 def _plain_jpeg_header(data: bytes) -> JpegHeader | None:
