@@ -53,7 +53,9 @@ class MediaPipe:
         batch_size: samples of a batch.
         num_threads: worker threads; a text here is the name, as in old programs.
         pipe_name: accepted, for the representation.
-        old: width, height and so on of very old programs; accepted.
+        old: channels, height, width, name and layout of very old programs; only the name counts.
+        queue_depth: old name of `prefetch_depth`.
+        layout: of very old programs; accepted.
         seed: of all random numbers whose operators have no seed of their own; random by default.
         on_error: what decoders do about a broken file: "raise", "skip" or "replace"; see ``PipelineOptions``.
 
@@ -78,9 +80,11 @@ class MediaPipe:
         pipe_name: str | int | None = None,
         *old: Any,
         queue_depth: int | None = None,
+        layout: str | None = None,
         seed: int | None = None,
         on_error: str = "raise",
     ) -> None:
+        del layout
         if len(old) > 1:  # (device, queue_depth, batch_size, channel, height, width, name, layout)
             num_threads, pipe_name = None, old[1]
         if isinstance(num_threads, str):

@@ -22,7 +22,7 @@ _Array = np.ndarray[Any, Any]
 
 
 def _computed(function: Callable[..., _Array], *xs: Value) -> DataNode:
-    return dali.python_function(*[x.node for x in xs], function=function)
+    return dali.python_function(*[x.node.cpu() for x in xs], function=function)
 
 
 @operator()

@@ -125,7 +125,7 @@ def SSDCropWindowGen(
     start = graph_math.floor(anchor * pixels)
     end = graph_math.floor((anchor + extent) * pixels + 1e-3)  # 1.0 may have become a little less
     window = dali.cat(start / pixels, (end - start) / pixels, axis=0)
-    count = dali.cast_like(dali.shapes(kept)[0], lengths.node)
+    count = dali.cast_like(kept.shape()[0], lengths.node)
     return (
         boxes.having(_filled(kept)),
         labels.having(_filled(kept_labels)),

@@ -180,7 +180,7 @@ def _called(
             return tuple(list(each) for each in results) if count > 1 else list(results[0])
 
         nodes = dali.python_function(
-            *[value.node for value in xs], function=of_lists, num_outputs=count, batch_processing=True
+            *[value.node.cpu() for value in xs], function=of_lists, num_outputs=count, batch_processing=True
         )
         nodes = nodes if count > 1 else [nodes]
     return tuple(

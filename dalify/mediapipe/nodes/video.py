@@ -253,7 +253,7 @@ def VideoDecoder(
     interpolation = filter_of(resampling_mode)
     if random_crop_type in RANDOM_CROPS:
         anchor, size = dali.random_crop_generator(
-            dali.shapes(clip)[1:3],
+            clip.shape()[1:3],
             random_area=[scale_min, scale_max],
             random_aspect_ratio=[ratio_min, ratio_max],
             seed=-1 if seed is None else int(seed),

@@ -96,7 +96,7 @@ def RandomBiasedCrop(
         classes, format="start_end", foreground_prob=over_sampling, k_largest=2, background=0, seed=number
     )
     anchor = dali.roi_random_crop(
-        crop_shape=patch, roi_start=start[1:], roi_end=end[1:], in_shape=dali.shapes(labels.node)[1:], seed=number
+        crop_shape=patch, roi_start=start[1:], roi_end=end[1:], in_shape=labels.node.shape()[1:], seed=number
     )
 
     def part(volume: DataNode) -> DataNode:
@@ -136,7 +136,7 @@ def Zoom(
     size = dali.cast(crop_size.node, dtype=integer)
 
     def zoomed(volume: DataNode, filter_type: DALIInterpType) -> DataNode:
-        shape = dali.cast(dali.shapes(volume), dtype=integer)[1:]
+        shape = dali.cast(volume.shape(), dtype=integer)[1:]
         middle = dali.slice(volume, start=(shape - size) // 2, shape=size, axes=_LINE_UP)
         return dali.resize(middle, size=patch, interp_type=filter_type, antialias=False)
 
