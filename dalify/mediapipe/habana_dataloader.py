@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError
-from dalify.plugin.pytorch.dropin.loader import DataLoader
+from dalify.base.optional import torch
+from dalify.mediapipe.ssd_dataset import SsdFetcher, SsdSource, has_boxes, try_out
+from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
+from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
+from dalify.plugin.pytorch.dropin.lowering import check_settings
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
 
 __all__ = ["HabanaDataLoader", "falls_back"]
 
@@ -38,9 +44,13 @@ def falls_back() -> bool:
 class HabanaDataLoader(DataLoader):
     """A loader of the same call and the same batches as torch's; see ``dalify.plugin.pytorch`` for what is accelerated.
 
+    Besides what dalify's loader knows, it takes COCO with the transforms of SSD's reference programs (COCODetection,
+    SSDTransformer), recognised by what they hold; some samples are made both ways when the loader is made, and it
+    stands back where they are not the same to the last bit.
+
     Gaudi's limits do not hold: any number of workers, any sampler (its order is kept), pin_memory, drop_last and
-    collate_fn, and any parameters of the transforms. What cannot be accelerated, such as SSD's pairs of image and
-    boxes, is done by torch's own loader, after the message that Gaudi's gives, in the log ``dalify.dataloader``.
+    collate_fn, and any parameters of the transforms. What cannot be accelerated is done by torch's own loader, after
+    the message that Gaudi's gives, in the log ``dalify.dataloader``.
 
     Args:
         args: of torch's DataLoader.
@@ -60,6 +70,7 @@ class HabanaDataLoader(DataLoader):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.fallback_reason: str | None = None
+        self._tried: tuple[int, int] | None = None
         super().__init__(*args, **kwargs)
         if self.dataset is None:
             raise ArgumentValueError("'dataset' can not be None")
@@ -73,10 +84,47 @@ class HabanaDataLoader(DataLoader):
                 hint=f"{report.hint or 'Change it'}, or set {_VARIABLE}=true to have torch's own loader.",
             )
         self.fallback_reason = report.reason
-        self._was_told = True  # one message is enough
+        if self.on_fallback == "warn":
+            self.on_fallback = "silent"  # one message is enough
         _log.warning(
             "Failed to initialize Habana Dataloader, error: %s\nRunning with PyTorch Dataloader", report.reason
         )
+
+    def explain(self) -> LoaderReport:
+        """Tell what runs where."""
+        report = super().explain()
+        if not has_boxes(self.dataset):
+            return report
+        try:
+            source = self._ssd_source()
+        except NotRecognisedError as error:
+            return replace(report, reason=error.reason, hint=error.hint)
+        names = " → ".join(source.plan.names)
+        return LoaderReport("full", (f"{source.description}: {names} by dalify, boxes by the program's own encoder",))
+
+    def _ssd_source(self) -> SsdSource:
+        """Recognise COCO with SSD's transforms; tried out once for each dataset and transform.
+
+        Raises:
+            NotRecognisedError: something is not known, or comes out otherwise.
+        """
+        if not self._auto_collation or self.worker_init_fn is not None or (self.timeout and not self.num_workers):
+            raise NotRecognisedError("batch_size is None, worker_init_fn is given, or timeout is without workers")
+        check_settings()
+        dataset: Any = self.dataset
+        source = SsdSource(dataset)
+        identity = id(dataset), id(dataset.transform)
+        if self._tried != identity:
+            try_out(source)
+            self._tried = identity
+        return source
+
+    def _get_iterator(self) -> Any:
+        if not has_boxes(self.dataset) or self.fallback_reason is not None:
+            return super()._get_iterator()
+        is_default = self.collate_fn is torch.utils.data.default_collate
+        fetcher = SsdFetcher(self._ssd_source(), None if is_default else self.collate_fn)
+        return ThreadIterator(self, fetcher) if self.num_workers else CallerIterator(self, fetcher)
 
     @property
     def accelerated(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import logging
 import re
 from collections.abc import Callable
@@ -92,6 +94,35 @@ def test_training_draws_as_torch_does(folder: Callable[..., Any]) -> None:
         return list(kind(dataset, batch_size=5, sampler=sampler, num_workers=0, drop_last=True))
 
     assert_same(batches(HabanaDataLoader), batches(DataLoader))
+
+
+def test_the_call_is_that_of_torch(folder: Callable[..., Any]) -> None:
+    """All of torch's arguments, by place and by name."""
+    parameters = inspect.signature(DataLoader.__init__).parameters.values()
+    known = {item.name: item.default for item in parameters if item.name not in ("self", "dataset")}
+    assert HabanaDataLoader(folder(), **known).accelerated
+    assert HabanaDataLoader(folder(), 4, None, [1, 2], None, 0, None, False, True).accelerated
+
+
+STEPS = ["RandomResizedCrop", "RandomHorizontalFlip", "Resize", "CenterCrop"]
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 8 worker processes")
+@pytest.mark.parametrize("chosen", [names for count in range(3) for names in itertools.combinations(STEPS, count)])
+def test_what_gaudi_accelerates_is_accelerated(folder: Callable[..., Any], chosen: tuple[str, ...]) -> None:
+    """The arguments and transforms of its list of limits, to the letter."""
+    transforms = import_torchvision("torchvision.transforms")
+    sizes = {"RandomHorizontalFlip": {"p": 0.5}}
+    first = [getattr(transforms, name)(**sizes.get(name, {"size": 32})) for name in chosen]
+    dataset = folder()
+    dataset.transform = transforms.Compose([*first, transforms.ToTensor(), transforms.Normalize(mean=MEAN, std=STD)])
+    loader = HabanaDataLoader(
+        dataset, batch_size=4, shuffle=False, batch_sampler=None, num_workers=8, collate_fn=None, pin_memory=True,
+        timeout=0, worker_init_fn=None, multiprocessing_context=None, generator=None, prefetch_factor=2,
+        persistent_workers=False, drop_last=True,
+    )  # fmt: skip
+    assert loader.accelerated
 
 
 def test_a_distributed_sampler_is_followed(folder: Callable[..., Any]) -> None:

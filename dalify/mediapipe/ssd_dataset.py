@@ -1,0 +1,228 @@
+"""COCO as SSD's reference programs load it: boxes, crops, mirrors and colours by their rules, pixels by dalify.
+
+Alone because dataset and transforms are classes of the program's own, so that they are recognised by what they hold.
+What the rules are taken to be is then tried: some samples are made both ways, and nothing is taken over that differs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.lowering import NotRecognisedError
+from dalify.plugin.pytorch.dropin.picture import Picture
+from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
+
+__all__ = ["SsdFetcher", "SsdSource", "has_boxes", "try_out"]
+
+Size = tuple[int, int]
+_DATASET_FACTS = ("img_folder", "images", "img_keys", "transform")
+_TRANSFORM_FACTS = ("val", "trans_val", "crop", "hflip", "img_trans", "normalize", "encoder")
+_PADDED_BOXES = 200
+_LEAST_EXTENT, _LARGEST_EXTENT = 0.3, 1.0
+_LEAST_RATIO, _LARGEST_RATIO = 0.5, 2
+_TRIALS = 8  # of one sample each: enough to meet crops, mirrors and neither
+
+
+def has_boxes(dataset: Any) -> bool:
+    """Tell whether a dataset holds what SSD's COCODetection holds, whatever its class."""
+    return all(hasattr(dataset, name) for name in _DATASET_FACTS) and all(
+        hasattr(dataset.transform, name) for name in _TRANSFORM_FACTS
+    )
+
+
+class SsdSource(FileSource):
+    """Images with boxes.
+
+    Args:
+        dataset: with ``img_folder``; ``images``, which has (name, (height, width), boxes) by key; ``img_keys``; and
+            ``transform``: for evaluation (``val``) ``trans_val``, for training ``crop``, ``hflip``, ``img_trans``,
+            ``normalize`` and ``encoder``.
+
+    Raises:
+        NotRecognisedError: something of it is not known.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        transform = dataset.transform
+        self._is_evaluation = bool(transform.val)
+        try:
+            if self._is_evaluation:
+                stages = transform.trans_val
+            else:
+                stages = type(transform.img_trans)([*transform.img_trans.transforms, transform.normalize])
+                self._options = list(transform.crop.sample_options)
+                self._probability = float(transform.hflip.p)
+            self._tries = int(getattr(transform.crop, "num_cropping_iterations", 1))
+            count = len(dataset.img_keys)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise NotRecognisedError(f"the dataset is like SSD's COCODetection, but not quite: {error!r}") from error
+        super().__init__(dataset, self._place, open_image, count, stages, None)
+        if not self.plan.is_whole:
+            raise NotRecognisedError(self.plan.rest_reason, self.plan.rest_hint)
+        first = [] if self._is_evaluation else [type(part).__name__ for part in (transform.crop, transform.hflip)]
+        self.plan = replace(self.plan, is_random=not self._is_evaluation, names=(*first, *self.plan.names))
+        self.description += " with boxes"
+
+    def _place(self, index: Any) -> tuple[Path, Any]:
+        key = self.dataset.img_keys[index]
+        return Path(self.dataset.img_folder, self.dataset.images[key][0]), key
+
+    def sample(self, index: Any, draws: TorchDraws) -> tuple[Any, Any, Size, Any, Any]:
+        """Make one sample: image, key, (height, width), boxes, labels.
+
+        Raises:
+            IndexError: there is no such sample.
+            OSError: the file cannot be read; whatever else Pillow raises.
+        """
+        picture, key = self.read(index, draws)
+        _, (height, width), objects = self.dataset.images[key]
+        corners = [(x / width, y / height, (x + w) / width, (y + h) / height) for (x, y, w, h), _ in objects]
+        boxes, labels = torch.tensor(corners), torch.tensor([label for _, label in objects])
+        if self._is_evaluation:
+            image = self._image(picture, draws)
+            return image, key, (height, width), *_padded(boxes, labels, self._most_boxes())
+        state = draws.python.getstate()
+        try:
+            size, boxes, labels = self._cut(picture, (height, width), boxes, labels, draws.python)
+            if draws.python.random() < self._probability:
+                picture.flip(1, True)
+                boxes = torch.stack([1.0 - boxes[:, 2], boxes[:, 1], 1.0 - boxes[:, 0], boxes[:, 3]], dim=1)
+            image = self._image(picture, draws)
+        except Exception:  # a file that is damaged: torch would have met that before it drew
+            draws.python.setstate(state)
+            raise
+        return image, key, size, *self.dataset.transform.encoder.encode(boxes, labels)
+
+    def _most_boxes(self) -> int:
+        known = inspect.signature(type(self.dataset.transform).__call__).parameters.get("max_num")
+        return _PADDED_BOXES if known is None else int(known.default)
+
+    def _cut(self, picture: Picture, size: Size, boxes: Any, labels: Any, draws: Any) -> tuple[Size, Any, Any]:
+        """Draw windows until one keeps what it has to of the boxes, and cut it out."""
+        height, width = size
+        while (option := draws.choice(self._options)) is not None:
+            least, most = option
+            for _ in range(self._tries):
+                across = draws.uniform(_LEAST_EXTENT, _LARGEST_EXTENT)
+                down = draws.uniform(_LEAST_EXTENT, _LARGEST_EXTENT)
+                if not _LEAST_RATIO <= across / down <= _LARGEST_RATIO:
+                    continue
+                left, top = draws.uniform(0, 1.0 - across), draws.uniform(0, 1.0 - down)
+                window = left, top, left + across, top + down
+                overlaps = _overlaps(boxes, torch.tensor(window))
+                if least is not None and not bool((overlaps > least).all()):
+                    continue
+                if most is not None and not bool((overlaps < most).all()):
+                    continue
+                centre_x, centre_y = (0.5 * (boxes[:, axis] + boxes[:, axis + 2]) for axis in (0, 1))
+                inside = (centre_x > window[0]) & (centre_x < window[2])
+                inside &= (centre_y > window[1]) & (centre_y < window[3])
+                if not bool(inside.any()):
+                    continue
+                kept = [boxes[inside, 0].clamp(min=window[0]), boxes[inside, 1].clamp(min=window[1])]
+                kept += [boxes[inside, 2].clamp(max=window[2]), boxes[inside, 3].clamp(max=window[3])]
+                origin, extent = (left, top) * 2, (across, down) * 2
+                moved = [(edge - origin[axis]) / extent[axis] for axis, edge in enumerate(kept)]
+                x, y, x_end, y_end = (int(part * (width, height)[axis % 2]) for axis, part in enumerate(window))
+                picture.crop(y, x, y_end - y, x_end - x)
+                return (y_end - y, x_end - x), torch.stack(moved, dim=1), labels[inside]
+        return size, boxes, labels
+
+    def _image(self, picture: Picture, draws: TorchDraws) -> Any:
+        self.plan.take_steps(picture, draws)
+        return self.plan.sample(picture, draws)
+
+
+def _padded(boxes: Any, labels: Any, most: int) -> tuple[Any, Any]:
+    all_boxes, all_labels = torch.zeros(most, 4), torch.zeros(most, dtype=torch.long)
+    all_boxes[: len(boxes)] = boxes
+    all_labels[: len(labels)] = labels
+    return all_boxes, all_labels
+
+
+def _overlaps(boxes: Any, window: Any) -> Any:
+    """Intersection over union of each box and a window, in float32."""
+    extent = (torch.minimum(boxes[:, 2:], window[2:]) - torch.maximum(boxes[:, :2], window[:2])).clamp(min=0)
+    common = extent[:, 0] * extent[:, 1]
+    sides, of_window = boxes[:, 2:] - boxes[:, :2], window[2:] - window[:2]
+    return common / (sides[:, 0] * sides[:, 1] + of_window[0] * of_window[1] - common)
+
+
+class SsdFetcher(Fetcher):
+    """Makes batches of samples with boxes. Safe to use from several threads, each with draws of its own.
+
+    Args:
+        source: of the samples.
+        collate: the user's function; None for torch's own.
+    """
+
+    def __init__(self, source: SsdSource, collate: Callable[[Any], Any] | None) -> None:
+        super().__init__(source.dataset, {id(source.dataset): source}, collate)
+        self._source = source
+
+    def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
+        """Make one batch; see ``Fetcher``."""
+        samples = [self._source.sample(index, draws) for index in indices]
+        return samples if self.collate is not None else torch.utils.data.default_collate(samples)
+
+
+@contextmanager
+def _undisturbed() -> Any:
+    """Leave the generators of the process as they were."""
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+        torch.set_rng_state(states[2])
+
+
+def _same(found: Any, expected: Any) -> bool:
+    if isinstance(expected, torch.Tensor):
+        return isinstance(found, torch.Tensor) and found.dtype == expected.dtype and torch.equal(found, expected)
+    if isinstance(expected, tuple):
+        return type(found) is tuple and len(found) == len(expected) and all(map(_same, found, expected))
+    return type(found) is type(expected) and found == expected
+
+
+def try_out(source: SsdSource) -> None:
+    """Make some samples here and by the dataset itself, with the same random numbers.
+
+    Raises:
+        NotRecognisedError: they differ, or the dataset cannot make them.
+    """
+    coco = source.dataset
+    count = len(coco.img_keys)
+    failure: Exception | None = None
+    was_made = False
+    for trial in range(_TRIALS if count else 0):
+        index = trial * count // _TRIALS
+        with _undisturbed():
+            random.seed(trial)
+            torch.default_generator.manual_seed(trial)
+            try:
+                expected = coco[index]
+            except Exception as error:  # of this sample perhaps: torch's loader raises it, and ours
+                failure = error
+                continue
+        found = source.sample(index, TorchDraws(torch.Generator().manual_seed(trial), random.Random(trial)))
+        if not _same(found, expected):
+            raise NotRecognisedError(
+                f"sample {index} of {type(coco).__name__} is not what SSD's reference would make of it",
+                "The dataset's transforms have rules of their own, which dalify does not know.",
+            )
+        was_made = True
+    if failure is not None and not was_made:
+        raise NotRecognisedError(f"samples cannot be made: {failure!r}") from failure
