@@ -85,6 +85,7 @@ class PythonStages:
 def _run(plan: Plan, image: Image.Image) -> Any:
     pixels = np.asarray(image)
     picture = Picture(pixels if pixels.ndim == 3 else pixels[..., None])
+    picture.info = image.info if plan.table is None else None
     draws = TorchDraws(torch.default_generator)
     plan.take_steps(picture, draws)
     return plan.sample(picture, draws)

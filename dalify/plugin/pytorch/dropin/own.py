@@ -71,13 +71,16 @@ class Own:
         if isinstance(canvas, Windows):
             raise NoWindowError
         pixels = canvas.settle()
-        image = _pillow(pixels) if self.tensor_type is None else _tensor(pixels, self.tensor_type)
+        image: Any = _pillow(pixels) if self.tensor_type is None else _tensor(pixels, self.tensor_type)
+        if canvas.info is not None:
+            image.info = canvas.info
         with drawing_from(draws.generator):
             found = self.transform(image)
         if found is not image:
             pixels = _pixels(found)
             canvas.replace(pixels)
             canvas.is_planar = self.tensor_type is not None and pixels.strides[2] != 1
+            canvas.info = None if canvas.info is None else found.info
 
 
 @dataclass(frozen=True)

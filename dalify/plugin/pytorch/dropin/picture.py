@@ -32,6 +32,8 @@ class Picture:
 
     Attributes:
         is_planar: it has been a tensor whose memory has one channel after the other.
+        info: what Pillow knows of it beside the pixels, as far as torchvision's transforms keep it; None where nobody
+            is going to ask.
     """
 
     def __init__(self, pixels: _Array | Callable[[int], _Array], height: int = 0, width: int = 0) -> None:
@@ -42,6 +44,7 @@ class Picture:
         self._corner = (0, 0)
         self._flips = (False, False)
         self.is_planar = False
+        self.info: dict[Any, Any] | None = None
         if isinstance(pixels, np.ndarray):
             self._set(pixels)
         else:
@@ -89,6 +92,11 @@ class Picture:
         self._resized = None
         self._set(pixels)
 
+    def _forget_info(self) -> None:
+        """Note that torchvision makes a new image here."""
+        if self.info is not None:
+            self.info = {}
+
     def _set(self, pixels: _Array) -> None:
         self._pixels = pixels
         self.height, self.width = pixels.shape[:2]
@@ -98,7 +106,9 @@ class Picture:
         if top < 0 or left < 0 or top + height > self.height or left + width > self.width:
             # Pillow's crop of what is not there is black.
             margins = max(0, -left), max(0, -top), max(0, left + width - self.width), max(0, top + height - self.height)
+            info = self.info
             self.pad(margins, (0,) * self._decoded(self.height).shape[2], "constant")
+            self.info = info
             top, left = max(0, top), max(0, left)
         if self._resized is None:
             self._set(self._decoded(top + height)[top : top + height, left : left + width])
@@ -124,6 +134,7 @@ class Picture:
         """Add margins: of one colour, or as ``np.pad`` does it, which is what torchvision calls."""
         left, top, right, bottom = margins
         pixels = self.settle()
+        self._forget_info()
         if mode != "constant":
             self._set(np.pad(pixels, ((top, bottom), (left, right), (0, 0)), mode=mode))  # type: ignore[call-overload]
             return
@@ -147,6 +158,8 @@ class Picture:
     def grey(self, channels: int) -> None:
         """Turn into luma, once or three times."""
         pixels = self.settle()
+        if channels == 3:
+            self._forget_info()
         if pixels.shape[2] == 1:
             self._set(np.repeat(pixels, channels, axis=2))
             return

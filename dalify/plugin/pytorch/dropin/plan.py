@@ -109,7 +109,9 @@ class Plan:
         """
         pixels = picture.pixels()
         if self.table is None:
-            return Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
+            image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
+            image.info = dict(picture.info or {})
+            return image
         height, width, channels = pixels.shape
         if self.table.is_interleaved and not picture.is_planar:
             target = np.empty((height, width, channels), self.table.values.dtype).transpose(2, 0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -87,8 +88,12 @@ class FileSource:
         path, label = self._lookup(index)
         data = _contents(path)
         header = _plain_jpeg_header(data)
+        gives_images = self.plan.table is None
         if header is None:
-            return Picture(self._pixels(path)), label
+            image = self._load(path)
+            picture = Picture(np.asarray(image))
+            picture.info = image.info if gives_images else None
+            return picture, label
         mark = draws.mark() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
@@ -107,7 +112,11 @@ class FileSource:
                     draws.rewind(mark)
                 raise
 
-        return Picture(decode, header.height, header.width), label
+        picture = Picture(decode, header.height, header.width)
+        if gives_images:
+            with Image.open(io.BytesIO(data)) as image:
+                picture.info = image.info
+        return picture, label
 
     def _pixels(self, path: Any) -> _Array:
         return np.asarray(self._load(path))  # Pillow, with its warnings and its errors
@@ -186,7 +195,9 @@ class ArraySource:
         Raises:
             IndexError: there is no such sample.
         """
-        return Picture(self.images[index]), self._labels[index]
+        picture = Picture(self.images[index])
+        picture.info = {} if self.plan.table is None else None
+        return picture, self._labels[index]
 
 
 Source = FileSource | ArraySource
