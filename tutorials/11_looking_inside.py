@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+import dalify
 from dalify import eager, fn, pipeline_def, types
 from dalify.base.errors import DalifyError
 from photos import PHOTOGRAPHS, make_photos
@@ -49,6 +50,22 @@ turned = eager.rotate(eager.batch([photo] * 6), angle=angles, size=[200, 200])
 contact_sheet(
     OUT / "11_angles.png", [np.asarray(image) for image in turned], [f"{angle} degrees" for angle in range(0, 90, 15)]
 )
+
+# %% [markdown]
+"""Between an immediate call and a pipeline stands `dalify.lazy`: the same program, but calls wait until a value is
+needed. What was recorded is then one graph, which goes through the passes of pipelines. A graph of the same structure
+is planned once, whatever the number and the size of the images.
+"""
+
+# %%
+for count in (6, 4, 6):
+    with dalify.lazy():
+        small = eager.resize(eager.batch([photo] * count), resize_shorter=160)
+        normal = eager.crop_mirror_normalize(small, crop=[128, 128], mean=[128.0], std=[64.0])
+        eager.gaussian_blur(small, window_size=5)  # nobody keeps it, so nobody computes it
+    print(count, "images of mean", round(float(np.asarray(normal).mean()), 3))
+counts = dalify.lazy.statistics()
+print(f"plans made: {counts.plans_made}, used again: {counts.plans_reused}; calls pruned: {counts.operators_pruned}")
 
 # %% [markdown]
 """## 2. The function, step by step
@@ -162,6 +179,7 @@ except DalifyError as error:
 """| question | tool |
 |---|---|
 | what does this operator do to my image? | `dalify.eager` |
+| can a loop of immediate calls be quicker? | `with dalify.lazy():` |
 | what are the values, line by line? | `@pipeline_def(debug=True)`, `print`, `.get()`, breakpoints |
 | what is this value in the run that is going on? | `taps=["name"]`, `pipe.tap("name")` |
 | what is executed, and why? | `pipe.explain()`, `pipe.save_graph_to_svg_file(path)` |
