@@ -1,0 +1,116 @@
+"""Dynamic mode: operators without a pipeline, under the names of ``nvidia.dali.experimental.dynamic``.
+
+>>> import dalify.experimental.dynamic as ndd
+
+*Tensors and batches.* Operators take and return ``Tensor`` and ``Batch``. Whatever else is given becomes one Tensor:
+arrays, tensors of torch, numbers, nested lists, bytes. A call returns a Batch where an input or an argument is one, or
+where ``batch_size=`` says so; what is one tensor in it goes with every sample.
+
+*When.* A call computes before it returns; in ``with ndd.EvalMode.deferred`` when a result is looked at.
+
+*Random numbers.* Each call takes its own from ``rng=``, or from the generator of its thread, which
+``ndd.random.set_seed(7)`` begins anew.
+
+*Readers* are objects: ``for files, labels in reader.next_epoch(batch_size=32)``.
+"""
+
+from typing import Any
+
+from dalify.experimental.dynamic import capture, checkpoint, math
+from dalify.experimental.dynamic.batch import Batch
+from dalify.experimental.dynamic.context import EvalContext, ThreadPool, get_num_threads, set_num_threads
+from dalify.experimental.dynamic.devices import Device, device
+from dalify.experimental.dynamic.dtypes import (
+    DataType,
+    DType,
+    ImageType,
+    InterpType,
+    bfloat16,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    type_id,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from dalify.experimental.dynamic.dtypes import bool_ as bool
+from dalify.experimental.dynamic.external import ExternalSource
+from dalify.experimental.dynamic.functions import as_batch, as_tensor, batch, tensor
+from dalify.experimental.dynamic.images import imread
+from dalify.experimental.dynamic.modes import EvalMode
+from dalify.experimental.dynamic.names import install_names
+from dalify.experimental.dynamic.streams import (
+    Stream,
+    get_current_stream,
+    get_default_stream,
+    set_current_stream,
+    set_default_stream,
+    stream,
+)
+from dalify.experimental.dynamic.tensor import Tensor
+
+__all__ = [
+    "Batch",
+    "DType",
+    "DataType",
+    "Device",
+    "EvalContext",
+    "EvalMode",
+    "ExternalSource",
+    "ImageType",
+    "InterpType",
+    "Stream",
+    "Tensor",
+    "ThreadPool",
+    "as_batch",
+    "as_tensor",
+    "batch",
+    "bfloat16",
+    "bool",
+    "capture",
+    "checkpoint",
+    "device",
+    "dtype",
+    "float16",
+    "float32",
+    "float64",
+    "get_current_stream",
+    "get_default_stream",
+    "get_num_threads",
+    "imread",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "math",
+    "set_current_stream",
+    "set_default_stream",
+    "set_num_threads",
+    "stream",
+    "tensor",
+    "type_id",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+_operators = install_names(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    member = getattr(_operators, name)
+    if name in vars(_operators):  # next time Python finds it without asking; old names warn each time
+        globals()[name] = member
+    return member
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(_operators), *__all__})

@@ -1,0 +1,213 @@
+"""Samples that are computed together: ``ndd.batch([image, image])``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, IndexingError
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch as Samples
+from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
+from dalify.experimental.dynamic.calls import apply
+from dalify.experimental.dynamic.making import finished, sample_of, samples_of, stacked
+from dalify.experimental.dynamic.tensor import Tensor
+
+__all__ = ["Batch"]
+
+
+class Batch(Arithmetic):
+    """Tensors of one type, layout and number of dimensions, of any shape each.
+
+    ``ndd.batch`` and ``ndd.as_batch`` make batches. Indexing is said of samples or of what is in them:
+    ``batch.select(0)``, ``batch.tensors[0]``, ``batch.slice[0]``.
+
+    Args:
+        tensors: a list of what tensors are made of, a batch, or an array whose first axis counts the samples.
+        dtype: element type; that of the first sample where it is not said. An empty list needs it.
+        device: where the data are to lie; where they lie where it is not said.
+        layout: letters of the dimensions of a sample.
+        copy: have memory of its own; otherwise it is shared where that is possible.
+    """
+
+    __slots__ = ()
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __array_ufunc__ = None  # array + batch is a batch
+    is_batch = True
+    kind = "batch"
+
+    def __init__(
+        self, tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None, copy: bool = False
+    ) -> None:
+        self._hold(*finished(samples_of, tensors, dtype, device, layout, copy))
+
+    @staticmethod
+    def broadcast(sample: Any, batch_size: int, device: Any = None, dtype: Any = None) -> Batch:
+        """Return a batch in which every sample is the same one, in one piece of memory.
+
+        Args:
+            sample: what a tensor is made of.
+            batch_size: number of samples.
+            device: where they are to lie.
+            dtype: element type.
+        """
+        one, is_shared = finished(sample_of, sample, dtype, device, None, False)
+        return Batch.holding(
+            Samples(None, one.samples * batch_size, one.layout, one.device, None, one.dtype), is_shared
+        )
+
+    @property
+    def batch_size(self) -> int:
+        """Number of samples."""
+        return len(self.data)
+
+    @property
+    def shape(self) -> list[tuple[int, ...]]:
+        """Shape of each sample."""
+        return self.data.shapes()
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of a sample."""
+        return self.data.ndim or 0
+
+    @property
+    def tensors(self) -> Tensors:
+        """The samples, as a list of tensors."""
+        return Tensors(self)
+
+    def select(self, sample_range: Any) -> Any:
+        """Return some samples.
+
+        Args:
+            sample_range: a number, for a Tensor; a slice or a list of numbers, for a Batch of these samples.
+
+        Raises:
+            IndexingError: there is no such sample.
+            ArgumentTypeError: none of these.
+        """
+        count = self.batch_size
+        if isinstance(sample_range, slice):
+            chosen = list(range(count)[sample_range])
+        elif isinstance(sample_range, (list, tuple, range)):
+            chosen = [_place(index, count) for index in sample_range]
+        else:
+            place = _place(sample_range, count)
+            return Tensor.holding(self.data.slice(place, place + 1), self.is_shared)
+        return Batch.holding(self.data.take(np.array(chosen, np.intp)), self.is_shared)
+
+    @property
+    def slice(self) -> Slices:
+        """Indexing within each sample: ``batch.slice[0]``, ``batch.slice[start:stop]`` with batches of numbers."""
+        return Slices(self)
+
+    def torch(self, copy: bool | None = None, pad: bool = False) -> Any:
+        """Return all samples as one tensor of torch, ``[N, ...]``.
+
+        Args:
+            copy: True for other memory; False to refuse a copy where it is needed.
+            pad: bring samples of different shapes to one, with zeros at the end.
+
+        Raises:
+            ShapeError: samples of different shapes, without ``pad``.
+            ArgumentValueError: a copy is needed and was refused.
+        """
+        data = self.data
+        if copy is False and (data.dense is None or (isinstance(data.dense, np.ndarray) and _is_repeated(data.dense))):
+            raise ArgumentValueError("these samples are not one piece of memory.", line=SourceLine.capture())
+        return Tensor.holding(self._joined(pad)).torch(copy=bool(copy))
+
+    def _joined(self, pad: bool) -> Samples:
+        """Return all samples as one."""
+        data = self.data
+        if pad and data.dense is None and len(set(data.shapes())) > 1:
+            return stacked(apply("pad", self).data)
+        return stacked(data)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """Yield the samples."""
+        return iter(self.tensors)
+
+    def __bool__(self) -> bool:
+        """Refuse: a batch is neither true nor false.
+
+        Raises:
+            ArgumentTypeError: always.
+        """
+        raise ArgumentTypeError(
+            "a batch has one truth for each sample.",
+            line=SourceLine.capture(),
+            hint="Look at one sample: bool(batch.select(0)).",
+        )
+
+    def __repr__(self) -> str:
+        """Return the data and what is known of them."""
+        samples = [np.array2string(np.asarray(sample), prefix="    ") for sample in self.cpu().tensors]
+        gap = "\n" * max(self.ndim, 1)
+        shown = (", " if not self.ndim else f",{gap}    ").join(samples)
+        layout = f'    layout="{self.layout}",\n' if self.layout else ""
+        shapes = [str(shape) for shape in self.shape]
+        if len(shapes) > 8:
+            shapes[2:-2] = ["..."]
+        facts = f'    dtype={self.dtype},\n{layout}    device="{self.device}",\n    num_samples={self.batch_size},\n'
+        return f"Batch(\n    [{shown}],\n{facts}    shape=[{', '.join(shapes)}])"
+
+
+class Tensors(Sequence[Tensor]):
+    """The samples of a batch, as a list of tensors."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return self._batch.batch_size
+
+    @overload
+    def __getitem__(self, index: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: slice | list[int]) -> Tensors: ...
+    def __getitem__(self, index: Any) -> Any:
+        """Return one sample, or a list of some."""
+        found = self._batch.select(index)
+        return found if isinstance(found, Tensor) else Tensors(found)
+
+    def select(self, index: Any) -> Any:
+        """Return one sample, or a list of some."""
+        return self[index]
+
+    def tolist(self) -> list[Tensor]:
+        """Return the samples in a list of Python."""
+        return list(self)
+
+    def as_batch(self) -> Batch:
+        """Return the samples as a batch."""
+        return self._batch
+
+
+class Slices:
+    """Indexing within the samples of a batch."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __getitem__(self, ranges: Any) -> Batch:
+        """Return elements and slices of each sample."""
+        return subscripted(self._batch, ranges)
+
+
+def _place(index: Any, count: int) -> int:
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise ArgumentTypeError(
+            f"samples are chosen by a number, a slice or a list of numbers; got {index!r}.", line=SourceLine.capture()
+        )
+    number = index.__index__()
+    if not -count <= number < count:
+        raise IndexingError(f"there is no sample {number} in a batch of {count}.", line=SourceLine.capture())
+    return number % count
+
+
+def _is_repeated(dense: np.ndarray[Any, Any]) -> bool:
+    return len(dense) > 1 and dense.strides[0] == 0

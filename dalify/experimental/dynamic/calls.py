@@ -1,0 +1,248 @@
+"""Operators of dynamic mode: computed by the call, or when a result is looked at.
+
+Alone because here a call gets its meaning: which arguments are data, whether its results are tensors or batches, and
+from which generator it draws.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from dalify.api.functions import arranged, make_function
+from dalify.base.errors import ArgumentTypeError, DalifyError, ShapeError, UnknownArgumentError
+from dalify.base.optional import torch
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch
+from dalify.eager.functions import outcome, understood
+from dalify.eager.values import Value, is_batch, value_of
+from dalify.experimental.dynamic.context import EvalContext
+from dalify.experimental.dynamic.devices import device
+from dalify.experimental.dynamic.dtypes import DType, type_id
+from dalify.experimental.dynamic.held import Held
+from dalify.experimental.dynamic.modes import EvalMode
+from dalify.experimental.dynamic.rng import RNG, get_default_rng
+from dalify.graph.constants import constant_array
+from dalify.registry import COMMON_PARAMETERS, Operator, catalogue
+from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+
+__all__ = ["apply", "checked_names", "make_dynamic", "read", "use"]
+
+_UNCHANGING = (int, float, bool, str, bytes, type(None), np.generic)
+
+
+class Call:
+    """A call that was put off.
+
+    Args:
+        operator: what to compute.
+        inputs: as the user wrote them.
+        arguments: with what ``_settled`` did to them.
+        place: where the call draws random numbers.
+        line: the user's line.
+    """
+
+    __slots__ = ("__weakref__", "_lock", "_outputs", "arguments", "inputs", "line", "operator", "place")
+
+    def __init__(
+        self,
+        operator: Operator,
+        inputs: Sequence[Any],
+        arguments: Mapping[str, Any],
+        place: int | None,
+        line: SourceLine | None,
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self.arguments = arguments
+        self.place = place
+        self.line = line
+        self._outputs: list[Batch] | None = None
+        self._lock = threading.Lock()
+
+    def result(self, output: int) -> Batch:
+        """Return an output; all of them are computed when the first one is asked for.
+
+        Raises:
+            DalifyError: the operator cannot take its data; with the line of the call.
+        """
+        with self._lock:
+            if self._outputs is None:
+                try:
+                    with SourceLine.standing_in(self.line):
+                        self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.place)
+                except Exception as error:
+                    if not isinstance(error, DalifyError):
+                        error.add_note(f"the call is at {self.line}")
+                    raise
+                self.inputs = ()
+            return self._outputs[output]
+
+
+def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    """Compute an operator, or put it off where the mode says so.
+
+    Args:
+        operator: what to compute.
+        inputs: tensors, batches, or what can be made a tensor.
+        given: keyword arguments as the user wrote them.
+
+    Returns:
+        a Tensor, or a Batch where an input, an argument or ``batch_size`` says so; a tuple of several.
+
+    Raises:
+        DalifyError: data or arguments that the operator cannot take; with the user's line.
+    """
+    try:
+        arguments, place = _settled(operator, inputs, given)
+        mode = EvalMode.current()
+        if mode is EvalMode.deferred and _can_wait(operator, inputs, arguments):
+            results = _put_off(operator, inputs, arguments, place)
+        else:
+            outputs, is_many = _computed(operator, inputs, arguments, place)
+            results = [Held.class_of(is_many).holding(output) for output in outputs]
+            if mode is EvalMode.sync_full and any(output.device == "gpu" for output in outputs):
+                torch.accelerator.synchronize()
+    except DalifyError as error:
+        error.locate(line=SourceLine.capture(), operator=operator.public_name)
+        raise
+    result = arranged(operator, results, given)
+    return tuple(result) if isinstance(result, list) else result
+
+
+def apply(name: str, *inputs: Any, **arguments: Any) -> Any:
+    """Use an operator by its name."""
+    return use(catalogue.find(name), inputs, arguments)
+
+
+def _settled(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """Return the arguments as dalify's other calls take them, and where a random operator draws."""
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if isinstance(value, DType):
+            value = type_id(value)
+        elif name == "device":
+            value = _device(operator, inputs, value)
+        elif name == "batch_size" and "batch_size" not in operator.parameters and _has_batch(inputs):
+            continue
+        arguments[name] = value
+    if not operator.is_random:
+        return arguments, None
+    if "seed" in arguments and "seed" not in operator.parameters:
+        raise UnknownArgumentError("takes no seed in dynamic mode.", hint="Give a generator: rng=ndd.random.RNG(seed).")
+    rng = arguments.pop("rng", None) or get_default_rng()
+    if not isinstance(rng, RNG):
+        raise ArgumentTypeError(f"rng must be a generator; got {rng!r}.", hint="Write rng=ndd.random.RNG(seed).")
+    arguments["seed"], place = rng.next_call()
+    return arguments, place
+
+
+def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
+    if value == "mixed":
+        return value
+    target = device(value)
+    assert target is not None, "dalify bug: nowhere is no device"
+    takes_host_data = not any(isinstance(item, Held) and item.data.device == "gpu" for item in inputs)
+    if target.device_type == "gpu" and operator.takes_mixed and takes_host_data:
+        return "mixed"
+    return target.device_type
+
+
+def _has_batch(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, Held) and value.is_batch for value in values)
+
+
+def _can_wait(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> bool:
+    """Tell whether a call may be computed later: nothing that it reads changes meanwhile, nor does it act."""
+    if operator.is_serial or operator.has_side_effect:
+        return False
+    return all(_is_unchanging(item) for item in (*inputs, *arguments.values()))
+
+
+def _is_unchanging(item: Any) -> bool:
+    if isinstance(item, Held):
+        return not item.is_shared
+    if isinstance(item, (list, tuple)):
+        return all(_is_unchanging(part) for part in item)
+    return (not hasattr(item, "__array__") and not hasattr(item, "__dlpack__")) or isinstance(item, _UNCHANGING)
+
+
+def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], place: int | None) -> list[Held]:
+    """Return results that are computed when they are looked at."""
+    checked_names(operator, arguments, ("batch_size",))
+    arguments = {name: list(value) if isinstance(value, list) else value for name, value in arguments.items()}
+    inputs = [list(item) if isinstance(item, list) else item for item in inputs]
+    is_many = "batch_size" in arguments and "batch_size" not in operator.parameters
+    is_many = is_many or _has_batch([*inputs, *arguments.values()])
+    defaults = {name: parameter.default for name, parameter in operator.parameters.items()}
+    count = operator.output_count({**defaults, **arguments, "input_count": sum(item is not None for item in inputs)})
+    call = Call(operator, inputs, arguments, place, SourceLine.capture())
+    EvalContext.current().pending.add(call)
+    return [Held.class_of(is_many).awaiting(call, output) for output in range(count)]
+
+
+def checked_names(operator: Operator, arguments: Mapping[str, Any], others: Sequence[str] = ()) -> None:
+    """Refuse arguments that an operator does not have, before anything is computed.
+
+    Args:
+        operator: whose arguments they are.
+        arguments: by name.
+        others: further names that are taken.
+
+    Raises:
+        UnknownArgumentError: there is no such argument.
+    """
+    for name in arguments:
+        known = name in COMMON_PARAMETERS or name in RETIRED_ARGUMENTS or name in others or name == "layout"
+        if not known and LEGACY_ARGUMENTS.get(name, name) not in operator.parameters:
+            operator.parameter(name)
+
+
+def _computed(
+    operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any], place: int | None
+) -> tuple[list[Batch], bool]:
+    """Return the outputs of a call, and whether they are batches."""
+    meaning = understood(operator, inputs, arguments, read)
+    if place is not None:
+        meaning.number = place
+    chosen = EvalContext.current().cuda_stream
+    with nullcontext() if chosen is None else torch.cuda.stream(chosen.torch_stream):
+        return outcome(meaning), meaning.kind == "batch"
+
+
+def read(item: Any) -> Value:
+    """Return what a user gave for data; a list is one tensor, whatever is in it.
+
+    Raises:
+        ArgumentTypeError: nothing that holds data.
+        ShapeError: nested lists of different lengths.
+    """
+    if isinstance(item, Held):
+        return item.value()
+    if isinstance(item, (list, tuple)) and (is_batch(item) or any(isinstance(part, Held) for part in item)):
+        try:
+            array = constant_array([np.asarray(part) for part in item])
+        except ValueError as error:
+            if isinstance(error, DalifyError):
+                raise
+            raise ShapeError(
+                "these arrays have different shapes and are not one tensor.",
+                hint="A batch of them: ndd.as_batch([...]).",
+            ) from None
+        return Value(Batch(array[None]), "tensor")
+    return value_of(item)
+
+
+def make_dynamic(operator: Operator, public_name: str) -> Callable[..., Any]:
+    """Make the function for an operator, with its signature and documentation."""
+
+    def function(*inputs: Any, **arguments: Any) -> Any:
+        return use(operator, inputs, arguments)
+
+    return make_function(operator, public_name, function)

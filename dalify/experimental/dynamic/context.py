@@ -1,0 +1,164 @@
+"""What calls share: the number of threads, what waits to be computed, and a checkpoint."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+from weakref import WeakSet
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.source_line import SourceLine
+from dalify.experimental.dynamic.devices import Device
+from dalify.experimental.dynamic.states import Checkpoint
+from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
+
+__all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
+
+_MOST_THREADS_PER_CPU = 100
+_local = threading.local()
+_chosen: list[int] = []
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """Return the number of threads of contexts that were made without one.
+
+    It is what ``set_num_threads`` chose, else the environment variable ``DALI_NUM_THREADS``, else the number of
+    processors of this process.
+    """
+    if _chosen:
+        return _chosen[0]
+    return int(os.environ.get("DALI_NUM_THREADS") or _processors())
+
+
+def set_num_threads(n: int | None) -> None:
+    """Choose the number of threads of contexts that are made without one.
+
+    Args:
+        n: 1 to 100 for each processor; None for the default.
+
+    Raises:
+        ArgumentValueError: out of this range.
+    """
+    if n is None:
+        _chosen.clear()
+        return
+    most = _MOST_THREADS_PER_CPU * (os.cpu_count() or 1)
+    if isinstance(n, bool) or not 1 <= n <= most:
+        raise ArgumentValueError(
+            f"the number of threads must be from 1 to {most}; got {n!r}.", line=SourceLine.capture()
+        )
+    _chosen[:] = [n]
+
+
+class ThreadPool:
+    """A number of threads, for contexts that are to have the same one.
+
+    Args:
+        num_threads: how many; ``get_num_threads()`` where it is not said.
+        device_id: number of the accelerator; accepted, threads belong to none.
+    """
+
+    def __init__(self, num_threads: int | None = None, *, device_id: int | None = None) -> None:
+        self.num_threads = get_num_threads() if num_threads is None else num_threads
+        self.device_id = device_id
+
+
+class EvalContext:
+    """Threads, accelerator and stream of calls; in a ``with`` block, of those of this thread.
+
+    Args:
+        num_threads: of readers that are begun with it; ``get_num_threads()`` where it is not said.
+        device_id: number of the accelerator; the current one where it is not said.
+        cuda_stream: a stream of CUDA for what runs on the accelerator; torch's current one where it is not said.
+        thread_pool: instead of ``num_threads``.
+
+    Attributes:
+        pending: calls that were put off and not computed yet.
+
+    Raises:
+        ArgumentValueError: both ``num_threads`` and ``thread_pool``, or no positive number.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_threads: int | None = None,
+        device_id: int | None = None,
+        cuda_stream: Any = None,
+        thread_pool: ThreadPool | None = None,
+    ) -> None:
+        line = SourceLine.capture()
+        if num_threads is not None and thread_pool is not None:
+            raise ArgumentValueError("give either num_threads or thread_pool, not both.", line=line)
+        if num_threads is not None and (isinstance(num_threads, bool) or num_threads < 1):
+            raise ArgumentValueError(f"num_threads must be a positive integer; got {num_threads!r}.", line=line)
+        self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
+        self._device_id = device_id
+        self._stream = None if cuda_stream is None else stream(stream=cuda_stream)
+        self.pending: WeakSet[Any] = WeakSet()
+        self.checkpoint = Checkpoint()
+
+    @staticmethod
+    def default() -> EvalContext:
+        """Return the context of this thread outside all ``with`` blocks."""
+        found = getattr(_local, "default", None)
+        if found is None:
+            found = _local.default = EvalContext()
+        return found
+
+    @staticmethod
+    def current() -> EvalContext:
+        """Return the context of the innermost ``with`` block of this thread, or the default one."""
+        stack = getattr(_local, "stack", None)
+        return stack[-1] if stack else EvalContext.default()
+
+    @property
+    def num_threads(self) -> int:
+        """Number of threads."""
+        return get_num_threads() if self._pool is None else self._pool.num_threads
+
+    @property
+    def thread_pool(self) -> ThreadPool:
+        """The threads."""
+        return ThreadPool() if self._pool is None else self._pool
+
+    @property
+    def device_id(self) -> int | None:
+        """Number of the accelerator; None without one."""
+        return Device.current().device_id if self._device_id is None else self._device_id
+
+    @property
+    def cuda_stream(self) -> Stream | None:
+        """The stream of what runs on the accelerator; None for torch's current one."""
+        return self._stream if self._stream is not None else get_current_stream()
+
+    def evaluate_all(self) -> None:
+        """Compute what was put off in this context and is still held by somebody.
+
+        Raises:
+            DalifyError: the first mistake that shows in the data.
+        """
+        for call in list(self.pending):
+            call.result(0)
+            self.pending.discard(call)
+
+    def __enter__(self) -> EvalContext:
+        """Make it the context of this thread."""
+        if not hasattr(_local, "stack"):
+            _local.stack = []
+        _local.stack.append(self)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Compute what was put off, unless the block failed, and go back to the context before."""
+        try:
+            if kind is None:
+                self.evaluate_all()
+        finally:
+            _local.stack.pop()

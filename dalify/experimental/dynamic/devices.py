@@ -1,0 +1,130 @@
+"""Where data lie and operators run: ``ndd.device("gpu:0")``."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
+from dalify.base.optional import is_loaded, torch
+from dalify.base.source_line import SourceLine
+
+__all__ = ["Device", "device"]
+
+_KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
+_local = threading.local()
+
+
+class Device:
+    """The main memory, or an accelerator. In a ``with`` block it is the one that new values of ``gpu()`` go to.
+
+    Args:
+        name: ``cpu``, ``gpu``, ``gpu:1``; ``cuda`` is the same as ``gpu``.
+        device_id: number of the accelerator; the current one where it is not said.
+
+    Raises:
+        ArgumentValueError: no such device, or a number for the CPU.
+    """
+
+    __slots__ = ("device_id", "device_type")
+    CPU: Device
+
+    def __init__(self, name: str, device_id: int | None = None) -> None:
+        kind, _, number = name.partition(":")
+        line = SourceLine.capture()
+        if kind not in _KINDS:
+            raise ArgumentValueError(option_error_text("device", kind, ("cpu", "gpu")), line=line)
+        if number:
+            if device_id is not None:
+                raise ArgumentValueError(f"{name!r} says the number of the device already.", line=line)
+            if not number.isdecimal():
+                raise ArgumentValueError(f"{number!r} is no number of a device.", line=line, hint="Write 'gpu:0'.")
+            device_id = int(number)
+        if _KINDS[kind] == "cpu":
+            if device_id is not None:
+                raise ArgumentValueError("there is one CPU; it has no number.", line=line, hint="Write 'cpu'.")
+        elif device_id is None:
+            device_id = Device.default_device_id("gpu")
+        self.device_type = _KINDS[kind]
+        self.device_id = device_id
+
+    @staticmethod
+    def current() -> Device:
+        """Return the device of the innermost ``with`` block of this thread; else the accelerator, or the CPU."""
+        stack = getattr(_local, "stack", None)
+        if stack:
+            return stack[-1]
+        return Device("gpu") if torch.accelerator.is_available() else Device.CPU
+
+    @staticmethod
+    def default_device_id(device_type: str) -> int | None:
+        """Return the number of the current device of a kind; None for the CPU."""
+        if device_type == "cpu":
+            return None
+        stack = getattr(_local, "stack", ())
+        inner = next((item.device_id for item in reversed(stack) if item.device_type == "gpu"), None)
+        if inner is not None:
+            return inner
+        return torch.accelerator.current_device_index() if torch.accelerator.is_available() else 0
+
+    def __enter__(self) -> Device:
+        """Make the device the current one of this thread."""
+        if not hasattr(_local, "stack"):
+            _local.stack = []
+        _local.stack.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Go back to the device before."""
+        _local.stack.pop()
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with another device, or with its name."""
+        if isinstance(other, str):
+            try:
+                other = Device(other)
+            except ArgumentValueError:
+                return False
+        if not isinstance(other, Device):
+            return NotImplemented
+        return (self.device_type, self.device_id) == (other.device_type, other.device_id)
+
+    def __hash__(self) -> int:
+        """Be a key of a dict."""
+        return hash((self.device_type, self.device_id))
+
+    def __str__(self) -> str:
+        """Return the name, ``gpu:0``, of which a device can be made again."""
+        return self.device_type if self.device_id is None else f"{self.device_type}:{self.device_id}"
+
+    def __repr__(self) -> str:
+        """Return kind and number."""
+        number = "" if self.device_id is None else f", device_id={self.device_id}"
+        return f"Device(device_type={self.device_type!r}{number})"
+
+
+Device.CPU = Device("cpu")
+
+
+def device(obj: Any, id: int | None = None) -> Device | None:
+    """Return the device that something stands for; None for None.
+
+    Args:
+        obj: a Device, a name, or a device of torch.
+        id: number of the accelerator, for a name that does not say it.
+
+    Raises:
+        ArgumentTypeError: nothing that stands for a device.
+        ArgumentValueError: no such device, or a number for what has one.
+    """
+    if obj is None:
+        return None
+    if isinstance(obj, str):
+        return Device(obj, id)
+    if id is not None:
+        raise ArgumentValueError("id= goes with a name of a device only.", line=SourceLine.capture())
+    if isinstance(obj, Device):
+        return obj
+    if is_loaded("torch") and isinstance(obj, torch.device):
+        return Device.CPU if obj.type == "cpu" else Device("gpu", obj.index)
+    raise ArgumentTypeError(f"{obj!r} is no device.", line=SourceLine.capture(), hint="Write 'cpu', 'gpu' or 'gpu:0'.")

@@ -1,0 +1,219 @@
+"""Element types of dynamic mode: ``ndd.float32``, ``ndd.uint8`` ….
+
+Alone because they are objects of their own beside ``types.DALIDataType``, with sizes, short names and a call that makes
+tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, suggestion
+from dalify.base.optional import is_loaded, torch
+from dalify.base.source_line import SourceLine
+from dalify.data.dtypes import DALIDataType, from_numpy
+
+__all__ = ["DType", "Kind", "dtype", "install_maker", "type_id"]
+
+
+class Kind(Enum):
+    """What the bits of an element mean."""
+
+    signed = 1
+    unsigned = 2
+    float = 3
+    bool = 4
+    enum = 5
+
+
+_make: list[Callable[..., Any]] = []
+
+
+def install_maker(make: Callable[..., Any]) -> None:
+    """Tell element types how tensors are made: ``ndd.float32([1, 2])`` stands above this file."""
+    _make[:] = [make]
+
+
+class DType:
+    """An element type. Users take the ones that there are, such as ``ndd.float32``.
+
+    Args:
+        kind: what the bits mean.
+        bits: size of an element.
+        exponent_bits: of a floating-point number; else None.
+        significand_bits: of a floating-point number; else None.
+        type_id: the same in ``dalify.types``; None where no array has such elements.
+        name: short name, ``f32``.
+
+    Attributes:
+        bytes: size of an element.
+    """
+
+    Kind = Kind
+
+    __slots__ = ("bits", "bytes", "exponent_bits", "kind", "name", "significand_bits", "type_id")
+
+    def __init__(
+        self,
+        kind: Kind,
+        bits: int,
+        exponent_bits: int | None = None,
+        significand_bits: int | None = None,
+        *,
+        type_id: DALIDataType | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.bits = bits
+        self.bytes = (bits + 7) // 8
+        self.exponent_bits = exponent_bits
+        self.significand_bits = significand_bits
+        self.type_id = type_id
+        self.name = name or f"{kind.name[0]}{bits}"
+
+    @staticmethod
+    def parse(name: str) -> DType:
+        """Return a type by its name, ``"f32"`` or ``"float32"``.
+
+        Raises:
+            ArgumentValueError: there is none of that name.
+        """
+        found = _BY_NAME.get(name)
+        if found is None:
+            raise ArgumentValueError(
+                f"{name!r} is no element type.{suggestion(name, _BY_NAME)}",
+                line=SourceLine.capture(),
+                hint=f"There are: {', '.join(item.name for item in _ALL)}.",
+            )
+        return found
+
+    @staticmethod
+    def from_type_id(type_id: DALIDataType) -> DType:
+        """Return the type that ``dalify.types`` calls so, e.g. ``types.FLOAT``.
+
+        Raises:
+            DTypeError: no array has such elements.
+        """
+        found = _BY_ID.get(DALIDataType(type_id))
+        if found is None:
+            raise DTypeError(f"{type_id!s} is not the type of array elements.", line=SourceLine.capture())
+        return found
+
+    @staticmethod
+    def from_fw_type(numpy_type: Any) -> DType:
+        """Return the type of numpy's, or torch's, elements.
+
+        Raises:
+            DTypeError: dalify has no such elements.
+        """
+        if is_loaded("torch") and isinstance(numpy_type, torch.dtype):
+            if numpy_type is torch.bfloat16:
+                return bfloat16
+            numpy_type = str(numpy_type).removeprefix("torch.")
+        return DType.from_type_id(from_numpy(numpy_type))
+
+    def __call__(self, data: Any, **arguments: Any) -> Any:
+        """Return a tensor of this type; see ``ndd.tensor``."""
+        return _make[0](data, dtype=self, **arguments)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with another type, or with what stands for one: ``np.float32``, ``types.FLOAT``, ``"f32"``."""
+        if isinstance(other, DType):
+            return self.name == other.name
+        try:
+            return self == dtype(other)
+        except (TypeError, ValueError):
+            return False
+
+    def __hash__(self) -> int:
+        """Be a key of a dict."""
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        """Return the short name, ``f32``."""
+        return self.name
+
+    def __repr__(self) -> str:
+        """Return kind and sizes."""
+        parts = [f"kind=Kind.{self.kind.name}", f"bits={self.bits}"]
+        if self.exponent_bits is not None:
+            parts += [f"exponent_bits={self.exponent_bits}", f"significand_bits={self.significand_bits}"]
+        return f"DType({', '.join(parts)})"
+
+
+def _float(bits: int, exponent_bits: int, id: DALIDataType | None, name: str | None = None) -> DType:
+    return DType(Kind.float, bits, exponent_bits, bits - exponent_bits - 1, type_id=id, name=name)
+
+
+uint8 = DType(Kind.unsigned, 8, type_id=DALIDataType.UINT8)
+uint16 = DType(Kind.unsigned, 16, type_id=DALIDataType.UINT16)
+uint32 = DType(Kind.unsigned, 32, type_id=DALIDataType.UINT32)
+uint64 = DType(Kind.unsigned, 64, type_id=DALIDataType.UINT64)
+int8 = DType(Kind.signed, 8, type_id=DALIDataType.INT8, name="i8")
+int16 = DType(Kind.signed, 16, type_id=DALIDataType.INT16, name="i16")
+int32 = DType(Kind.signed, 32, type_id=DALIDataType.INT32, name="i32")
+int64 = DType(Kind.signed, 64, type_id=DALIDataType.INT64, name="i64")
+float16 = _float(16, 5, DALIDataType.FLOAT16)
+float32 = _float(32, 8, DALIDataType.FLOAT)
+float64 = _float(64, 11, DALIDataType.FLOAT64)
+bfloat16 = _float(16, 8, None, "bf16")
+bool_ = DType(Kind.bool, 8, type_id=DALIDataType.BOOL, name="bool")
+DataType = DType(Kind.enum, 32, type_id=DALIDataType.DATA_TYPE, name="DataType")
+ImageType = DType(Kind.enum, 32, type_id=DALIDataType.IMAGE_TYPE, name="ImageType")
+InterpType = DType(Kind.enum, 32, type_id=DALIDataType.INTERP_TYPE, name="InterpType")
+
+_ALL = (uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, bool_)
+_BY_ID = {item.type_id: item for item in (*_ALL, DataType, ImageType, InterpType) if item.type_id is not None}
+_BY_NAME = {item.name: item for item in (*_ALL, bfloat16, DataType, ImageType, InterpType)}
+_BY_NAME.update({str(item.type_id.numpy): item for item in _ALL if item.type_id is not None})
+_BY_NAME["bfloat16"] = bfloat16
+
+
+def dtype(value: Any) -> DType:
+    """Return the element type that something stands for.
+
+    Args:
+        value: a DType, one of ``dalify.types``, a type of numpy or torch, ``float``, ``bool`` or a name.
+
+    Raises:
+        ArgumentTypeError: nothing that stands for a type.
+        ArgumentValueError: no type of that name.
+        DTypeError: elements that dalify does not have.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, DALIDataType):
+        return DType.from_type_id(value)
+    if isinstance(value, str):
+        return DType.parse(value)
+    if value is float:
+        return float32  # as Python's numbers are taken everywhere else
+    if value is int:
+        return int32
+    is_type = isinstance(value, (type, np.dtype)) or (is_loaded("torch") and isinstance(value, torch.dtype))
+    if value is None or not is_type:
+        raise ArgumentTypeError(
+            f"{value!r} is no element type.", line=SourceLine.capture(), hint="Write ndd.float32, ndd.uint8, …"
+        )
+    return DType.from_fw_type(value)
+
+
+def type_id(value: Any) -> DALIDataType:
+    """Return the element type as ``dalify.types`` calls it.
+
+    Args:
+        value: what ``ndd.dtype`` takes.
+
+    Raises:
+        DTypeError: no array has such elements (``bfloat16``).
+    """
+    found = dtype(value).type_id
+    if found is None:
+        raise DTypeError(
+            f"arrays of {value!s} elements are not supported.", line=SourceLine.capture(), hint="Use ndd.float16."
+        )
+    return found

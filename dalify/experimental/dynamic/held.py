@@ -1,0 +1,165 @@
+"""What tensors and batches of dynamic mode have in common: data, or a call that will give them.
+
+Alone because calls read and make both, and each of the two needs calls for its operators.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from dalify.base.optional import torch
+from dalify.data import Batch, TensorListCPU, TensorListGPU, tensor_list
+from dalify.eager.values import Deferred, Kind, Value
+from dalify.experimental.dynamic.devices import Device, device
+from dalify.experimental.dynamic.dtypes import DType
+
+__all__ = ["Held", "Source", "moved"]
+
+
+class Source(Protocol):
+    """Gives outputs when they are asked for."""
+
+    def result(self, output: int) -> Batch:
+        """Return an output."""
+        ...
+
+
+class Held(Deferred):
+    """Data that are there, or that are computed when somebody looks.
+
+    Attributes:
+        is_shared: the memory is the user's, who may change it.
+    """
+
+    __slots__ = ("__weakref__", "_batch", "_output", "_source", "is_shared")
+    kind: ClassVar[Kind]
+    _kinds: ClassVar[dict[bool, type[Held]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in cls.__dict__:
+            Held._kinds[cls.is_batch] = cls
+
+    @classmethod
+    def holding(cls, data: Batch, is_shared: bool = False) -> Self:
+        """Return one that holds data: of a tensor, a single sample."""
+        made = cls.__new__(cls)
+        made._hold(data, is_shared)
+        return made
+
+    @classmethod
+    def awaiting(cls, source: Source, output: int) -> Self:
+        """Return one whose data come from a call."""
+        made = cls.__new__(cls)
+        made._batch, made._source, made._output, made.is_shared = None, source, output, False
+        return made
+
+    @staticmethod
+    def class_of(is_batch: bool) -> type[Held]:
+        """Return the class of batches or of tensors."""
+        return Held._kinds[is_batch]
+
+    def _hold(self, data: Batch, is_shared: bool) -> None:
+        self._batch: Batch | None = data
+        self._source: Source | None = None
+        self._output = 0
+        self.is_shared = is_shared
+
+    @property
+    def data(self) -> Batch:
+        """The samples; computed now where they were not."""
+        found = self._batch
+        if found is None:
+            assert self._source is not None, "dalify bug: a value without data"
+            found = self._batch = self._source.result(self._output)
+            self._source = None
+        return found
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the data are there."""
+        return self._batch is not None
+
+    def value(self) -> Value:
+        """Return it as an input of a call."""
+        return Value(self.data, self.kind)
+
+    def get(self) -> Any:
+        """Return it as ``dalify.eager`` has it: a tensor list, or a tensor of one."""
+        result = tensor_list(self.data)
+        return result if self.is_batch else result[0]
+
+    def evaluate(self) -> Self:
+        """Compute the data where they are not there yet, and return itself.
+
+        Raises:
+            DalifyError: the call cannot take its data; with the line of the call.
+        """
+        _ = self.data
+        return self
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return DType.from_type_id(self.data.dtype)
+
+    @property
+    def device(self) -> Device:
+        """Where the data lie."""
+        data = self.data
+        if data.device == "cpu":
+            return Device.CPU
+        array = data.dense if data.dense is not None else next(iter(data.samples), None)
+        number = None if array is None else array.device.index
+        return Device("gpu", number or 0)
+
+    @property
+    def layout(self) -> str | None:
+        """Letters of the dimensions of a sample; None where they have none."""
+        return self.data.layout or None
+
+    def to_device(self, device: Any, force_copy: bool = False) -> Self:
+        """Return the data on a device: itself where they lie there.
+
+        Args:
+            device: what ``ndd.device`` takes.
+            force_copy: copy them even then.
+
+        Raises:
+            DeviceError: there is no accelerator.
+        """
+        data = moved(self.data, device, force_copy)
+        return self if data is self.data else type(self).holding(data)
+
+    def cpu(self) -> Self:
+        """Return the data in main memory: itself where they lie there."""
+        return self.to_device("cpu")
+
+    def gpu(self, index: int | None = None) -> Self:
+        """Return the data on the accelerator: itself where they lie there.
+
+        Args:
+            index: number of the accelerator; None for the current one.
+        """
+        return self.to_device(Device("gpu", index))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # == compares elements
+
+
+def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
+    """Return samples on a device: the same ones where they lie there."""
+    target = device(where)
+    assert target is not None, "dalify bug: nowhere is no device"
+    if data.device == target.device_type:
+        return _copied(data) if force_copy else data
+    if target.device_type == "cpu":
+        return TensorListGPU(data).as_cpu()._batch
+    return TensorListCPU(data)._as_gpu()._batch
+
+
+def _copied(data: Batch) -> Batch:
+    copy = np.copy if data.device == "cpu" else torch.clone
+    dense = None if data.dense is None else copy(data.dense)
+    samples = None if dense is not None else [copy(sample) for sample in data.samples]
+    return Batch(dense, samples, data.layout, data.device, data.origins, data.dtype)

@@ -1,0 +1,173 @@
+"""From what users have to the data of tensors and batches.
+
+Alone because constructors and functions, of tensors and of batches, take the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, BatchSizeError, IntegerRangeError, LayoutError, ShapeError
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch, TensorListCPU, TensorListGPU, stack_samples
+from dalify.data.batch import Array
+from dalify.data.dtypes import DALIDataType
+from dalify.data.tensor import check_layout
+from dalify.experimental.dynamic.calls import apply, read
+from dalify.experimental.dynamic.dtypes import type_id
+from dalify.experimental.dynamic.held import Held, moved
+
+__all__ = ["finished", "sample_of", "samples_of", "stacked"]
+
+
+def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
+    """Return one sample, and whether its memory is the user's.
+
+    Args:
+        data: a tensor, array or number, a list of these, or bytes; of a batch, all samples in one tensor.
+        dtype: element type that numbers are to have; other data are converted later.
+
+    Raises:
+        DalifyError: nothing that holds data.
+        ShapeError: a batch of samples of different shapes.
+    """
+    if isinstance(data, (TensorListCPU, TensorListGPU)):
+        return stacked(data._batch), True
+    if isinstance(data, Held):
+        return (stacked(data.data), False) if data.is_batch else (data.data, data.is_shared)
+    if dtype is not None and isinstance(data, (bool, int, float, list, tuple)) and not _holds_arrays(data):
+        wanted = type_id(dtype).numpy
+        try:
+            return Batch(np.asarray(data, wanted)[None]), False
+        except OverflowError:
+            raise IntegerRangeError(
+                f"{data!r} does not fit {wanted}.", line=SourceLine.capture(), hint="Choose a wider type."
+            ) from None
+    is_owned = isinstance(data, (bool, int, float, list, tuple, str, bytes, np.generic))
+    return read(data).batch, not is_owned
+
+
+def _holds_arrays(data: Any) -> bool:
+    return isinstance(data, (list, tuple)) and any(hasattr(item, "__array__") or _holds_arrays(item) for item in data)
+
+
+def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
+    """Return the samples of a batch, and whether their memory is the user's.
+
+    Args:
+        tensors: a batch, a tensor list, a list of what ``sample_of`` takes, or one array or tensor whose first axis
+            counts the samples.
+        dtype: element type that numbers are to have, and an empty list has to have.
+
+    Raises:
+        ArgumentTypeError: a single number.
+        BatchSizeError: no samples, and no element type.
+        ShapeError: samples of different numbers of dimensions.
+        LayoutError: samples of different layouts.
+    """
+    if isinstance(tensors, Held) and tensors.is_batch:
+        return tensors.data, tensors.is_shared
+    if isinstance(tensors, (TensorListCPU, TensorListGPU)):
+        return tensors._batch, True
+    is_array = hasattr(tensors, "shape") or hasattr(tensors, "__dlpack__")
+    if isinstance(tensors, (bytes, str)) or not (is_array or isinstance(tensors, Iterable)):
+        raise ArgumentTypeError(
+            f"a batch is a list of samples; got {type(tensors).__name__}.", line=SourceLine.capture()
+        )
+    if is_array:
+        data, is_shared = sample_of(tensors, dtype)
+        array = data.samples[0]
+        if not array.ndim:
+            raise ShapeError("a single number is no batch.", line=SourceLine.capture(), hint="Write ndd.batch([x]).")
+        return Batch(array, None, data.layout[1:], data.device), is_shared
+    listed: Any = tensors
+    return _joined([sample_of(item, dtype) for item in listed], dtype)
+
+
+def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
+    """Return samples as a batch; all get the type of the first one."""
+    line = SourceLine.capture()
+    if not found:
+        if dtype is None:
+            raise BatchSizeError("an empty batch needs an element type.", line=line, hint="Write dtype=ndd.float32.")
+        return Batch(None, [], "", "cpu", None, type_id(dtype)), False
+    first = found[0][0]
+    samples: list[Array] = []
+    for index, (data, _) in enumerate(found):
+        if data.ndim != first.ndim:
+            raise ShapeError(f"sample {index} has {data.ndim} dimensions, sample 0 has {first.ndim}.", line=line)
+        if data.layout != first.layout:
+            raise LayoutError(
+                f"sample {index} has the layout {data.layout!r}, sample 0 has {first.layout!r}.", line=line
+            )
+        if data.device != first.device:
+            data = moved(data, first.device)
+        samples.append(_cast(data, first.dtype).samples[0])
+    origins = [None if data.origins is None else data.origins[0] for data, _ in found]
+    made = Batch(None, samples, first.layout, first.device, origins if any(origins) else None)
+    return made, any(is_shared for _, is_shared in found)
+
+
+def stacked(data: Batch) -> Batch:
+    """Return all samples as one, with a dimension N.
+
+    Raises:
+        ShapeError: samples of different shapes.
+    """
+    dense = data.dense
+    if dense is None:
+        shapes = data.shapes()
+        odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if odd is not None:
+            raise ShapeError(
+                f"the samples have different shapes and are not one tensor: sample 0 is {shapes[0]}, sample {odd} is "
+                f"{shapes[odd]}.",
+                line=SourceLine.capture(),
+                hint="Write pad=True, or take them one by one.",
+            )
+        dense = stack_samples(data.samples) if shapes else np.empty((0,), data.dtype.numpy)
+    return Batch(dense[None], None, f"N{data.layout}" if data.layout else "", data.device)
+
+
+def _cast(data: Batch, wanted: DALIDataType) -> Batch:
+    """Return samples of an element type, rounded and cut off as by ``fn.cast``."""
+    if data.dtype == wanted:
+        return data
+    return apply("cast", Held.class_of(True).holding(data), dtype=wanted).data
+
+
+def finished(
+    make: Callable[[Any, Any], tuple[Batch, bool]], given: Any, dtype: Any, where: Any, layout: str | None, copy: bool
+) -> tuple[Batch, bool]:
+    """Return data as a constructor wants them, and whether their memory is the user's.
+
+    Args:
+        make: ``sample_of`` or ``samples_of``.
+        given: by the user.
+        dtype: element type, or None for that of the data.
+        where: device, or None for that of the data.
+        layout: letters of the dimensions of a sample, or None for those of the data.
+        copy: whether the memory has to be other memory.
+
+    Raises:
+        LayoutError: not one letter for each dimension.
+    """
+    before, is_shared = make(given, dtype)
+    data = before
+    if dtype is not None:
+        data = _cast(data, type_id(dtype))
+    if where is not None:
+        data = moved(data, where)
+    if data is before and copy:
+        is_uniform = data.dense is None and len(data) > 0 and len(set(data.shapes())) == 1
+        if is_uniform:
+            data = Batch(stack_samples(data.samples), None, data.layout, data.device, data.origins)
+        else:
+            data = moved(data, data.device, force_copy=True)
+    if layout is not None:
+        check_layout(layout, len(layout) if data.ndim is None else data.ndim)
+        data = data.with_layout(layout)
+    return data, is_shared and data.dense is before.dense and data.samples is before.samples

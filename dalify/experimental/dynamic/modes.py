@@ -1,0 +1,46 @@
+"""When calls are computed: ``with ndd.EvalMode.deferred: …``."""
+
+from __future__ import annotations
+
+import threading
+from enum import Enum
+
+__all__ = ["EvalMode"]
+
+_local = threading.local()
+
+
+class EvalMode(Enum):
+    """When the operators of dynamic mode compute; a ``with`` block chooses a mode for its thread.
+
+    Attributes:
+        deferred: when a result is looked at. What nobody looks at is not computed. Errors that need the data come then,
+            and name the line of the call.
+        eager: before the call returns. DALI computes such calls in another thread.
+        sync_cpu: like eager.
+        sync_full: before the call returns, also what runs on the accelerator.
+        default: eager.
+    """
+
+    deferred = 1
+    eager = 2
+    sync_cpu = 3
+    sync_full = 4
+    default = 2
+
+    @staticmethod
+    def current() -> EvalMode:
+        """Return the mode of this thread."""
+        stack = getattr(_local, "stack", None)
+        return stack[-1] if stack else EvalMode.eager
+
+    def __enter__(self) -> EvalMode:
+        """Choose this mode."""
+        if not hasattr(_local, "stack"):
+            _local.stack = []
+        _local.stack.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Go back to the mode before."""
+        _local.stack.pop()

@@ -1,0 +1,45 @@
+"""Under which names operators and readers are found: ``ndd.resize``, ``ndd.readers.File``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from dalify.api.classes import pascal_case
+from dalify.api.namespace import Namespace, install
+from dalify.base.errors import UnknownOperatorError
+from dalify.experimental.dynamic.calls import make_dynamic
+from dalify.experimental.dynamic.reader import make_reader
+from dalify.experimental.dynamic.rng import RNG, get_default_rng, set_seed
+from dalify.registry import Operator, catalogue
+
+__all__ = ["install_names"]
+
+
+def install_names(root: str) -> Namespace:
+    """Make the namespaces of dynamic mode, and let ``import`` find them.
+
+    Args:
+        root: import name of the outermost one.
+    """
+    top = install(root, "ndd", _member, lambda name: name)
+    for name in catalogue.namespaces():
+        parent_name, _, own = name.rpartition(".")
+        if own == "readers":  # classes: a reader has a place in its data
+            readers = Namespace(f"{root}.{name}", f"ndd.{name}", f"{name}.", make_reader, pascal_case)
+            parent = sys.modules[f"{root}.{parent_name}"] if parent_name else top
+            parent.__dict__[own] = sys.modules[readers.__name__] = readers
+    random = sys.modules[f"{root}.random"]
+    for member in (RNG, get_default_rng, set_seed):
+        random.__dict__[member.__name__] = member
+    return top
+
+
+def _member(operator: Operator, public_name: str) -> Any:
+    if operator.is_reader:
+        return make_reader(operator, public_name)
+    if operator.name == "external_source" or operator.feed_function is not None:
+        raise UnknownOperatorError(
+            f"{public_name} gives a pipeline its data, batch after batch.", hint="Use ndd.ExternalSource."
+        )
+    return make_dynamic(operator, public_name)

@@ -1,0 +1,274 @@
+"""Readers of dynamic mode: ``for files, labels in ndd.readers.File(file_root=…).next_epoch(batch_size=32)``.
+
+Alone because a reader is an object with a place in its data. It is a pipeline of one node, so that shuffling, shards,
+reading ahead and states are what they always are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+
+from dalify.api.functions import arranged
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    CheckpointError,
+    DalifyError,
+    PipelineStateError,
+)
+from dalify.base.source_line import SourceLine
+from dalify.experimental.dynamic.batch import Batch
+from dalify.experimental.dynamic.calls import checked_names
+from dalify.experimental.dynamic.context import EvalContext
+from dalify.experimental.dynamic.devices import device as device_of
+from dalify.experimental.dynamic.dtypes import DType, type_id
+from dalify.experimental.dynamic.tensor import Tensor
+from dalify.graph import DataNode, call
+from dalify.pipeline import Pipeline
+from dalify.registry import Operator
+
+__all__ = ["Reader", "ReaderState", "make_reader"]
+
+_ITEM, _BATCHES, _SAMPLES = "reader()", "next_epoch(batch_size=...)", "next_epoch()"
+
+
+class ReaderState:
+    """Where a reader stands. ``str(state)`` is a text that ``set_state`` takes as well."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        """Return the state as text."""
+        return self._text
+
+    def __repr__(self) -> str:
+        """Return the state as text, quoted."""
+        return f"ReaderState({self._text!r})"
+
+
+class Reader:
+    """A reader; each kind is a class of its own, ``ndd.readers.File``.
+
+    Args:
+        max_batch_size: size of the batches of ``next_epoch()``; without, it gives samples.
+        name: for messages.
+        device: where the data are wanted.
+        enable_checkpointing: accepted; states can always be saved.
+        arguments: those of ``fn.readers…``.
+
+    Raises:
+        UnknownArgumentError: there is no such argument.
+    """
+
+    operator: Operator
+
+    def __init__(
+        self,
+        max_batch_size: int | None = None,
+        name: str | None = None,
+        device: Any = "cpu",
+        enable_checkpointing: bool = False,
+        **arguments: Any,
+    ) -> None:
+        self._line = SourceLine.capture()
+        given = {key: value for key, value in arguments.items() if value is not None}
+        try:
+            checked_names(self.operator, given)
+            target = device_of(device)
+            _check_size(max_batch_size, "max_batch_size")
+        except DalifyError as error:
+            error.locate(line=self._line, operator=self.operator.public_name)
+            raise
+        self._arguments = {key: type_id(value) if isinstance(value, DType) else value for key, value in given.items()}
+        self._device = "cpu" if target is None else target.device_type
+        self._name = name
+        self._size = max_batch_size
+        self._pipeline: Pipeline | None = None
+        self._way: str | None = None
+        self._epoch = 0
+        self._waiting: dict[str, Any] | None = None  # a state, until there is a pipeline to take it
+
+    def next_epoch(
+        self, batch_size: int | None = None, ctx: EvalContext | None = None, *, capture: bool = False
+    ) -> Iterator[Any]:
+        """Yield what the shard has to give in an epoch: tuples of batches, or of tensors without a batch size.
+
+        An iterator that is left early leaves the reader where it is; the next epoch begins there.
+
+        Args:
+            batch_size: the same one each time; ``max_batch_size`` where it is not said.
+            ctx: says how many threads decode and read; the current one where it is not said.
+            capture: accepted; the values are the same.
+
+        Raises:
+            ArgumentValueError: another batch size than before, or larger than ``max_batch_size``, or ``capture``
+                without one.
+            PipelineStateError: the reader was used in another way before.
+        """
+        size = self._size if batch_size is None else batch_size
+        _check_size(size, "batch_size")
+        if self._size is not None and size is not None and size > self._size:
+            raise ArgumentValueError(
+                f"batch_size={size} is larger than max_batch_size={self._size}.", line=SourceLine.capture()
+            )
+        if capture and size is None:
+            raise ArgumentValueError("capture=True needs a batch_size.", line=SourceLine.capture())
+        self._enter(_SAMPLES if size is None else _BATCHES)
+        return self._epoch_of(size, ctx or EvalContext.current())
+
+    def _epoch_of(self, size: int | None, context: EvalContext) -> Iterator[Any]:
+        pipe = self._opened(size or 1, context)
+        count = self._epoch_length(pipe)
+        for _ in range(0, count, size or 1):
+            yield self._outputs(pipe, size is not None)
+        self._epoch += 1
+
+    def _epoch_length(self, pipe: Pipeline) -> int:
+        """Return how many samples this epoch has for this shard."""
+        meta = pipe.reader_meta("reader")
+        size, shards, shard = meta["epoch_size"], meta["number_of_shards"], meta["shard_id"]
+        if meta["pad_last_batch"]:
+            return -(-size // shards)
+        if not meta["stick_to_shard"]:
+            shard = (shard + self._epoch) % shards
+        return size * (shard + 1) // shards - size * shard // shards
+
+    def __call__(self, *, batch_size: int | None = None) -> Any:
+        """Return the next batch, or, without ``batch_size``, the next sample; there is no end.
+
+        Raises:
+            PipelineStateError: the reader was used in another way before.
+        """
+        _check_size(batch_size, "batch_size")
+        self._enter(_ITEM)
+        return self._outputs(self._opened(batch_size or 1, EvalContext.current()), batch_size is not None)
+
+    def _outputs(self, pipe: Pipeline, is_many: bool) -> Any:
+        kind = Batch if is_many else Tensor
+        results = [kind.holding(item._batch) for item in pipe.run()]
+        result = arranged(self.operator, results, self._arguments)
+        if isinstance(result, (Batch, Tensor)):
+            return (result,)
+        return tuple(result) if isinstance(result, list) else result
+
+    def _enter(self, way: str) -> None:
+        if self._way is not None and self._way != way:
+            raise PipelineStateError(
+                f"this reader gave data by {self._way} before; it cannot give them by {way} as well.",
+                line=SourceLine.capture(),
+                operator=self.operator.public_name,
+                hint="Make another reader.",
+            )
+        self._way = way
+
+    def _opened(self, size: int, context: EvalContext) -> Pipeline:
+        """Return the pipeline, made now where there is none."""
+        found = self._pipeline
+        if found is not None:
+            if found.max_batch_size != size:
+                raise ArgumentValueError(
+                    f"batch_size={size} differs from the one before, {found.max_batch_size}.",
+                    line=SourceLine.capture(),
+                    hint="Make another reader for batches of another size.",
+                )
+            return found
+        pipe = Pipeline(size, context.num_threads, context.device_id, seed=0)
+        try:
+            with pipe:
+                nodes = call(self.operator, (), {**self._arguments, "device": self._device, "name": "reader"})
+                listed = [nodes] if isinstance(nodes, DataNode) else nodes or []
+                pipe.set_outputs(*listed)
+            pipe.build()
+        except DalifyError as error:
+            error.line = self._line
+            raise
+        if self._waiting is not None:
+            self._restore(pipe, self._waiting)
+        self._pipeline = pipe
+        return pipe
+
+    def get_metadata(self, batch_size: int | None = None) -> dict[str, Any]:
+        """Return sizes and sharding, as ``Pipeline.reader_meta`` does.
+
+        Args:
+            batch_size: of the reader, where nothing was read yet.
+        """
+        size = batch_size or self._size or 1
+        pipe = self._pipeline or self._opened(size, EvalContext.current())
+        return pipe.reader_meta("reader")
+
+    def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
+        """Return where the reader stands: the next sample, behind those that were received.
+
+        Args:
+            cuda_stream: accepted.
+
+        Raises:
+            CheckpointError: nothing was read yet.
+        """
+        if self._pipeline is None:
+            raise CheckpointError(
+                "a reader has no state before its first epoch has begun.",
+                line=SourceLine.capture(),
+                operator=self.operator.public_name,
+                hint="Take it in the loop over next_epoch(), or behind it.",
+            )
+        state = {"epoch": self._epoch, "pipeline": self._pipeline.state_dict()}
+        return ReaderState(json.dumps(state, separators=(",", ":")))
+
+    def set_state(self, state: ReaderState | str) -> None:
+        """Continue where ``get_state`` was called, on a reader of the same data.
+
+        Args:
+            state: what it returned, or its text.
+
+        Raises:
+            CheckpointError: no state of a reader, or of other data.
+        """
+        try:
+            read = json.loads(str(state))
+            found = {"epoch": int(read["epoch"]), "pipeline": dict(read["pipeline"])}
+        except (ValueError, TypeError, KeyError):
+            raise CheckpointError(
+                f"{state!r} is no state of a reader.",
+                line=SourceLine.capture(),
+                hint="Give what reader.get_state() returned, or its text.",
+            ) from None
+        if self._pipeline is None:
+            self._waiting = found
+        else:
+            self._restore(self._pipeline, found)
+
+    def _restore(self, pipe: Pipeline, state: dict[str, Any]) -> None:
+        pipe.load_state_dict(state["pipeline"])
+        self._epoch, self._waiting = state["epoch"], None
+
+    def __repr__(self) -> str:
+        """Return the class and the names of the arguments, no data."""
+        return f"{type(self).__name__}({', '.join(self._arguments)})"
+
+
+def _check_size(size: Any, name: str) -> None:
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        raise ArgumentTypeError(f"{name} must be a positive integer; got {size!r}.", line=SourceLine.capture())
+
+
+def make_reader(operator: Operator, public_name: str) -> type[Reader]:
+    """Make the class for a reader, with its documentation.
+
+    Args:
+        operator: what it reads with.
+        public_name: how users write it.
+    """
+    module, _, name = public_name.rpartition(".")
+    members = {
+        "operator": operator,
+        "__doc__": operator.doc,
+        "__module__": f"dalify.experimental.dynamic.{module.partition('.')[2]}",
+    }
+    return cast("type[Reader]", type(name, (Reader,), members))

@@ -1,0 +1,205 @@
+"""Random numbers of dynamic mode: ``ndd.random.RNG`` and the generator of each thread.
+
+Alone because it is the only state of operators in this room. A generator is a seed and a position: Philox4x32-10 gives
+the number at any position, so a state is short and skipping costs nothing. Its integers and its states are those of
+DALI's generator; each call of a random operator moves it on by as many places as it does there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from typing import Any, SupportsIndex
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError
+from dalify.base.source_line import SourceLine
+
+__all__ = ["RNG", "RNGState", "get_default_rng", "set_seed"]
+
+_MASK_32 = (1 << 32) - 1
+_MASK_64 = (1 << 64) - 1
+_PLACES = 1 << 130  # four words for each value of a counter of 128 bits
+_PLACES_OF_A_CALL = 7
+_STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3])")
+_local = threading.local()
+
+
+class RNGState:
+    """Where a generator stands. ``str(state)`` is a text of which a generator can be made again."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        """Return the state as text."""
+        return self._text
+
+    def __repr__(self) -> str:
+        """Return the state as text, quoted."""
+        return f"RNGState({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with another state, or with its text."""
+        return str(other) == self._text if isinstance(other, (RNGState, str)) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Be a key of a dict."""
+        return hash(self._text)
+
+
+class RNG:
+    """A generator of random numbers for operators: ``ndd.random.uniform(rng=rng)``.
+
+    Args:
+        seed: decides all numbers, modulo 2**64; by default the system chooses one.
+        state: where to begin, instead of a seed.
+
+    Raises:
+        ArgumentValueError: seed and state were given.
+        CheckpointError: no state of a generator.
+
+    Example:
+        >>> rng = ndd.random.RNG(seed=7)
+        >>> rng(), rng.clone()() == rng()
+        (3446430411, True)
+    """
+
+    def __init__(self, seed: SupportsIndex | None = None, state: RNGState | str | None = None) -> None:
+        if seed is not None and state is not None:
+            raise ArgumentValueError("give either a seed or a state, not both.", line=SourceLine.capture())
+        self._seed = int.from_bytes(os.urandom(8)) if seed is None else _checked_seed(seed)
+        self._position = 0
+        self._lock = threading.Lock()
+        if state is not None:
+            self.set_state(state)
+
+    def __call__(self) -> int:
+        """Return the next integer, 0 to 2**32 - 1."""
+        with self._lock:
+            place = self._position
+            self._position = (place + 1) % _PLACES
+        return _word(self._seed, place)
+
+    def advance(self, n: SupportsIndex) -> None:
+        """Skip ``n`` integers.
+
+        Raises:
+            ArgumentValueError: a negative number.
+        """
+        count = int(n)
+        if count < 0:
+            raise ArgumentValueError(f"a generator cannot go back; got {count}.", line=SourceLine.capture())
+        with self._lock:
+            self._position = (self._position + count) % _PLACES
+
+    def next_call(self) -> tuple[int, int]:
+        """Return the seed and the place that the next call of an operator draws from, and move on."""
+        with self._lock:
+            place = self._position
+            self._position = (place + _PLACES_OF_A_CALL) % _PLACES
+            return self._seed, place & _MASK_64
+
+    def clone(self) -> RNG:
+        """Return a generator that goes on with the same numbers."""
+        return RNG(state=self.state)
+
+    @property
+    def state(self) -> RNGState:
+        """Where the generator stands; assigning one continues there."""
+        counter, phase = divmod(self._position, 4)
+        return RNGState(f"Philox_{self._seed:016X}_{counter >> 64:016X}:{counter & _MASK_64:016X}_{phase}")
+
+    @state.setter
+    def state(self, value: RNGState | str) -> None:
+        self.set_state(value)
+
+    def _begin(self, seed: SupportsIndex) -> None:
+        with self._lock:
+            self._seed, self._position = _checked_seed(seed), 0
+
+    seed = property(None, _begin, doc="Begins the numbers of a seed; it cannot be read, the state can.")
+
+    def get_state(self, *, cuda_stream: Any = None) -> RNGState:
+        """Return where the generator stands.
+
+        Args:
+            cuda_stream: accepted, as by readers.
+        """
+        return self.state
+
+    def set_state(self, value: RNGState | str) -> None:
+        """Continue where ``get_state`` was called.
+
+        Raises:
+            CheckpointError: no state of a generator.
+        """
+        found = _STATE.fullmatch(str(value))
+        if found is None:
+            raise CheckpointError(
+                f"{value!r} is no state of a generator.",
+                line=SourceLine.capture(),
+                hint="Give what rng.get_state() returned, or its text.",
+            )
+        seed, high, low, phase = (int(digits, 16) for digits in found.groups())
+        with self._lock:
+            self._seed, self._position = seed, ((high << 64) | low) * 4 + phase
+
+    def begin_child(self) -> None:
+        """Take other numbers in a child process; they depend on the parent's state alone."""
+        self._lock = threading.Lock()
+        self._seed ^= _word(self._seed, self._position) << 32 | _word(self._seed, self._position + 1) | 1
+
+    def __repr__(self) -> str:
+        """Return where the generator stands."""
+        return f"RNG(state={str(self.state)!r})"
+
+
+def _checked_seed(seed: SupportsIndex) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, SupportsIndex):
+        raise ArgumentTypeError(f"a seed must be an integer; got {seed!r}.", line=SourceLine.capture())
+    return int(seed) & _MASK_64
+
+
+def _word(seed: int, place: int) -> int:
+    """Return the 32-bit word at a place: one of the four that Philox4x32-10 makes of a counter."""
+    counter, phase = divmod(place, 4)
+    c0, c1, c2, c3 = (counter >> shift & _MASK_32 for shift in (0, 32, 64, 96))
+    k0, k1 = seed & _MASK_32, seed >> 32
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = p1 >> 32 ^ c1 ^ k0, p1 & _MASK_32, p0 >> 32 ^ c3 ^ k1, p0 & _MASK_32
+        k0, k1 = k0 + 0x9E3779B9 & _MASK_32, k1 + 0xBB67AE85 & _MASK_32
+    return (c0, c1, c2, c3)[phase]
+
+
+def get_default_rng() -> RNG:
+    """Return the generator of this thread, from which calls without ``rng=`` draw."""
+    found = getattr(_local, "rng", None)
+    if found is None:
+        found = _local.rng = RNG()
+    return found
+
+
+def set_seed(seed: SupportsIndex) -> None:
+    """Begin the random numbers of calls without ``rng=`` anew, in this thread.
+
+    Args:
+        seed: the same one gives the same numbers to the same calls in the same order.
+
+    Raises:
+        ArgumentTypeError: not an integer.
+    """
+    get_default_rng().seed = seed
+
+
+def _begin_child() -> None:
+    found = getattr(_local, "rng", None)
+    if found is not None:
+        found.begin_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)

@@ -1,0 +1,296 @@
+"""Where readers and generators of random numbers stand, together in one file: ``ndd.checkpoint.Checkpoint``.
+
+Alone because every context has a checkpoint, which ``ndd.checkpoint.current`` finds by the context.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from pathlib import Path
+from typing import Any, Protocol
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, suggestion
+from dalify.base.source_line import SourceLine
+
+__all__ = ["Checkpoint", "Stateful"]
+
+_OWN_PREFIX = "__op_"
+
+
+class Stateful(Protocol):
+    """What a checkpoint can hold: readers and generators."""
+
+    def get_state(self) -> Any:
+        """Return where it stands; ``str()`` of it can be given to ``set_state``."""
+        ...
+
+    def set_state(self, value: Any, /) -> None:
+        """Continue there."""
+        ...
+
+
+class Checkpoint:
+    """States by name, of readers and generators.
+
+    ``register`` them, ``collect`` their states, and ``save``. To go on later: ``load``, and ``register`` them again
+    under the same names; each then continues where its state says.
+
+    Example:
+        >>> checkpoint = ndd.checkpoint.Checkpoint()
+        >>> rng = ndd.random.RNG(seed=7)
+        >>> checkpoint.register(rng, "rng")
+        'rng'
+        >>> checkpoint.collect()
+        >>> later = ndd.checkpoint.Checkpoint()
+        >>> later.deserialize(checkpoint.serialize())
+        >>> resumed = ndd.random.RNG()
+        >>> later.register(resumed, "rng")
+        'rng'
+        >>> resumed() == rng()
+        True
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._members: dict[str, Any] = {}
+        self._states: dict[str, Any] = {}
+        self._kinds: dict[str, str] = {}
+        self._waiting: set[str] = set()  # names of states that nobody has taken over yet
+        self._is_complete = False
+        self._is_loaded = False
+
+    @property
+    def names(self) -> list[str]:
+        """Names under which something is registered."""
+        return list(self._members)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the states are those that ``collect`` took."""
+        return self._is_complete
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the states were read from a text."""
+        return self._is_loaded
+
+    def __len__(self) -> int:
+        """Return how many are registered."""
+        return len(self._members)
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether something is registered under a name."""
+        return name in self._members
+
+    def register(self, op: Stateful, name: str | None = None) -> str:
+        """Add a reader or generator; it takes over the state that was loaded for its name.
+
+        Args:
+            op: the reader or generator.
+            name: one of yours; otherwise they are counted. What was registered under it before is replaced.
+
+        Returns:
+            the name.
+
+        Raises:
+            ArgumentTypeError: something without ``get_state`` and ``set_state``.
+            ArgumentValueError: a name that begins like those that are counted.
+            CheckpointError: the state is that of something else.
+        """
+        line = SourceLine.capture()
+        if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
+            raise ArgumentTypeError(
+                f"{type(op).__name__} has no state.", line=line, hint="Register readers and generators (RNG)."
+            )
+        if name is None:
+            known = next((key for key, member in self._members.items() if member is op), None)
+            name = known or f"{_OWN_PREFIX}{len(self._members)}"
+        elif name.startswith(_OWN_PREFIX):
+            raise ArgumentValueError(f"names that begin with {_OWN_PREFIX!r} are given by the checkpoint.", line=line)
+        self._members[name] = op
+        if name in self._waiting:
+            self._give(name)
+        return name
+
+    def _give(self, name: str) -> None:
+        """Let a member continue where its state says."""
+        member, kind = self._members[name], self._kinds.get(name)
+        if kind is not None and kind != _kind_of(type(member)):
+            raise CheckpointError(
+                f"the state {name!r} is that of a {kind}, not of a {_kind_of(type(member))}.",
+                line=SourceLine.capture(),
+            )
+        member.set_state(self._states[name])
+        self._waiting.discard(name)
+
+    def collect(self) -> None:
+        """Take the states of all that are registered.
+
+        Raises:
+            CheckpointError: there is a state that nobody is registered for.
+        """
+        self._refuse_strangers()
+        self._states = {name: member.get_state() for name, member in self._members.items()}
+        self._kinds = {name: _kind_of(type(member)) for name, member in self._members.items()}
+        self._waiting.clear()
+        self._is_complete, self._is_loaded = True, False
+
+    def restore(self) -> None:
+        """Let all that are registered continue where their states say; done by ``register`` as well.
+
+        Raises:
+            CheckpointError: there is a state that nobody is registered for, or something without a state.
+        """
+        if not self._states:
+            return
+        self._refuse_strangers()
+        missing = [name for name in self._members if name not in self._states]
+        if missing:
+            raise CheckpointError(f"there is no state of: {', '.join(missing)}.", line=SourceLine.capture())
+        for name in sorted(self._waiting):
+            self._give(name)
+
+    def _refuse_strangers(self) -> None:
+        strangers = [name for name in self._states if name not in self._members]
+        if strangers:
+            raise CheckpointError(
+                f"there are states of what is not registered: {', '.join(strangers)}.",
+                line=SourceLine.capture(),
+                hint="Register it under this name.",
+            )
+
+    def get_state(self, name: str) -> Any:
+        """Return a state; None before there is one.
+
+        Raises:
+            CheckpointError: nothing of this name.
+        """
+        if name not in self._members and name not in self._states:
+            raise CheckpointError(
+                f"nothing is registered as {name!r}.{suggestion(name, self._members)}", line=SourceLine.capture()
+            )
+        return self._states.get(name)
+
+    def set_state(self, name: str, value: Any, op_type: type | str | None = None) -> None:
+        """Give a state by hand; ``register`` or ``restore`` passes it on.
+
+        Args:
+            name: whose it is.
+            value: what ``set_state`` of it takes.
+            op_type: class, or name of the class, that it is a state of.
+
+        Raises:
+            CheckpointError: the states were collected, and nothing of this name is registered.
+            ArgumentTypeError: neither a class nor its name.
+        """
+        line = SourceLine.capture()
+        if op_type is not None and not isinstance(op_type, (type, str)):
+            raise ArgumentTypeError(f"op_type must be a class or its name; got {op_type!r}.", line=line)
+        if self._is_complete and name not in self._members:
+            raise CheckpointError(f"nothing is registered as {name!r}.{suggestion(name, self._members)}", line=line)
+        self._states[name] = value
+        self._kinds.pop(name, None)
+        if op_type is not None:
+            self._kinds[name] = op_type if isinstance(op_type, str) else _kind_of(op_type)
+        self._waiting.add(name)
+
+    def serialize(self) -> str:
+        """Return the states as JSON.
+
+        Raises:
+            CheckpointError: there is none.
+        """
+        if not self._states:
+            raise CheckpointError(
+                "there are no states to write.", line=SourceLine.capture(), hint="Call collect() first."
+            )
+        states = {
+            name: {"state": str(state), **({"type": self._kinds[name]} if name in self._kinds else {})}
+            for name, state in self._states.items()
+        }
+        return json.dumps(states)
+
+    def deserialize(self, data: str) -> None:
+        """Take the states that ``serialize`` wrote; ``register`` or ``restore`` passes them on.
+
+        Raises:
+            CheckpointError: not a text of ``serialize``.
+        """
+        try:
+            read = json.loads(data)
+            states = {name: item["state"] for name, item in read.items()}
+            kinds = {name: item["type"] for name, item in read.items() if "type" in item}
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise CheckpointError("this text is no checkpoint.", line=SourceLine.capture()) from None
+        self._states, self._kinds, self._waiting = states, kinds, set(states)
+        self._is_complete, self._is_loaded = False, True
+
+    def save(self, filename: str) -> str:
+        """Write the states into a file of a number that no other has.
+
+        Args:
+            filename: with a place for the number: ``"checkpoint_{seq:04d}.json"``.
+
+        Returns:
+            the name of the file.
+
+        Raises:
+            ArgumentValueError: no place for the number.
+            CheckpointError: there are no states.
+        """
+        numbers = _numbered(filename)
+        text = self.serialize()
+        path = Path(filename.format(seq=max(numbers, default=-1) + 1))
+        part = path.with_name(path.name + ".part")  # a crash leaves no half of a checkpoint
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+        return str(path)
+
+    def load(self, filename: str) -> str:
+        """Read the file of the largest number, see ``deserialize``.
+
+        Args:
+            filename: with a place for the number: ``"checkpoint_{seq:04d}.json"``.
+
+        Returns:
+            the name of the file.
+
+        Raises:
+            ArgumentValueError: no place for the number.
+            FileNotFoundError: there is no such file.
+        """
+        numbers = _numbered(filename)
+        if not numbers:
+            raise FileNotFoundError(f"there is no checkpoint {filename!r}")
+        path = numbers[max(numbers)]
+        self.deserialize(path.read_text(encoding="utf-8"))
+        return str(path)
+
+
+def _kind_of(kind: type) -> str:
+    return f"{kind.__module__.rpartition('.')[2]}.{kind.__qualname__}"
+
+
+def _numbered(filename: str) -> dict[int, Path]:
+    """Return the files of a pattern by their numbers.
+
+    Raises:
+        ArgumentValueError: no place for the number.
+    """
+    parts = list(string.Formatter().parse(Path(filename).name))
+    if [name for _, name, _, _ in parts if name is not None] != ["seq"]:
+        raise ArgumentValueError(
+            f"the name of a checkpoint needs one place for its number; got {filename!r}.",
+            line=SourceLine.capture(),
+            hint="Write 'checkpoint_{seq:04d}.json'.",
+        )
+    pattern = "".join(re.escape(text) + (r"(\d+)" if name else "") for text, name, _, _ in parts)
+    folder = Path(filename).parent
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    found = [(match, folder / name) for name in names if (match := re.fullmatch(pattern, name))]
+    return {int(match.group(1)): path for match, path in found}

@@ -1,0 +1,149 @@
+"""One array: ``ndd.tensor([1, 2, 3])``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DeviceError, ShapeError
+from dalify.base.optional import torch
+from dalify.base.source_line import SourceLine
+from dalify.data.tensor import converted
+from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
+from dalify.experimental.dynamic.making import finished, sample_of
+
+__all__ = ["Tensor"]
+
+
+class Tensor(Arithmetic):
+    """An array that knows its layout and device; also a result that is computed when somebody looks at it.
+
+    ``ndd.tensor`` and ``ndd.as_tensor`` make tensors.
+
+    Args:
+        data: an array, a tensor, a number, nested lists of numbers, or bytes.
+        dtype: element type; that of the data where it is not said. Python's integers are ``int32``, floats ``float32``.
+        device: where the data are to lie; where they lie where it is not said.
+        layout: letters of the dimensions.
+        copy: have memory of its own; otherwise it is shared where that is possible.
+    """
+
+    __slots__ = ()
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    is_batch = False
+    kind = "tensor"
+
+    def __init__(
+        self, data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, copy: bool = False
+    ) -> None:
+        self._hold(*finished(sample_of, data, dtype, device, layout, copy))
+
+    @property
+    def _array(self) -> Any:
+        data = self.data
+        return data.dense[0, ...] if data.dense is not None else data.samples[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return tuple(self._array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    def item(self) -> Any:
+        """Return the only element as a number of Python.
+
+        Raises:
+            ShapeError: there is not exactly one.
+        """
+        if self.size != 1:
+            raise ShapeError(f"a tensor of {self.size} elements is no single number.", line=SourceLine.capture())
+        return self._array.item()
+
+    def torch(self, copy: bool = False) -> Any:
+        """Return a tensor of torch, of the same memory unless ``copy`` is true."""
+        array = self._array
+        result = torch.from_numpy(_writeable(array)) if isinstance(array, np.ndarray) else array
+        return result.clone() if copy else result
+
+    def __getitem__(self, ranges: Any) -> Any:
+        """Return elements and slices; a Batch where an index is one."""
+        return subscripted(self, ranges)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """Yield the entries of the first axis.
+
+        Raises:
+            ShapeError: a single number.
+        """
+        if not self.ndim:
+            raise ShapeError("a single number has no entries.", line=SourceLine.capture())
+        return (self[index] for index in range(self.shape[0]))
+
+    def __bool__(self) -> bool:
+        """Return the truth of the only element.
+
+        Raises:
+            ShapeError: there is not exactly one.
+        """
+        return bool(self.item())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """Return a numpy array of the same memory; a copy where asked for, or for another ``dtype``.
+
+        Raises:
+            DeviceError: the data lie on the accelerator.
+        """
+        array = self._array
+        if not isinstance(array, np.ndarray):
+            raise DeviceError(
+                "this tensor lies on the accelerator.", line=SourceLine.capture(), hint="Write tensor.cpu()."
+            )
+        return converted(array, dtype, copy)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """CUDA's description of the memory; AttributeError on other devices."""
+        return self._array.__cuda_array_interface__
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        """Return a DLPack capsule of the same memory."""
+        array = self._array
+        return (_writeable(array) if isinstance(array, np.ndarray) else array).__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> Any:
+        """Return the DLPack device."""
+        return self._array.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        """Return the data and what is known of them."""
+        shown = np.array2string(np.asarray(self.cpu()), prefix="    ")
+        layout = f'    layout="{self.layout}",\n' if self.layout else ""
+        facts = f'    dtype={self.dtype},\n{layout}    device="{self.device}",\n    shape={self.shape}'
+        return f"Tensor(\n    {shown},\n{facts})"
+
+
+def _writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    # Neither torch nor DLPack has a notion of memory that must not be written.
+    return array if array.flags.writeable else array.copy()
