@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from benchmarks.common import Contender, Options, RunBatch, compare, photo_folder
 from benchmarks.torch_loader import DEVIATION, MEAN, training_transform, validation_transform
@@ -36,6 +38,21 @@ def small_images() -> Any:
         ]
     )
     return dataset
+
+
+class Dim:
+    """A transform of a user: Python with numpy, drawing from Python's generator."""
+
+    def __call__(self, image: Image.Image) -> Image.Image:
+        table = np.arange(256) * random.uniform(0.6, 1.0)
+        return image.point(table.astype(np.uint8).tolist() * 3)
+
+
+def training_with_python() -> Any:
+    """The training transforms with one in the middle that dalify does not know."""
+    transforms = import_torchvision()
+    crop, *others = training_transform().transforms
+    return transforms.Compose([crop, Dim(), *others])
 
 
 @contextmanager
@@ -73,7 +90,12 @@ def main(options: Options) -> None:
     """One core."""
     datasets = import_torchvision("torchvision.datasets")
     folder = photo_folder(options)
-    for title, transform in (("evaluation", validation_transform()), ("training", training_transform())):
+    titles = {
+        "evaluation": validation_transform(),
+        "training": training_transform(),
+        "training with a transform in Python": training_with_python(),
+    }
+    for title, transform in titles.items():
         dataset = datasets.ImageFolder(str(folder), transform)
         compare(f"DataLoader of an ImageFolder, {title}", contenders(dataset, PHOTO_BATCH), options)
     compare("DataLoader of CIFAR10, training", contenders(small_images(), SMALL_BATCH), options)

@@ -18,7 +18,7 @@ MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 
 
-def training_transform() -> Callable[[Image.Image], Any]:
+def training_transform() -> Any:
     """ResNet-50 training as torchvision's reference scripts have it."""
     transforms = import_torchvision("torchvision.transforms")
     return transforms.Compose(

@@ -7,6 +7,7 @@ sampler when torch takes them, so samplers that draw from torch's own generator 
 
 from __future__ import annotations
 
+import os
 import queue
 import random
 import threading
@@ -140,6 +141,7 @@ class ThreadIterator(_BaseDataLoaderIter):
     def __init__(self, loader: Any, fetcher: Fetcher) -> None:
         super().__init__(loader)
         self._fetcher = fetcher
+        self._process = os.getpid()
         self._prefetch_batches = loader.prefetch_factor * self._num_workers
         self._tasks: dict[int, _Task] = {}
         self._workers = [
@@ -173,6 +175,8 @@ class ThreadIterator(_BaseDataLoaderIter):
 
     def _collected(self, task: _Task) -> Any:
         """Wait for a batch and call the user's collate function."""
+        if os.getpid() != self._process:  # its threads stayed behind
+            raise RuntimeError("this pass over the DataLoader was begun in another process: begin one in this process")
         if not task.is_made.wait(self._timeout or None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         data = task.data
