@@ -24,6 +24,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.data.tensor import check_layout
 from dalify.eager.generator import GENERATOR, STREAM
+from dalify.eager.threads import Threads
 from dalify.eager.values import Kind, Value, is_batch, is_value, shown, value_of
 from dalify.graph import Expression, Node
 from dalify.registry import Operator
@@ -34,7 +35,18 @@ else:
     # It loads the executor, which a program that only defines pipelines does not need yet.
     prepared = LazyModule("dalify.eager.prepared", "computing at once")
 
-__all__ = ["RECORDER", "Use", "column_hint", "computed", "kind_key", "make_eager", "outcome", "understood", "use", "use_key"]
+__all__ = [
+    "RECORDER",
+    "Use",
+    "column_hint",
+    "computed",
+    "kind_key",
+    "make_eager",
+    "outcome",
+    "understood",
+    "use",
+    "use_key",
+]
 
 _CACHE_LIMIT = 1024
 _LARGEST_KEY_BYTES = 4096
@@ -106,15 +118,19 @@ def computed(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]
     return arranged(operator, [shown(result, use.kind) for result in outcome(use)], given)
 
 
-def outcome(use: Use) -> list[Batch]:
+def outcome(use: Use, threads: Threads | None = None) -> list[Batch]:
     """Return the outputs of a call.
+
+    Args:
+        use: the call.
+        threads: that may divide its samples among them; None for the caller's alone.
 
     Raises:
         DalifyError: the operator cannot take the data or arguments.
     """
     batches = [value.repeated(use.count) for value in (*use.data, *use.values.values()) if value is not None]
     try:
-        return _prepared(use).compute(batches, use.count, use.number)
+        return _prepared(use).compute(batches, use.count, use.number, threads=threads)
     except DalifyError as error:
         if use.kind != "batch":
             error.sample = None

@@ -7,14 +7,19 @@ same kinds of data.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, BufferPool
+from dalify.eager.threads import Threads
 from dalify.executor.arena import Arena
 from dalify.executor.device_steps import find_device
 from dalify.executor.frame import Collector, Frame
@@ -26,6 +31,7 @@ from dalify.registry import Operator, catalogue
 __all__ = ["Prepared", "apart", "fed_node", "made_node", "placeholders", "rewired"]
 
 _POOL_BYTES = 256 << 20
+_SECONDS_OF_A_PART = 0.001  # handing a part to another thread takes a tenth of that
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
 # Not one for each thread: a function of the user's that an operator calls may use operators in its turn.
 _arenas: list[Arena] = []
@@ -56,9 +62,16 @@ class Prepared:
         on_device = next((item for item in nodes if item.output_device == "gpu"), None)
         self._device_node = on_device
         self._is_serial = operator.is_serial
+        self._is_divisible = bool(given) and all(stage.kind == "segment" for stage in plan.stages)
+        self._seconds_per_sample = 0.0
 
     def compute(
-        self, batches: Sequence[Batch], count: int, number: int, positions: np.ndarray[Any, Any] | None = None
+        self,
+        batches: Sequence[Batch],
+        count: int,
+        number: int,
+        positions: np.ndarray[Any, Any] | None = None,
+        threads: Threads | None = None,
     ) -> list[Batch]:
         """Return the outputs, in memory of their own.
 
@@ -67,17 +80,55 @@ class Prepared:
             count: number of samples.
             number: of the call, for random numbers.
             positions: of the samples in their batch; None for the first ones.
+            threads: that divide the samples among them, where that is worth it; None for the caller's alone.
         """
+        collectors = {slot: Collector(count, _pool) for slot in self._outputs}
+        if threads is None or not self._is_divisible:
+            on_device = self._chunk(batches, range(count), number, count, positions, collectors)
+        else:
+            on_device = {}
+            self._divide(batches, number, count, collectors, threads)
+        return [on_device.get(slot) or _result(collectors[slot]) for slot in self._outputs]
+
+    def _divide(
+        self, batches: Sequence[Batch], number: int, count: int, collectors: dict[int, Collector], threads: Threads
+    ) -> None:
+        """Compute on as many threads as the time that samples have taken so far is worth."""
+        wanted = math.ceil(count * self._seconds_per_sample / _SECONDS_OF_A_PART)
+        parts = max(1, min(threads.count, count, wanted))
+
+        def compute_part(start: int, stop: int) -> None:
+            begin = time.perf_counter()
+            given = batches if parts == 1 else [batch.slice(start, stop) for batch in batches]
+            self._chunk(given, range(start, stop), number, count, None, collectors)
+            self._seconds_per_sample = (time.perf_counter() - begin) / (stop - start)
+
+        bounds = pairwise(count * part // parts for part in range(parts + 1))
+        tasks = [partial(compute_part, start, stop) for start, stop in bounds]
+        if parts == 1:
+            tasks[0]()
+        else:
+            threads.run(tasks)
+
+    def _chunk(
+        self,
+        batches: Sequence[Batch],
+        places: range,
+        number: int,
+        count: int,
+        positions: np.ndarray[Any, Any] | None,
+        collectors: dict[int, Collector],
+    ) -> dict[int, Batch]:
+        """Compute some of the samples, into the collectors; return outputs on the device, by slot."""
         values: list[Batch | None] = [None] * self._slot_count
         for slot, batch in zip(self._slots, batches, strict=True):
             values[slot] = batch
         device = "" if self._device_node is None else _device_of(batches, self._device_node)
-        collectors = {slot: Collector(count, _pool) for slot in self._outputs}
         try:
             arena = _arenas.pop()
         except IndexError:
             arena = Arena()
-        frame = Frame(values, 0, count, number, count, arena, collectors, {}, device, {})
+        frame = Frame(values, places.start, len(places), number, count, arena, collectors, {}, device, {})
         if positions is not None:
             frame.set_positions(None, positions)
         try:
@@ -86,7 +137,15 @@ class Prepared:
             else:
                 with np.errstate(all="ignore"):
                     self._run(frame)
-            return [self._kept(values[slot], collectors[slot], batches) for slot in self._outputs]
+            on_device: dict[int, Batch] = {}
+            for slot in self._outputs:
+                batch = values[slot]
+                assert batch is not None, "dalify bug: an operator without result"
+                if batch.device == "gpu":
+                    on_device[slot] = apart(batch, batches)
+                else:
+                    collectors[slot].store(places.start, batch)
+            return on_device
         finally:
             arena.reset()
             _arenas.append(arena)
@@ -95,14 +154,11 @@ class Prepared:
         for step in self._steps:
             step.run(frame)
 
-    def _kept(self, batch: Batch | None, collector: Collector, given: Sequence[Batch]) -> Batch:
-        assert batch is not None, "dalify bug: an operator without result"
-        if batch.device == "gpu":
-            return apart(batch, given)
-        collector.store(0, batch)
-        result = collector.result()
-        assert result is not None, "dalify bug: a result that was not stored"
-        return result
+
+def _result(collector: Collector) -> Batch:
+    result = collector.result()
+    assert result is not None, "dalify bug: a result that was not stored"
+    return result
 
 
 def made_node(

@@ -15,7 +15,7 @@ from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.making import finished, sample_of, samples_of, stacked
 from dalify.experimental.dynamic.tensor import Tensor
 
-__all__ = ["Batch"]
+__all__ = ["Batch", "Slices", "Tensors"]
 
 
 class Batch(Arithmetic):

@@ -30,7 +30,7 @@ from dalify.graph.constants import constant_array
 from dalify.registry import COMMON_PARAMETERS, Operator, catalogue
 from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
 
-__all__ = ["apply", "checked_names", "make_dynamic", "read", "use"]
+__all__ = ["Call", "apply", "checked_names", "make_dynamic", "read", "use"]
 
 _UNCHANGING = (int, float, bool, str, bytes, type(None), np.generic)
 
@@ -211,9 +211,11 @@ def _computed(
     meaning = understood(operator, inputs, arguments, read)
     if place is not None:
         meaning.number = place
-    chosen = EvalContext.current().cuda_stream
+    context = EvalContext.current()
+    chosen = context.cuda_stream
+    threads = context.thread_pool if meaning.count > 1 else None
     with nullcontext() if chosen is None else torch.cuda.stream(chosen.torch_stream):
-        return outcome(meaning), meaning.kind == "batch"
+        return outcome(meaning, threads), meaning.kind == "batch"
 
 
 def read(item: Any) -> Value:

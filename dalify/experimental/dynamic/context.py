@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.source_line import SourceLine
+from dalify.eager.threads import Threads
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
@@ -18,6 +19,7 @@ __all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
 _MOST_THREADS_PER_CPU = 100
 _local = threading.local()
 _chosen: list[int] = []
+_pools: list[ThreadPool] = []
 
 
 def _processors() -> int:
@@ -56,24 +58,45 @@ def set_num_threads(n: int | None) -> None:
     _chosen[:] = [n]
 
 
-class ThreadPool:
-    """A number of threads, for contexts that are to have the same one.
+class ThreadPool(Threads):
+    """Threads that contexts may share; they divide the samples of a batch among them.
 
     Args:
-        num_threads: how many; ``get_num_threads()`` where it is not said.
+        num_threads: how many, the caller's included; ``get_num_threads()`` where it is not said.
         device_id: number of the accelerator; accepted, threads belong to none.
+
+    Raises:
+        ArgumentValueError: no positive number.
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = None) -> None:
-        self.num_threads = get_num_threads() if num_threads is None else num_threads
+        count = get_num_threads() if num_threads is None else num_threads
+        if isinstance(count, bool) or count < 1:
+            raise ArgumentValueError(
+                f"num_threads must be a positive integer; got {count!r}.", line=SourceLine.capture()
+            )
+        super().__init__(count)
         self.device_id = device_id
+
+    @property
+    def num_threads(self) -> int:
+        """How many."""
+        return self.count
+
+
+def _default_pool() -> ThreadPool:
+    """Return the threads of all contexts that were made without a number, made anew where the number has changed."""
+    count = get_num_threads()
+    if not _pools or _pools[0].num_threads != count:
+        _pools[:] = [ThreadPool(count)]
+    return _pools[0]
 
 
 class EvalContext:
     """Threads, accelerator and stream of calls; in a ``with`` block, of those of this thread.
 
     Args:
-        num_threads: of readers that are begun with it; ``get_num_threads()`` where it is not said.
+        num_threads: that compute and read; ``get_num_threads()`` where it is not said.
         device_id: number of the accelerator; the current one where it is not said.
         cuda_stream: a stream of CUDA for what runs on the accelerator; torch's current one where it is not said.
         thread_pool: instead of ``num_threads``.
@@ -96,8 +119,6 @@ class EvalContext:
         line = SourceLine.capture()
         if num_threads is not None and thread_pool is not None:
             raise ArgumentValueError("give either num_threads or thread_pool, not both.", line=line)
-        if num_threads is not None and (isinstance(num_threads, bool) or num_threads < 1):
-            raise ArgumentValueError(f"num_threads must be a positive integer; got {num_threads!r}.", line=line)
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
         self._device_id = device_id
         self._stream = None if cuda_stream is None else stream(stream=cuda_stream)
@@ -121,12 +142,12 @@ class EvalContext:
     @property
     def num_threads(self) -> int:
         """Number of threads."""
-        return get_num_threads() if self._pool is None else self._pool.num_threads
+        return self.thread_pool.num_threads
 
     @property
     def thread_pool(self) -> ThreadPool:
         """The threads."""
-        return ThreadPool() if self._pool is None else self._pool
+        return self._pool or _default_pool()
 
     @property
     def device_id(self) -> int | None:
