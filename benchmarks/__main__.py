@@ -16,6 +16,7 @@ BENCHMARKS = [
     "external_source",
     "readers",
     "conditional",
+    "modes",
     "speech",
     "video",
     "operators",

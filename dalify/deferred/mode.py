@@ -53,7 +53,8 @@ class Lazy:
         What the block leaves behind is computed when it is needed, after the block as well.
 
         Args:
-            num_threads: threads that compute; None for as many as this process has processors.
+            num_threads: threads that compute; 1: the one that asks for a value; None: as many as this process has
+                processors.
             copy: copy arrays that are given to operators. Without, the user must not change them before what is made of
                 them was computed.
 

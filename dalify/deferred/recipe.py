@@ -26,7 +26,7 @@ from dalify.executor.feeding import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.plan import make_plan
 from dalify.executor.recovery import Recovery
-from dalify.executor.threads import ThreadPool
+from dalify.executor.threads import AwaitedThreads
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
 from dalify.passes import optimise
@@ -35,7 +35,7 @@ __all__ = ["PLANS", "Recipe", "Structure"]
 
 _pool = BufferPool()
 _numbers = itertools.count()
-_threads: dict[int, ThreadPool] = {}
+_threads: dict[int, AwaitedThreads] = {}
 _threads_lock = threading.Lock()
 
 
@@ -147,12 +147,12 @@ def _fallbacks(nodes: Sequence[Node], graph: Graph) -> list[Fallback]:
     ]
 
 
-def _threads_of(count: int) -> ThreadPool:
+def _threads_of(count: int) -> AwaitedThreads:
     """Return the threads that all recipes of a process share."""
     with _threads_lock:
         found = _threads.get(count)
         if found is None:
-            found = _threads[count] = ThreadPool(count, "dalify-lazy")
+            found = _threads[count] = AwaitedThreads(count, "dalify-lazy")
         return found
 
 

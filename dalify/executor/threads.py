@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable
 
-__all__ = ["ThreadPool"]
+__all__ = ["AwaitedThreads", "ThreadPool"]
 
 Task = Callable[[], None]
 
@@ -86,3 +86,23 @@ class ThreadPool:
             for thread in self._threads:
                 if thread is not threading.current_thread():
                     thread.join()
+
+
+class AwaitedThreads(ThreadPool):
+    """Threads of who waits for each batch. What only one thread can do is done where it is submitted: that one waits.
+
+    Args:
+        size: number of threads, at least 1.
+        name: prefix of the threads' names.
+    """
+
+    def __init__(self, size: int, name: str) -> None:
+        super().__init__(size if size > 1 else 0, name)
+
+    def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
+        """Queue several tasks, or run them here."""
+        if self.size and len(tasks) > 1:
+            super().submit(batch, stage, tasks)
+        else:
+            for task in tasks:
+                task()
