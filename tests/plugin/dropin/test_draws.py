@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalify.plugin.pytorch.dropin.draws import TorchDraws, resized_crop_window, words
+from dalify.plugin.pytorch.dropin.draws import TorchDraws, foresees_torch, resized_crop_window, words
 from tests.helpers.torchvision_import import import_torchvision
 
 transforms = import_torchvision("torchvision.transforms")
@@ -28,6 +28,10 @@ def test_words_are_those_that_torch_draws_next(seed, counts):
         drawn = [torch.randint(0, end, (1,), generator=theirs).item() for end in ends]
         assert [int(word) % end for word, end in zip(words(ours, len(ends)), ends, strict=True)] == drawn
         assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+def test_this_torch_is_foreseen():
+    assert foresees_torch()
 
 
 @pytest.mark.parametrize("probability", [0, 0.1, 0.3, 0.5, 1])
@@ -56,7 +60,7 @@ def test_windows_of_resized_crops(height, width, scale, ratio, seed):
     assert torch.equal(draws.generator.get_state(), torch.get_rng_state())
 
 
-STEPS = st.sampled_from(["integer", "is_below", "uniform", "window", "rewind", "generator"])
+STEPS = st.sampled_from(["integer", "is_below", "uniform", "permutation", "window", "rewind", "generator"])
 
 
 @settings(max_examples=80, deadline=None)
@@ -72,6 +76,8 @@ def test_numbers_computed_ahead_are_those_drawn_one_by_one(steps, samples, used_
                 found.append(draws.is_below((0.5, 0.3, 1e-3, 1)[number % 4]))
             elif step == "uniform":
                 found.append(draws.uniform(0.08 - number, 1.0))
+            elif step == "permutation":
+                found.append(draws.permutation(4))
             elif step == "window":
                 found.append(resized_crop_window(draws, 90, 40, (0.5, 1.5), (0.75, 4 / 3)))
             elif step == "generator":

@@ -11,6 +11,7 @@ from PIL import Image
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
+from dalify.plugin.pytorch.dropin.own import Own
 from dalify.plugin.pytorch.dropin.picture import Picture
 from dalify.plugin.pytorch.dropin.plan import Plan
 from tests.helpers.torchvision_import import import_torchvision
@@ -167,6 +168,41 @@ def test_torchvision_does_the_work_version_1(stage):
 def test_torchvision_does_the_work_version_2(stage):
     after = v2.RandomCrop(30, pad_if_needed=True), v2.ToImage(), v2.ToDtype(FLOAT, scale=True)
     check(v2.Compose([v2.Resize(48), stage, *after, v2.RandomErasing(0.5, inplace=True), v2.ToPureTensor()]))
+
+
+@pytest.mark.parametrize("version", [v1, v2])
+def test_colour_by_kernels(version):
+    jitters = [
+        version.ColorJitter(brightness=0.5),
+        version.ColorJitter(contrast=(0.2, 2.5), saturation=0.9),
+        version.ColorJitter(hue=0.5),
+        version.ColorJitter(1, 1, 1, 0.3),
+        version.ColorJitter(),
+    ]
+    some = version.RandomApply([version.ColorJitter(0.8, 0.8, 0.8, 0.2), version.RandomHorizontalFlip()], p=0.8)
+    plan = check(version.Compose([version.RandomResizedCrop(40), *jitters, some, version.PILToTensor()]), seeds=12)
+    assert not any(isinstance(step, Own) for step in plan.steps)
+    stages = [
+        version.RandomApply([version.Grayscale(3)]),
+        version.RandomGrayscale(0.5),
+        *jitters,
+        version.PILToTensor(),
+    ]
+    check(version.Compose(stages), seeds=6)
+    check(version.Compose([*jitters, version.PILToTensor()]), channels=1, seeds=6)
+
+
+@pytest.mark.parametrize("version", [v1, v2])
+@pytest.mark.parametrize("probability", [0, 0.5, 1])
+def test_the_limit_of_random_apply(version, probability, monkeypatch):
+    transform = version.RandomApply([version.RandomHorizontalFlip(1.0)], probability)
+    (step,) = lower_transform(transform, 3).steps
+    image = Image.fromarray(pictures()[0])
+    for number in (0.0, 0.25, 0.5, 0.5 + 2**-24, 1 - 2**-24):
+        monkeypatch.setattr(torch, "rand", lambda *arguments, number=number, **options: torch.tensor([number]))
+        picture = Picture(pictures()[0])
+        step.apply(picture, TorchDraws(torch.Generator()))
+        assert np.array_equal(picture.pixels(), np.asarray(transform(image)))
 
 
 def test_what_only_version_2_has():

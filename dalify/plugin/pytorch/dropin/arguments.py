@@ -1,4 +1,4 @@
-"""Attributes of torchvision's geometric transforms, of both versions, as arguments of steps.
+"""Attributes of torchvision's transforms of images, of both versions, as arguments of steps.
 
 Each function raises TypeError, ValueError or AttributeError for what no step stands for; torchvision then does the
 work itself.
@@ -7,10 +7,14 @@ work itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dalify.plugin.pytorch.dropin.own import VERSION_2, Own
+import numpy as np
+
+from dalify.kernels.pillow_colour import are_pillows
+from dalify.plugin.pytorch.dropin.colour import ColorJitter, MaybeGrey, Sometimes
+from dalify.plugin.pytorch.dropin.own import VERSION_2, Own, module_of
 from dalify.plugin.pytorch.dropin.picture import Margins
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, RandomCrop, RandomResizedCrop, Resize, Step
 
@@ -171,12 +175,45 @@ def _colour(stage: Any, setting: Setting) -> Step:
     return Grey(3)
 
 
+def _maybe_grey(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    return MaybeGrey(setting.channels, stage.p)
+
+
+def _limits(values: Any) -> tuple[float, float] | None:
+    return None if values is None else _range(values)
+
+
+def _color_jitter(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    if not are_pillows():
+        raise ValueError("this Pillow rounds in another way")
+    limits = _limits(stage.brightness), _limits(stage.contrast), _limits(stage.saturation), _limits(stage.hue)
+    return ColorJitter(limits)
+
+
+def _random_apply(stage: Any, setting: Setting) -> Step:
+    _on_pillow(setting)
+    steps = []
+    for part in stage.transforms:
+        name, module = type(part).__name__, module_of(part)
+        if name not in STEPS or name in ("Grayscale", "RGB") or module is None:
+            raise ValueError(f"{name} in RandomApply")
+        steps.append(STEPS[name](part, replace(setting, module=module)))
+    # Version 1 takes the steps where the number is at most p, version 2 where it is below.
+    limit = stage.p if setting.module == VERSION_2 else float(np.nextafter(np.float32(stage.p), np.float32(2)))
+    return Sometimes(tuple(steps), limit)
+
+
 STEPS: dict[str, Callable[[Any, Setting], Step]] = {
     "CenterCrop": _center_crop,
+    "ColorJitter": _color_jitter,
     "Grayscale": _grey,
     "Pad": _pad,
     "RGB": _colour,
+    "RandomApply": _random_apply,
     "RandomCrop": _random_crop,
+    "RandomGrayscale": _maybe_grey,
     "RandomHorizontalFlip": _flip(1),
     "RandomResizedCrop": _random_resized_crop,
     "RandomVerticalFlip": _flip(0),

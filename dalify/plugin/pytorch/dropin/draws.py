@@ -19,7 +19,7 @@ import torch
 
 from dalify.kernels.mersenne_twister import STATE_WORDS, following_words
 
-__all__ = ["BatchDraws", "CountingDraws", "Draws", "TorchDraws", "resized_crop_window", "words"]
+__all__ = ["BatchDraws", "CountingDraws", "Draws", "TorchDraws", "foresees_torch", "resized_crop_window", "words"]
 
 # torch's state as bytes: seed, words left, whether seeded, next word, then the words, each in eight bytes.
 _LEFT_AT, _NEXT_AT, _WORDS_AT = 8, 16, 24
@@ -92,7 +92,7 @@ class TorchDraws:
 
         The generator is moved on at the end, or when it is asked for.
         """
-        if samples > 1:
+        if samples > 1 and foresees_torch():
             self._ahead = _Ahead(self._generator, samples * _WORDS_AHEAD)
         try:
             yield
@@ -135,6 +135,16 @@ class TorchDraws:
             return torch.empty(1).uniform_(low, high, generator=self._generator).item()
         ahead.used += 1
         return ahead.uniforms(low, high)[ahead.used - 1]
+
+    def permutation(self, count: int) -> list[int]:
+        """Draw the numbers from 0 to `count` - 1 in random order, as ``torch.randperm`` does for a few."""
+        if self._ahead is None:
+            return torch.randperm(count, generator=self._generator).tolist()
+        order = list(range(count))
+        for place in range(count - 1):
+            other = place + self.integer(count - place)
+            order[place], order[other] = order[other], order[place]
+        return order
 
     def exp(self, value: float) -> float:
         """Raise e to a float32, rounded as torch does it."""
@@ -179,6 +189,18 @@ def _words_of(state: torch.Tensor, count: int) -> np.ndarray[Any, np.dtype[np.ui
     following = int(data[_NEXT_AT : _NEXT_AT + 8].view(np.uint64)[0])
     key = data[_WORDS_AT : _WORDS_AT + 8 * STATE_WORDS].view(np.uint64).astype(np.uint32)
     return following_words(key, STATE_WORDS if left == 1 else following, count)
+
+
+@lru_cache(maxsize=1)
+def foresees_torch() -> bool:
+    """Ask the torch that is installed: another version may make its numbers of the words in another way."""
+    generator = torch.Generator().manual_seed(1)
+    draws = TorchDraws(generator)
+    expected = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
+    draws = TorchDraws(torch.Generator().manual_seed(1))
+    draws._ahead = _Ahead(draws.generator, _WORDS_AHEAD)
+    found = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
+    return found == expected and torch.equal(draws.generator.get_state(), generator.get_state())
 
 
 def words(generator: torch.Generator, count: int) -> np.ndarray[Any, np.dtype[np.uint32]]:

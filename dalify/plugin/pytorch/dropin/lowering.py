@@ -7,9 +7,9 @@ the others do their work themselves, with the loader's random numbers.
 Known are, of ``torchvision.transforms`` and ``torchvision.transforms.v2``, alone or in Compose, ``nn.Sequential`` and
 the presets of weights (``weights.transforms()`` for classification):
 
-- done by dalify: Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip, Pad,
-  Grayscale, RGB on images, and ToTensor, PILToTensor, ToImage, ToDtype, ConvertImageDtype, Normalize, ToPureTensor,
-  Identity;
+- done by dalify: on images Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip,
+  RandomVerticalFlip, Pad, Grayscale, RandomGrayscale, RGB, ColorJitter, RandomApply of these; and ToTensor,
+  PILToTensor, ToImage, ToDtype, ConvertImageDtype, Normalize, ToPureTensor, Identity;
 - done by torchvision in dalify's threads: what `own.ON_PILLOW` lists, for images, and `own.ON_TENSORS`, for tensors.
 """
 

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from dalify.kernels.pixel_table import planes_of_image
-from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws
+from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws, foresees_torch
 from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 from dalify.plugin.pytorch.dropin.steps import Step
@@ -163,7 +163,7 @@ def windows_of(plan: Plan, samples: int, height: int, width: int, draws: Any) ->
 
 def draws_per_sample(plan: Plan, height: int, width: int) -> int | None:
     """How many numbers each image of that size asks for; None where whole batches cannot be done at once."""
-    if not plan.is_whole or plan.tail:
+    if not plan.is_whole or plan.tail or not foresees_torch():
         return None
     draws = CountingDraws()
     try:

@@ -1,0 +1,145 @@
+"""Blending, saturation and hue byte for byte as Pillow computes them.
+
+Pillow blends in float32 and cuts off the fraction; its hue and saturation are bytes, too, so every conversion there and
+back loses some. All loops work on images of any strides and may write to where they read.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numba import njit
+from PIL import Image
+
+__all__ = ["are_pillows", "blend_with_constant", "blend_with_luma", "luma_sum", "turn_hue"]
+
+_BLOCK = 512
+_BYTES = np.arange(256)
+_STRENGTHS = (_BYTES / 255.0).astype(np.float32)
+_ANGLES = _BYTES * 6.0 / 255.0
+_SECTORS = _ANGLES.astype(np.int32)
+_WITHIN = (_ANGLES - _SECTORS).astype(np.float32)
+
+
+@njit(nogil=True, cache=True)
+def blend_with_constant(values, first, factor):
+    """Blend bytes with one value.
+
+    Args:
+        values: uint8 ``[bytes]``, contiguous.
+        first: the constant, 0 to 255.
+        factor: float32: 0 for the constant, 1 for the byte, beyond 1 to move away from the constant.
+    """
+    start = np.float32(first)
+    for place in range(len(values)):
+        value = np.int32(start + factor * (np.float32(values[place]) - start))
+        values[place] = min(max(value, 0), 255)
+
+
+@njit(nogil=True)
+def _luma(red, green, blue):
+    return (np.int32(red) * 19595 + np.int32(green) * 38470 + np.int32(blue) * 7471 + 32768) >> 16
+
+
+@njit(nogil=True, cache=True)
+def luma_sum(pixels):
+    """Sum of BT.601 luma, rounded per pixel, of uint8 ``[pixels, 3]``."""
+    total = np.int64(0)
+    for place in range(len(pixels)):
+        total += _luma(pixels[place, 0], pixels[place, 1], pixels[place, 2])
+    return total
+
+
+@njit(nogil=True, cache=True)
+def blend_with_luma(pixels, factor):
+    """Blend each pixel with its own luma.
+
+    Args:
+        pixels: uint8 ``[pixels, 3]``, contiguous.
+        factor: float32: 0 for luma, 1 for the pixel, beyond 1 to move away from the luma.
+    """
+    lumas = np.empty(3 * _BLOCK, np.int32)
+    for begin in range(0, len(pixels), _BLOCK):
+        count = min(_BLOCK, len(pixels) - begin)
+        for place in range(count):
+            luma = _luma(pixels[begin + place, 0], pixels[begin + place, 1], pixels[begin + place, 2])
+            lumas[3 * place] = lumas[3 * place + 1] = lumas[3 * place + 2] = luma
+        values = pixels[begin : begin + count].reshape(3 * count)  # one loop over bytes becomes vectors
+        for place in range(3 * count):
+            difference = np.int32(values[place]) - lumas[place]
+            value = np.int32(np.float32(lumas[place]) + factor * np.float32(difference))
+            values[place] = min(max(value, 0), 255)
+
+
+@njit(nogil=True, cache=True)
+def turn_hue(pixels, shift):
+    """Add to the hue, which is a byte for the whole circle.
+
+    Args:
+        pixels: uint8 ``[pixels, 3]``, contiguous.
+        shift: 0 to 255.
+    """
+    for place in range(len(pixels)):
+        red, green, blue = np.int32(pixels[place, 0]), np.int32(pixels[place, 1]), np.int32(pixels[place, 2])
+        highest, lowest = max(red, green, blue), min(red, green, blue)
+        if highest == lowest:
+            pixels[place, 0] = pixels[place, 1] = pixels[place, 2] = highest
+            continue
+        spread = np.float32(highest - lowest)
+        middle = np.float32(2 * highest + lowest - red - green - blue) / spread  # how far the middle is below
+        if red == highest:
+            turn = np.float32(1) - middle if blue == lowest else middle - np.float32(1)
+        elif green == highest:
+            turn = np.float32(1.0 + np.float64(middle) if blue == lowest else 3.0 - np.float64(middle))
+        else:
+            turn = np.float32(3.0 + np.float64(middle) if red == lowest else 5.0 - np.float64(middle))
+        turned = np.float64(turn) / 6.0 + 1.0
+        turn = np.float32(turned - 1.0 if turned >= 1.0 else turned)  # at most 1.83
+        hue = (np.int32(np.float64(turn) * 255.0) + shift) & 255
+        saturation = np.int32(np.float64(spread / np.float32(highest)) * 255.0)
+        if saturation == 0:
+            pixels[place, 0] = pixels[place, 1] = pixels[place, 2] = highest
+            continue
+        strength, sector, within = _STRENGTHS[saturation], _SECTORS[hue], _WITHIN[hue]
+        value = np.float64(highest)
+        low = np.int32(value * (1.0 - np.float64(strength)) + 0.5)
+        falling = np.int32(value * (1.0 - np.float64(np.float32(strength * within))) + 0.5)
+        rising = np.int32(value * (1.0 - np.float64(strength) * (1.0 - np.float64(within))) + 0.5)
+        if sector == 0 or sector == 6:
+            red, green, blue = highest, rising, low
+        elif sector == 1:
+            red, green, blue = falling, highest, low
+        elif sector == 2:
+            red, green, blue = low, highest, rising
+        elif sector == 3:
+            red, green, blue = low, falling, highest
+        elif sector == 4:
+            red, green, blue = rising, low, highest
+        else:
+            red, green, blue = highest, low, falling
+        pixels[place, 0], pixels[place, 1], pixels[place, 2] = red, green, blue
+
+
+@lru_cache(maxsize=1)
+def are_pillows() -> bool:
+    """Ask the Pillow that is installed: another version, or another compiler, may round in another way."""
+    generator = np.random.default_rng(0)
+    pixels = generator.integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    image = Image.fromarray(pixels)
+    for factor in (0.3, 1.7):
+        turned, blended = pixels.copy().reshape(-1, 3), pixels.copy().reshape(-1, 3)
+        hue, saturation, value = image.convert("HSV").split()
+        moved = hue.point([(byte + 7) & 255 for byte in range(256)])
+        turn_hue(turned, 7)
+        blend_with_luma(blended, np.float32(factor))
+        blend_with_constant(blended.reshape(-1), 77, np.float32(factor))
+        constant = Image.new("RGB", image.size, (77, 77, 77))
+        expected = Image.blend(constant, Image.blend(image.convert("L").convert("RGB"), image, factor), factor)
+        if not np.array_equal(blended.reshape(64, 64, 3), np.asarray(expected)):
+            return False
+        if not np.array_equal(
+            turned.reshape(64, 64, 3), np.asarray(Image.merge("HSV", (moved, saturation, value)).convert("RGB"))
+        ):
+            return False
+    return True
