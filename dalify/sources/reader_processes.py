@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import random
 import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,8 +22,11 @@ from dalify.base.errors import WorkerError
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
 from dalify.sources.pickling import CallbackPickler
+from dalify.sources.worker_process import is_running
 
 __all__ = ["ReaderProcesses"]
+
+_PARENT_CHECK_S = 1.0
 
 
 class ReaderProcesses:
@@ -64,7 +69,7 @@ class ReaderProcesses:
             self._task if is_fork else self._pickler.dumps(self._task, "of the reader", None, "fn.readers.dataset")
         )
         self._process = os.getpid()
-        self._pool = ProcessPoolExecutor(self._count, context, _begin, (task, is_fork))
+        self._pool = ProcessPoolExecutor(self._count, context, _begin, (task, is_fork, self._process))
         for future in [self._pool.submit(os.getpid) for _ in range(self._count)]:
             future.result()
 
@@ -106,9 +111,10 @@ class ReaderProcesses:
 _task: tuple[Sequence[Any], Callable[[Any], Any]] | None = None
 
 
-def _begin(task: Any, is_fork: bool) -> None:
+def _begin(task: Any, is_fork: bool, owner: int) -> None:
     """Prepare a worker process."""
     global _task
+    threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends its workers
     if is_fork:
         _task = task
@@ -117,6 +123,13 @@ def _begin(task: Any, is_fork: bool) -> None:
         _task = load(content)
     if is_loaded("torch"):
         torch.set_num_threads(1)
+
+
+def _end_with(owner: int) -> None:
+    """End this process with the one that reads: where that was killed, forked siblings keep each other's pipes open."""
+    while is_running(owner):
+        time.sleep(_PARENT_CHECK_S)
+    os._exit(1)
 
 
 def _read(entry: int, seed: int) -> Any:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -17,6 +20,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset, WeightedRa
 
 from dalify import Pipeline, fn, samplers
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WorkerError
+from dalify.sources.worker_process import is_running
 
 STARTS = ["fork", "spawn"]
 
@@ -169,6 +173,34 @@ def test_a_process_that_dies_costs_its_batch() -> None:
         pipe.run()
     assert pipe.run()[1].as_array().tolist() == [8, 9, 10, 11]
     pipe.close()
+
+
+PROGRAM = """
+    import multiprocessing, time
+    from dalify import fn, pipeline_def
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def reading():
+        return fn.readers.dataset(dataset=[(1,), (2,), (3,)], num_outputs=1, processes=2)
+
+    pipe = reading()
+    pipe.run()
+    print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+    time.sleep(60)
+"""
+
+
+def test_processes_end_when_the_program_is_killed() -> None:
+    program = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        workers = [int(word) for word in process.stdout.readline().split()]
+        process.kill()
+    assert len(workers) == 2
+    until = time.monotonic() + 30
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(is_running, workers))
 
 
 def test_no_process_is_left() -> None:
