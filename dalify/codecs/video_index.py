@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
+from dalify.base.fork_lock import ForkLock
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, padded
@@ -177,7 +178,7 @@ class VideoIndex(Sequence[VideoEntry]):
         self._image_type = image_type
         self._tables: dict[str, FrameTable] = {}
         self._counts: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._open = threading.local()
         self._parts: list[_Part] = []
         self._ranges: list[tuple[int, int] | None] = []  # None: the whole of a video that nobody has looked at yet

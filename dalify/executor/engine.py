@@ -94,9 +94,9 @@ class Engine:
         ]
         self._turns = [0] * len(plan.stages)
         self._parked: list[dict[int, Iteration]] = [{} for _ in plan.stages]
-        self._started = 0
-        self.next_number = 0
+        self._started = self.next_number = 0
         self._scheduled: deque[Iteration] = deque()
+        self._asked: dict[str, Any] | None = None  # where the feeds stood, while they are asked
         self._copies = PendingCopies()
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
 
@@ -117,7 +117,7 @@ class Engine:
             StopIteration: a source is at its end.
         """
         self._revive_after_fork()
-        before = self._sources_state()
+        before = self._asked = self._sources_state()
         fed, error = self.feeds.next_batches(before["sources"])
         size = self._batch_size
         if error is None:
@@ -140,8 +140,8 @@ class Engine:
         if self._stream is not None:
             iteration.event = share_fed([batch for _, batch in given], self._stream)
         self._scheduled.append(iteration)
-        iteration.order = self._started
-        self._started += 1
+        self._asked = None
+        iteration.order, self._started = self._started, self._started + 1
         self._enter(iteration)
 
     def collect(self) -> tuple[Batch, ...]:
@@ -155,6 +155,8 @@ class Engine:
             raise PipelineStateError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
+        if iteration.discarded:
+            raise PipelineStateError("another thread has closed the pipeline, which this one waits for.")
         self._scheduled.popleft()
         if iteration.error is not None:
             raise iteration.error
@@ -173,9 +175,9 @@ class Engine:
             before = self._scheduled[0].before
             self.next_number = before["number"]
             self.feeds.rewind(before["sources"])
-        for iteration in self._scheduled:
-            iteration.discarded = True
-        self._scheduled.clear()
+        self._asked = None
+        while self._scheduled:
+            self._scheduled.popleft().discard()
 
     def state(self) -> dict[str, Any]:
         """Return where the consumer stands: before the oldest iteration that was not collected."""
@@ -222,18 +224,16 @@ class Engine:
         self._process = os.getpid()
         self._threads = ThreadPool(self._num_threads, self._name)
         self._lock = threading.Lock()
+        if self._asked is not None:  # by a thread of the parent
+            self.next_number = self._asked["number"]
+            self.feeds.revive(self._asked["sources"])
         under_way = list(self._scheduled)
         self._scheduled.clear()
         self._turns = [self._started] * len(self.plan.stages)
         self._parked = [{} for _ in self.plan.stages]
         for old in under_way:
-            # A new object, since a thread that is no more may hold the locks of the old one.
-            iteration = Iteration(old.number, old.size, self.plan.slot_count)
-            iteration.entries, iteration.before, iteration.error = old.entries, old.before, old.error
-            iteration.padded, iteration.bad, iteration.attempts = old.padded, old.bad, old.attempts
-            iteration.stand_ins = old.stand_ins
             kept = [(slot, old.values[slot]) for feed in self.feeds.externals for slot in feed.slots]
-            self.set_off(iteration, [(slot, batch) for slot, batch in kept if batch is not None])
+            self.set_off(old.again(), [(slot, batch) for slot, batch in kept if batch is not None])
 
     # -- in the worker threads
 

@@ -75,6 +75,11 @@ class Feeds:
             if isinstance(feed, ReaderFeed):
                 feed.restore(state)
 
+    def revive(self, states: Sequence[Any]) -> None:
+        """In a child that was forked while the feeds were asked: send them back to where they stood before."""
+        for feed, state in zip(self._in_order, states, strict=True):
+            feed.revive(state)
+
     @property
     def can_restore(self) -> bool:
         """Whether ``restore`` works with the sources as they are; otherwise all must be built anew."""

@@ -290,6 +290,12 @@ class ExternalFeed:
             except Exception as error:
                 raise located(error, self.node, None, None) from error.__cause__
 
+    def revive(self, state: dict[str, Any] | None) -> None:
+        """In a forked child: let the source be asked anew for what a thread of the parent was asking it."""
+        self._is_asking = False
+        if self.source is not None and not self.is_spent and not self.is_walked_elsewhere:
+            self.restore(state)
+
     def close(self) -> None:
         """End worker processes, generators."""
         if self.source is not None:
@@ -336,6 +342,10 @@ class ReaderFeed:
         except DalifyError as error:
             error.locate(line=self.node.line, operator=self.node.operator.public_name)
             raise
+
+    def revive(self, state: dict[str, Any]) -> None:
+        """In a forked child: see ``ExternalFeed.revive``."""
+        self.restore(state)
 
     def abandon(self) -> None:
         """Let go of threads that wait for samples from elsewhere."""

@@ -61,6 +61,19 @@ class Iteration:
         self.discarded = False
         self.lock = threading.Lock()
 
+    def discard(self) -> None:
+        """Give it up, also in the eyes of who waits for it."""
+        self.discarded = True
+        self.ready.set()
+
+    def again(self) -> Iteration:
+        """Return the same batch, not begun. Threads that are no more may hold the locks of this one after a fork."""
+        fresh = Iteration(self.number, self.size, len(self.values))
+        fresh.entries, fresh.before, fresh.error = self.entries, self.before, self.error
+        fresh.padded, fresh.bad, fresh.attempts = self.padded, self.bad, self.attempts
+        fresh.stand_ins, fresh.drawing = self.stand_ins, self.drawing
+        return fresh
+
 
 def join_positions(iteration: Iteration) -> None:
     """Put the branch positions that the chunks found together, for later stages."""

@@ -7,7 +7,6 @@ a run can be repeated and resumed.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from dalify.base.errors import (
     MissingPackageError,
     option_error_text,
 )
+from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import Iteration
 from dalify.executor.plan import Plan
@@ -89,7 +89,7 @@ class Recovery:
         self._max_error_rate = max_error_rate
         self._policies: dict[Node, str] = {}
         self._slots: dict[Node, list[int]] = {}  # of the readers whose samples a node sees
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._given = 0
         self.bad_samples: list[BadSample] = []
         self._per_epoch: Counter[tuple[int, int]] = Counter()  # by slot of a reader, and its epoch

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.fork_lock import ForkLock
+
 __all__ = ["DiskCache", "file_name", "write_whole"]
 
 # Dropped down to this part of the bound, so that not every new file makes the folder be gone through.
@@ -36,7 +38,7 @@ class DiskCache:
     def __init__(self, folder: str, most_bytes: int) -> None:
         self._folder = Path(folder)
         self._most_bytes = most_bytes
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._size_bytes: int | None = None  # counted when something is added
         self._held: dict[Path, int] = {}  # sizes of containers that readers have open
         self._is_full = False

@@ -7,7 +7,6 @@ fork. Needs the package ``lmdb``.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import Pieces
@@ -49,7 +49,7 @@ class _Database:
 
 
 _databases: weakref.WeakValueDictionary[str, _Database] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def _opened(path: str) -> _Database:

@@ -7,7 +7,6 @@ able to read one file at once, and readers are forked and pickled.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.base.fork_lock import ForkLock
 from dalify.formats import storage
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import Pieces, read_pieces
@@ -53,7 +53,7 @@ class OpenFiles:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = list(paths)
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._open: dict[int, _Descriptor] = {}
 
     def __len__(self) -> int:

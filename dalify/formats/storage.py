@@ -10,7 +10,6 @@ import atexit
 import os
 import random
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.formats.disk_cache import DiskCache, file_name, write_whole
 
@@ -73,7 +73,7 @@ class StorageOptions:
 _FOLDER_OF_ENVIRONMENT = os.environ.get("DALIFY_CACHE") or None
 _options = StorageOptions(cache_folder=_FOLDER_OF_ENVIRONMENT)
 _cache = None if _FOLDER_OF_ENVIRONMENT is None else DiskCache(_FOLDER_OF_ENVIRONMENT, _options.cache_bytes)
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def configure(

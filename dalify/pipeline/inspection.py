@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dalify.base.errors import ArgumentTypeError, GraphError, PipelineStateError, SerializationError, suggestion
 from dalify.base.optional import LazyModule
@@ -206,6 +206,19 @@ class Inspection(Facts):
         pipe = cls(**{**saved, **given})
         pipe._outputs, pipe._traced = graph.outputs, graph
         return pipe
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied.
+
+        Raises:
+            SerializationError: always; says what to send instead.
+        """
+        raise SerializationError(
+            "a pipeline cannot be pickled or copied: it has threads, and batches under way.",
+            line=self._line,
+            hint="Send the function that makes it, and call that in the other process; or send pipe.serialize(), and "
+            "call Pipeline.deserialize(text) there. Where the run stands is in pipe.state_dict().",
+        )
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
         """Take over the graph that ``serialize`` wrote, and build it with this pipeline's own arguments.

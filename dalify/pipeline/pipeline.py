@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import DalifyError, DTypeError, LayoutError, PipelineStateError, ShapeError, suggestion
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
@@ -46,6 +46,9 @@ class Pipeline(Inspection, Reading, Resumable):
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
     instead, or the graph may be given with ``set_outputs`` inside ``with pipeline:``.
 
+    Several threads may use one: they get their batches in turns. ``close`` ends the waiting of others with an error. A
+    child process that was forked has the pipeline as it was, also where a thread of the parent was inside ``run``.
+
     Args:
         batch_size: most samples in a batch.
         num_threads: worker threads.
@@ -72,7 +75,7 @@ class Pipeline(Inspection, Reading, Resumable):
         super().__init__(checked, line)
         self._name = f"dalify-{next(_numbers)}"
         self._built: building.Built | None = None
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._at_end = False
         self._closed = False
         self._api: PipelineAPIType | None = None
@@ -160,7 +163,10 @@ class Pipeline(Inspection, Reading, Resumable):
         try:
             if type(self).iter_setup is not Pipeline.iter_setup:
                 self.iter_setup()
-            self._engine().schedule()
+            engine = self._engine()
+            engine.schedule()
+            if self._closed:  # by another thread, which may not have seen this batch
+                engine.discard()
         except StopIteration:
             self._at_end = True
 
@@ -359,7 +365,10 @@ class Pipeline(Inspection, Reading, Resumable):
         self.build()
 
     def close(self) -> None:
-        """End the threads and worker processes; the pipeline cannot run afterwards."""
+        """End the threads and worker processes; the pipeline cannot run afterwards.
+
+        A thread that waits for a batch meanwhile gets a PipelineStateError.
+        """
         self._closed = True
         if self._built is not None:
             self._built.engine.close()

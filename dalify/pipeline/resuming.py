@@ -6,7 +6,6 @@ ahead for him.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from dalify.graph import Graph
 from dalify.pipeline.options import PipelineOptions
 
 if TYPE_CHECKING:
+    from dalify.base.fork_lock import ForkLock
     from dalify.executor.engine import Engine
     from dalify.pipeline import state as saving
     from dalify.pipeline.build import Built
@@ -35,7 +35,7 @@ class Resumable:
 
     _options: PipelineOptions
     _line: SourceLine | None
-    _lock: threading.RLock
+    _lock: ForkLock
     _seed: int
     _built: Built | None
     _at_end: bool

@@ -7,7 +7,6 @@ which entry stands at a place of an epoch, so shards, shuffling and resuming wor
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key, permute, uniform
 
@@ -279,7 +279,7 @@ class _Foreign(_Bound):
         self._sampler = sampler
         self._entry_count = entry_count
         self._first_seed: int | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._order: tuple[int, Entries] | None = None
 
     def entries(self, epoch: int, positions: Entries) -> Entries:

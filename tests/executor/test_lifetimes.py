@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from dalify import fn, pipeline_def
+from dalify.base.errors import PipelineStateError
 from dalify.pipeline import Pipeline
 
 PROJECT = Path(__file__).parents[2]
@@ -133,6 +134,36 @@ def test_close_ends_the_threads() -> None:
     assert not threads_of(pipe._name + "-")
 
 
+def test_close_wakes_a_thread_that_waits_for_a_batch() -> None:
+    enters, leaves = threading.Event(), threading.Event()
+
+    def waits(x: Any) -> Any:
+        enters.set()
+        leaves.wait(60)
+        return x
+
+    @pipeline_def(batch_size=1, num_threads=1, prefetch_queue_depth=1)
+    def waiting() -> Any:
+        return fn.python_function(np.float32(1), function=waits)
+
+    pipe, errors = waiting(), []
+
+    def run() -> None:
+        try:
+            pipe.run()
+        except PipelineStateError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert enters.wait(60)
+    threading.Timer(0.2, leaves.set).start()  # close waits for what is being computed, but the batch is given up
+    pipe.close()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert "closed" in str(errors[0])
+
+
 def test_a_pipeline_that_never_ran_has_no_threads() -> None:
     pipe = training()
     assert not threads_of(pipe._name + "-")
@@ -162,6 +193,33 @@ def test_a_forked_child_goes_on() -> None:
     assert os.read(reading, 1000).decode() == "[3, 4, 5, 6]"
     os.close(reading)
     assert [pipe.run()[1].as_array()[0, 0] for _ in range(3)] == [3, 4, 5]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_goes_on_though_a_thread_was_inside_run() -> None:
+    pipe = training(size=4)
+    pipe.run()
+    ends = threading.Event()
+
+    def run() -> None:
+        while not ends.is_set():
+            pipe.run()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        for _ in range(5):
+            time.sleep(0.01)
+            child = os.fork()
+            if not child:
+                signal.alarm(30)
+                first, second = (int(pipe.run()[1].as_array()[0, 0]) for _ in range(2))
+                os._exit(0 if second == (first + 1) % 256 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        ends.set()
+        thread.join(60)
 
 
 def test_interpreter_ends_with_batches_under_way() -> None:

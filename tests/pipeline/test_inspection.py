@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,3 +127,16 @@ def test_shared_memory_is_told() -> None:
 def test_a_pipeline_has_what_dali_has(oracle: Any) -> None:
     theirs = {name for name in dir(oracle.Pipeline) if not name.startswith("_")}
     assert theirs <= set(dir(Pipeline))
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_pipelines_are_not_pickled(duplicate: Callable[[Any], Any]) -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def numbers() -> Any:
+        return fn.random.uniform(range=(0.0, 1.0))
+
+    pipe = numbers(seed=3)
+    with pytest.raises(SerializationError, match=r"serialize\(\).*state_dict\(\)"):
+        duplicate(pipe)
+    again = Pipeline.deserialize(pipe.serialize())  # as the message says
+    assert again.run()[0].as_array().tolist() == pipe.run()[0].as_array().tolist()

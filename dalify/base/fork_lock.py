@@ -1,0 +1,49 @@
+"""Locks that a fork leaves usable.
+
+Alone because it is a trap for whatever has a lock: a thread that holds it while another one forks does not exist in the
+child, where nobody will ever release it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+
+__all__ = ["ForkLock"]
+
+
+class ForkLock:
+    """A reentrant lock that is free in a child process, unless the thread that forked holds it itself."""
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        """Wait until no other thread holds it."""
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        """Let the next one in."""
+        self._lock.release()
+
+    def _begin_child(self) -> None:
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+
+
+def _begin_child() -> None:
+    for lock in list(_locks):
+        lock._begin_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
