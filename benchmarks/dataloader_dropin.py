@@ -44,8 +44,8 @@ class Dim:
     """A transform of a user: Python with numpy, drawing from Python's generator."""
 
     def __call__(self, image: Image.Image) -> Image.Image:
-        table = np.arange(256) * random.uniform(0.6, 1.0)
-        return image.point(table.astype(np.uint8).tolist() * 3)
+        table = (np.arange(256) * random.uniform(0.6, 1.0)).astype(np.uint8)
+        return Image.fromarray(table[np.asarray(image)])
 
 
 def training_with_python() -> Any:

@@ -14,8 +14,9 @@ from torch.utils.data.dataloader import _DatasetKind
 
 from dalify.plugin.pytorch.dropin.datasets import find_sources
 from dalify.plugin.pytorch.dropin.lowered import PythonStages
-from dalify.plugin.pytorch.dropin.lowering import check_settings
+from dalify.plugin.pytorch.dropin.lowering import check_settings, lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.registration import WRAPPERS
 from dalify.plugin.pytorch.dropin.sources import Source
 
 __all__ = ["Choice", "Mode", "choose"]
@@ -60,12 +61,20 @@ def choose(loader: Any) -> Choice:
         _check_loader(loader)
         sources = find_sources(loader.dataset)
     except NotRecognisedError as error:
-        return Choice(Mode.TORCH, {}, (error,))
+        return Choice(Mode.TORCH, {}, (_with_hint_for_transform(error, loader.dataset),))
     rests = [NotRecognisedError(plan.rest_reason, plan.rest_hint, "TF01") for plan in _unfinished(sources)]
     if rests and not any(source.plan.names or _resumes(source) for source in sources.values()):
         return Choice(Mode.TORCH, {}, (rests[0],))
     reasons = [*rests, *_reasons_for_processes(loader, sources)]
     return Choice(Mode.HYBRID if reasons else Mode.FULL, sources, tuple(reasons))
+
+
+def _with_hint_for_transform(error: NotRecognisedError, dataset: Any) -> NotRecognisedError:
+    transform = getattr(dataset, "transform", None)
+    if error.code != "DS02" or type(transform) in WRAPPERS or not lower_transform(transform, 3).names:
+        return error
+    hint = "dataset.transform = lower(dataset.transform), of dalify.plugin.pytorch, makes its transforms faster."
+    return NotRecognisedError(error.reason, f"{error.hint} {hint}", error.code)
 
 
 def _check_loader(loader: Any) -> None:

@@ -19,6 +19,7 @@ from dalify.plugin.pytorch.dropin.hints import note_failed_transform
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.picture import Picture
 from dalify.plugin.pytorch.dropin.plan import Plan
+from dalify.plugin.pytorch.dropin.registration import WRAPPERS
 
 __all__ = ["Lowered", "PythonStages", "lower", "outline"]
 
@@ -129,6 +130,9 @@ class Lowered:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"transform": self.transform, "_prepared": {}}
+
+
+WRAPPERS[Lowered] = lambda lowered: (lowered.transform,)
 
 
 def _name(stage: Any) -> str:

@@ -27,7 +27,7 @@ from PIL import Image
 from dalify.plugin.pytorch.dropin.arguments import STEPS, Setting
 from dalify.plugin.pytorch.dropin.own import ON_PILLOW, ON_TENSORS, Own, Registered, can_own, is_changed, module_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, Table
-from dalify.plugin.pytorch.dropin.registration import TRANSFORMS
+from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, Step
 
 __all__ = ["check_settings", "lower_transform"]
@@ -199,6 +199,8 @@ def _flat(transform: Any, place: str) -> Iterator[tuple[str, Any]]:
 def _parts(transform: Any) -> Sequence[Any] | None:
     """The transforms that are called one after the other; None where it is not one that does only that."""
     kind = type(transform)
+    if kind in WRAPPERS:
+        return WRAPPERS[kind](transform)
     if hasattr(transform, "__dict__") and is_changed(transform):
         return None
     if any(kind is getattr(sys.modules.get(module), "Compose", None) for module in _VERSIONS):

@@ -1,0 +1,202 @@
+"""Which way a loader takes, the words of each reason, and who is told."""
+
+from __future__ import annotations
+
+import doctest
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import PIL.Image
+import PIL.ImageOps
+import pytest
+import torch
+
+from dalify.base.errors import NotAcceleratedError
+from dalify.plugin.pytorch import DataLoader, accelerate, patch, unpatch
+from dalify.plugin.pytorch.dropin import accelerating, loader, lowered, registration
+from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
+
+KNOWN = transforms.Compose([transforms.RandomCrop(24), transforms.ToTensor()])
+
+
+class Stream(torch.utils.data.IterableDataset[Any]):
+    def __iter__(self) -> Any:
+        return iter(range(3))
+
+
+class Numbers(torch.utils.data.Dataset[int]):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+class OtherSubset(torch.utils.data.Subset[Any]):
+    def __getitems__(self, indices: Any) -> Any:
+        return super().__getitems__(indices)
+
+
+def own_loader(root: Any) -> Any:
+    return datasets.ImageFolder(root, KNOWN, loader=PIL.Image.open)
+
+
+KNOWN_DATASETS = (
+    "Hint: Known are datasets that read as torchvision's do; dalify.plugin.pytorch.register_dataset makes others known."
+)
+MODULE = Numbers.__module__
+# name: dataset of a folder, arguments of the loader, and what is logged
+MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
+    "iterable": (
+        lambda root: Stream(),
+        {},
+        "[DS01] the dataset is iterable. Hint: Datasets with __getitem__ are known.",
+    ),
+    "unknown": (
+        lambda root: Numbers(),
+        {},
+        f"[DS02] the dataset is {MODULE}.Numbers, which is not known. {KNOWN_DATASETS}",
+    ),
+    "own __getitems__": (
+        lambda root: OtherSubset(cifar(KNOWN), [0]),
+        {},
+        "[DS03] OtherSubset has a __getitems__ of its own.",
+    ),
+    "own loader": (own_loader, {}, "[DS04] ImageFolder has a loader of its own."),
+    "images": (
+        lambda root: cifar(None),
+        {"collate_fn": len},
+        "[TF01] the dataset has no transform, and batches cannot be made of Pillow images. Hint: Add "
+        "transforms.ToTensor() to the dataset.",
+    ),
+    "unknown transforms": (
+        lambda root: cifar(transforms.Compose([Brighten(), transforms.Lambda(len)])),
+        {"collate_fn": len},
+        "[TF01] transform[0] is tests.plugin.dropin.beside_torch.Brighten, which is not known. Hint: Known are most "
+        "transforms of torchvision.transforms and its v2 that give one image for one image.",
+    ),
+    "a timeout without workers": (
+        lambda root: cifar(KNOWN),
+        {"timeout": 1},
+        "[LO01] timeout is given without workers. Hint: Leave it away, or give num_workers.",
+    ),
+}  # fmt: skip
+
+
+def told(caplog: Any) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "dalify"]
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_what_is_logged_once(tmp_path, name, caplog):
+    make, options, message = MESSAGES[name]
+    made = DataLoader(make(photos(tmp_path)), **options)
+    report = made.explain()
+    assert report.mode == "torch"
+    assert not report.is_accelerated
+    assert message.startswith(f"[{report.code}] {report.reason}.")
+    with caplog.at_level(logging.WARNING, logger="dalify"):
+        for _ in range(2):
+            try:
+                iter(made)
+            except AssertionError:
+                assert name == "a timeout without workers"  # torch's
+    assert told(caplog) == [f"DataLoader: torch's own loader runs: {message}"]
+
+
+def test_who_wants_to_know(caplog, monkeypatch):
+    with caplog.at_level(logging.WARNING, logger="dalify"):
+        list(DataLoader(Numbers(), on_fallback="silent"))
+        list(DataLoader(cifar(KNOWN, 3), backend="torch"))
+        monkeypatch.setenv("DALIFY_DATALOADER_FALLBACK", "silent")
+        list(DataLoader(Numbers()))
+    assert told(caplog) == []
+    monkeypatch.delenv("DALIFY_DATALOADER_FALLBACK")
+    for options in ({"on_fallback": "raise"}, {"backend": "dalify"}):
+        with pytest.raises(NotAcceleratedError, match=r"\[DS02\] the dataset is .*Numbers"):
+            iter(DataLoader(Numbers(), **options))
+    monkeypatch.setenv("DALIFY_DATALOADER_FALLBACK", "raise")
+    with pytest.raises(NotAcceleratedError):
+        iter(DataLoader(Numbers()))
+    monkeypatch.setenv("DALIFY_DATALOADER_BACKEND", "torch")
+    assert DataLoader(cifar(KNOWN)).explain().code == "LO00"
+    monkeypatch.setenv("DALIFY_DATALOADER_BACKEND", "tensorflow")
+    with pytest.raises(ValueError, match="DALIFY_DATALOADER_BACKEND must be one of auto, dalify, torch"):
+        DataLoader(cifar(KNOWN))
+
+
+def test_every_loader_of_torch():
+    made = TorchLoader(cifar(KNOWN, 7), batch_size=2, shuffle=True)
+
+    def run() -> Any:
+        seed()
+        return [type(iter(made)).__name__, list(made)]
+
+    expected = run()
+    patch()
+    try:
+        found = run()
+        hybrid = TorchLoader(cifar(transforms.Compose([*KNOWN.transforms[:1], Brighten(), KNOWN]), 3))
+        assert len(list(hybrid)) == 3
+    finally:
+        unpatch()
+    same(found[1], expected[1])
+    assert (found[0], expected[0]) == ("CallerIterator", "_SingleProcessDataLoaderIter")
+    same(run(), expected)
+
+
+class Counted(TorchLoader):  # type: ignore[type-arg]
+    """A loader of a user."""
+
+    def __init__(self, *arguments: Any, passes: int, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.passes = passes
+
+    def __iter__(self) -> Any:
+        self.passes += 1
+        return super().__iter__()
+
+
+class OtherIterator(TorchLoader):  # type: ignore[type-arg]
+    def _get_iterator(self) -> Any:
+        return super()._get_iterator()
+
+
+def test_loaders_that_exist():
+    made = Counted(cifar(KNOWN, 6), batch_size=2, shuffle=True, generator=torch.Generator(), passes=3)
+    faster = accelerate(made)
+    assert isinstance(faster, Counted)
+    assert faster.explain().mode == "full"
+    assert (faster.sampler, faster.generator) == (made.sampler, made.generator)
+    made.generator.manual_seed(0)
+    seed()
+    ours = list(faster)
+    made.generator.manual_seed(0)
+    seed()
+    same(ours, list(made))
+    assert (faster.passes, made.passes) == (4, 4)
+    assert accelerate(faster) is faster
+    assert accelerate(accelerate(TorchLoader(Numbers()))).explain().code == "DS02"
+    with pytest.raises(NotAcceleratedError, match="OtherIterator makes its iterators in a way of its own"):
+        accelerate(OtherIterator(Numbers()))
+    with pytest.raises(TypeError, match=r"takes a torch\.utils\.data\.DataLoader, and got list"):
+        accelerate([1, 2])
+
+
+@pytest.mark.parametrize("module", [accelerating, loader, lowered, registration], ids=lambda module: module.__name__)
+def test_examples(tmp_path, module):
+    dataset = datasets.ImageFolder(
+        photos(tmp_path, 5),
+        transforms.Compose([transforms.Resize(30), transforms.CenterCrop(24), transforms.ToTensor()]),
+    )
+    names = {"dataset": dataset, "transforms": transforms, "torch": torch, "PIL": PIL}
+    finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner()
+    tables = [dict(registration.TRANSFORMS), dict(registration.DATASETS)]
+    for example in finder.find(module, extraglobs=names):
+        runner.run(example)
+    for table, old in zip((registration.TRANSFORMS, registration.DATASETS), tables, strict=True):
+        table.clear()
+        table.update(old)
+    assert runner.tries >= 2
+    assert runner.failures == 0

@@ -1,0 +1,135 @@
+"""Single transforms beside those that they stand for, and what users make known."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageOps
+
+from dalify.base.errors import ArgumentTypeError
+from dalify.plugin.pytorch import DataLoader, lower, register_dataset, register_transform
+from dalify.plugin.pytorch.dropin import registration
+from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+TRAINING = transforms.Compose(
+    [transforms.RandomResizedCrop(20), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+)
+MIXED = transforms.Compose([Brighten(), transforms.RandomResizedCrop(20), Brighten(), *TRAINING.transforms[1:]])
+STAYING = transforms.Compose([transforms.Resize(20), transforms.CenterCrop(18)])
+
+
+@pytest.fixture
+def registered():
+    """What a test registers is forgotten behind it."""
+    before = dict(registration.TRANSFORMS), dict(registration.DATASETS)
+    yield
+    for table, old in zip((registration.TRANSFORMS, registration.DATASETS), before, strict=True):
+        table.clear()
+        table.update(old)  # type: ignore[arg-type]
+
+
+def pictures() -> dict[str, Any]:
+    pixels = np.random.default_rng(0).integers(0, 256, (31, 47, 3), dtype=np.uint8)
+    image = Image.fromarray(pixels)
+    image.info = {"title": "noise"}
+    return {"RGB": image, "L": image.convert("L"), "palette": image.convert("P"), "CMYK": image.convert("CMYK")}
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "palette", "CMYK"])
+@pytest.mark.parametrize("transform", [TRAINING, MIXED, STAYING, transforms.ToTensor()])
+def test_gives_what_the_transform_gives(transform, mode):
+    image = pictures()[mode]
+    found = []
+    for function in (lower(transform), pickle.loads(pickle.dumps(lower(transform))), transform):
+        seed()
+        outcome: Any = None
+        try:
+            outcome = function(image)
+        except Exception as error:  # torchvision's Brighten of a palette: the same error
+            outcome = type(error)
+        if isinstance(outcome, Image.Image):
+            outcome = [outcome.mode, outcome.info, torch.from_numpy(np.asarray(outcome).copy())]
+        found.append([outcome, torch.get_rng_state()])
+    same(found[0], found[2])
+    same(found[1], found[2])
+
+
+def test_arrays_are_taken_as_images():
+    pixels = np.asarray(pictures()["RGB"])
+    for array, image in ((pixels, Image.fromarray(pixels)), (pixels[..., :1], Image.fromarray(pixels[..., 0]))):
+        same(lower(STAYING)(array).tobytes(), STAYING(image).tobytes())
+    tensor = torch.zeros(3, 30, 40, dtype=torch.uint8)
+    same(lower(STAYING)(tensor), STAYING(tensor))
+
+
+def test_says_what_runs_where():
+    assert repr(lower(TRAINING)) == "Lowered(RandomResizedCrop → RandomHorizontalFlip → ToTensor by dalify)"
+    assert repr(lower(MIXED)) == (
+        "Lowered(Brighten in Python, then RandomResizedCrop by dalify, then Brighten in Python, then "
+        "RandomHorizontalFlip → ToTensor by dalify)"
+    )
+    assert lower(lower(STAYING)).transform is STAYING
+    with pytest.raises(ArgumentTypeError, match="a transform is something to be called"):
+        lower("resize")
+
+
+def test_a_lowered_transform_is_known():
+    assert DataLoader(cifar(lower(TRAINING))).explain().mode == "full"
+
+
+class Own(torch.utils.data.Dataset[Any]):
+    """A dataset of a user, which is not known."""
+
+    def __init__(self, pairs: list[Any], transform: Any) -> None:
+        self.pairs, self.transform = pairs, transform
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, index: int) -> Any:
+        path, label = self.pairs[index]
+        return self.transform(Image.open(path).convert("RGB")), label
+
+
+class Invert:
+    """A transform of a user, which is not known."""
+
+    def __call__(self, image: Any) -> Any:
+        return ImageOps.invert(image)
+
+
+def batches(kind: Any, dataset: Any, **options: Any) -> list[Any]:
+    seed()
+    return list(kind(dataset, batch_size=3, shuffle=True, **options))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_users_register(tmp_path, registered, workers):
+    pairs = datasets.ImageFolder(photos(tmp_path)).samples
+    dataset = Own(pairs, transforms.Compose([transforms.RandomCrop(20), Invert(), transforms.ToTensor()]))
+    options = {"batch_size": 3, "num_workers": workers}
+    report = DataLoader(dataset, **options).explain()
+    assert (report.mode, report.code) == ("torch", "DS02")
+    assert "register_dataset" in report.hint
+    assert "lower(dataset.transform)" in report.hint
+
+    @register_dataset(Own)
+    def _(dataset: Any) -> Any:
+        return [path for path, _ in dataset.pairs], [label for _, label in dataset.pairs]
+
+    assert DataLoader(dataset, **options).explain().mode == "hybrid"
+
+    @register_transform(Invert)
+    def _(transform: Any, pixels: Any, generator: Any) -> Any:
+        return 255 - pixels
+
+    report = DataLoader(dataset, **options).explain()
+    assert report.mode == "full"
+    assert "RandomCrop → Invert → ToTensor by dalify" in report.lines[0]
+    same(batches(DataLoader, dataset, num_workers=workers), batches(TorchLoader, dataset, num_workers=workers))
