@@ -172,7 +172,7 @@ def test_coco(photo_folder: Path, photo_list: Files, coco: Path) -> None:
     pipe.iter_init()
     outputs = [output.as_cpu().as_nparray() for output in pipe.run()]
     assert outputs[4].shape == (3, 200)
-    assert outputs[4][0, :3].tolist() == [1, 2, 0]
+    assert outputs[4][0, :3].tolist() == [2, 1, 0]
     assert outputs[5].tolist() == [2, 1, 1]
     assert outputs[6].tolist() == [3]
     assert outputs[2].tolist() == [list(decoded(photo_list[index][0]).shape[:2]) for index in (0, 2, 3)]

@@ -5,20 +5,29 @@ Alone because annotations have a format of their own.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ReaderError
 from dalify.data import DALIDataType
+from dalify.formats.coco import BoxOptions, read_annotations
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
 from dalify.mediapipe.nodes.ssd import MOST_BOXES
-from dalify.mediapipe.slicing import IndexedReader, SlicedOrder
+from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
 
 __all__ = ["CocoReader"]
+
+_OPTIONS = BoxOptions(
+    ltrb=True,
+    ratio=True,
+    size_threshold=0.0,
+    skip_empty=True,
+    include_iscrowd=True,
+    avoid_class_remapping=False,
+    has_masks=False,
+)
 
 
 @operator(outputs=7)
@@ -55,13 +64,17 @@ def CocoReader(
     Returns:
         paths; ids, uint32 ``[N]``; sizes, uint32 ``[N, 2]``: height, width; boxes, float32 ``[N, 200, 4]``: left, top,
         right, bottom in parts of the width and height, as the operators of SSD take them; labels, uint32 ``[N, 200]``:
-        1, 2 … in the order of the categories' ids; lengths, uint32 ``[N]``: number of boxes; batch, uint32 ``[1]``:
+        1, 2 … in the order of the file's categories; lengths, uint32 ``[N]``: number of boxes; batch, uint32 ``[1]``:
         number of real images.
     """
     del max_file
-    paths, ids, sizes, boxes, labels, lengths = _annotations(Path(root), Path(annfile))
+    found = read_annotations(str(annfile), None, _OPTIONS)
+    assert found.ids is not None, "dalify bug: annotations of a JSON file without ids"
+    assert found.extents is not None, "dalify bug: annotations of a JSON file without extents"
+    ids, sizes = found.ids.astype(np.uint32), found.extents.astype(np.uint32)
+    lengths = np.minimum(np.diff(found.box_firsts), MOST_BOXES).astype(np.uint32)
     order = SlicedOrder(
-        len(paths),
+        len(found.names),
         context.batch_size,
         shuffle=shuffle,
         seed=seed,
@@ -71,10 +84,16 @@ def CocoReader(
         pad_remainder=pad_remainder,
     )
 
-    def take(items: np.ndarray[Any, Any], valid: int) -> tuple[Any, ...]:
+    def take(items: Indices, valid: int) -> tuple[Any, ...]:
+        boxes = np.zeros((len(items), MOST_BOXES, 4), np.float32)
+        labels = np.zeros((len(items), MOST_BOXES), np.uint32)
+        for row, item in enumerate(items):
+            first, length = found.box_firsts[item], lengths[item]
+            boxes[row, :length] = found.boxes[first : first + length]
+            labels[row, :length] = found.labels[first : first + length]
+        paths = path_rows([str(Path(root, found.names[item])) for item in items])
         real = np.full((len(items), 1), valid if partial_batch else len(items), np.uint32)
-        arrays = (each[items] for each in (ids, sizes, boxes, labels, lengths))
-        return (path_rows([paths[item] for item in items]), *arrays, real)
+        return paths, ids[items], sizes[items], boxes, labels, lengths[items], real
 
     reader = IndexedReader(order, context.batch_size, take)
     number = DALIDataType.UINT32
@@ -84,30 +103,3 @@ def CocoReader(
     values[0] = Value(nodes[0], kind="path")
     values[6] = Value(nodes[6], batched=False)
     return tuple(values)
-
-
-def _annotations(root: Path, file: Path) -> tuple[list[str], Any, Any, Any, Any, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        images, annotations, categories = content["images"], content["annotations"], content["categories"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ReaderError(f"{file} cannot be read as annotations of COCO's format: {error!r}.") from None
-    numbers = {category: index for index, category in enumerate(sorted(item["id"] for item in categories), 1)}
-    by_image: dict[int, list[Any]] = {}
-    for item in annotations:
-        by_image.setdefault(item["image_id"], []).append(item)
-    images = [image for image in images if image["id"] in by_image]
-    boxes = np.zeros((len(images), MOST_BOXES, 4), np.float32)
-    labels = np.zeros((len(images), MOST_BOXES), np.uint32)
-    lengths = np.zeros(len(images), np.uint32)
-    for row, image in enumerate(images):
-        found = by_image[image["id"]][:MOST_BOXES]
-        lengths[row] = len(found)
-        for column, item in enumerate(found):
-            left, top, width, height = item["bbox"]
-            corners = left, top, left + width, top + height
-            boxes[row, column] = np.divide(corners, (image["width"], image["height"]) * 2)
-            labels[row, column] = numbers[item["category_id"]]
-    ids = np.array([image["id"] for image in images], np.uint32)
-    sizes = np.array([[image["height"], image["width"]] for image in images], np.uint32).reshape(-1, 2)
-    return [str(root / image["file_name"]) for image in images], ids, sizes, boxes, labels, lengths
