@@ -81,8 +81,10 @@ class KernelStep:
         self._constants = {name: self._static[name] for name in self._kernel.names if name in self._static}
         self._repeated = not argument_slots  # then the arguments depend on nothing but the number of samples
         self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
-        # Without inputs and draws all but the call itself depends on that alone, too.
-        self._is_constant = self._repeated and not inputs and not operator.is_random
+        # Without inputs, and draws that shapes depend on, all but the call itself depends on that alone, too.
+        self._is_constant = (
+            self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
+        )
         self._last_plan: tuple[int, Any] = (0, None)
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)

@@ -20,12 +20,14 @@ from dalify.base.optional import torch
 from dalify.kernels.philox import SampleDraws, philox4x32
 
 __all__ = [
+    "NORMAL_TABLE",
     "choice",
     "choice_torch",
     "coin_flip",
     "coin_flip_torch",
     "column",
     "column_torch",
+    "normal_of",
     "standard_normal",
     "standard_normal_torch",
     "uniform",
@@ -56,7 +58,27 @@ def _normal_table() -> np.ndarray:
 
 
 _TABLE: np.ndarray = _normal_table()
-_TABLE_ROWS: np.ndarray = np.ascontiguousarray(_TABLE.T)  # one piece in 16 bytes: one cache line on the CPU
+NORMAL_TABLE: np.ndarray = np.ascontiguousarray(_TABLE.T)  # one piece in 16 bytes: one cache line on the CPU
+
+
+@njit(nogil=True, inline="always")
+def normal_of(table, random_word):
+    """Return the normally distributed float32 that a random word stands for; `table` is NORMAL_TABLE."""
+    word = np.int64(random_word)
+    magnitude = word & 0x7FFFFFFF
+    if magnitude < _EXACT:
+        value = table[magnitude, 3]
+    else:
+        # As a float64: the exponent is the octave, five bits below it the piece, the rest the place in it.
+        bits = np.float64(magnitude).view(np.int64)
+        piece = _EXACT + (bits >> 47) - ((1023 + 6) << 5)
+        scale = np.float32(np.int64((2051 - (bits >> 52)) << 52).view(np.float64))
+        t = np.float32(np.float64(bits & ((1 << 47) - 1)) * (1.0 / (1 << 47)))
+        t = t + (np.float32(0.5) * scale - np.float32(0.5))
+        value = table[piece, 0] * t + table[piece, 1]
+        value = value * t + table[piece, 2]
+        value = value * t + table[piece, 3]
+    return -value if word >> 31 else value
 
 
 @njit(nogil=True, cache=True)
@@ -79,21 +101,7 @@ def _fill_normal(
             words = philox4x32(block, sample, step_low, step_high, k0, k1)
             block = (block + np.uint64(1)) & low_32
             for j in range(min(4, count - i)):
-                word = np.int64(words[j])
-                magnitude = word & 0x7FFFFFFF
-                if magnitude < _EXACT:
-                    value = table[magnitude, 3]
-                else:
-                    # As a float64: the exponent is the octave, five bits below it the piece, the rest the place in it.
-                    bits = np.float64(magnitude).view(np.int64)
-                    piece = _EXACT + (bits >> 47) - ((1023 + 6) << 5)
-                    scale = np.float32(np.int64((2051 - (bits >> 52)) << 52).view(np.float64))
-                    t = np.float32(np.float64(bits & ((1 << 47) - 1)) * (1.0 / (1 << 47)))
-                    t = t + (np.float32(0.5) * scale - np.float32(0.5))
-                    value = table[piece, 0] * t + table[piece, 1]
-                    value = value * t + table[piece, 2]
-                    value = value * t + table[piece, 3]
-                out[n, i + j] = -value if word >> 31 else value
+                out[n, i + j] = normal_of(table, words[j])
 
 
 def column(parameter: Any, dtype: Any = np.float32) -> np.ndarray:
@@ -113,7 +121,7 @@ def standard_normal(draws: SampleDraws, count: int) -> np.ndarray:
     The inverse distribution function of one 32-bit word, tabulated.
     """
     out = np.empty((len(draws), count), np.float32)
-    _fill_normal(out, _TABLE_ROWS, *draws.draws.numba_arguments(draws.samples))
+    _fill_normal(out, NORMAL_TABLE, *draws.draws.numba_arguments(draws.samples))
     return out
 
 

@@ -17,7 +17,7 @@ from numba import njit
 
 from dalify.base.optional import torch
 
-__all__ = ["Draws", "SampleDraws", "philox4x32"]
+__all__ = ["Draws", "SampleDraws", "fill_uniform", "philox4x32"]
 
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -89,9 +89,10 @@ def _fill_uniform(
 
 
 @njit(nogil=True, cache=True)
-def _fill_uniform_double(
+def fill_uniform(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
+    """Fill float64 [N, count] with the numbers of `Draws.uniform`; for compiled functions, with `numba_arguments`."""
     count = out.shape[1]
     step_low, step_high = step & _LOW_32, step >> _SHIFT_32
     for n in range(out.shape[0]):
@@ -172,7 +173,7 @@ class Draws:
         """
         if dtype is np.float64:
             doubles = np.empty((len(samples), count), np.float64)
-            _fill_uniform_double(doubles, *self.numba_arguments(samples, first_block))
+            fill_uniform(doubles, *self.numba_arguments(samples, first_block))
             return doubles
         out = np.empty((len(samples), count), np.float32)
         _fill_uniform(out, *self.numba_arguments(samples, first_block))

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from dalify.base.optional import torch
+from dalify.kernels.distributions import NORMAL_TABLE, normal_of
 from dalify.kernels.philox import SampleDraws, philox4x32
 
 __all__ = ["beta", "poisson", "poisson_torch"]
@@ -141,22 +142,27 @@ def _gamma_centre(shape: float) -> float:
     return (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always", nogil=True)
 def _gamma_variate(
-    shape: float, block: np.uint64, stride: np.uint64, sample: np.uint64, step: np.uint64, k0: np.uint64, k1: np.uint64
+    centre: float,
+    table: np.ndarray,
+    block: np.uint64,
+    stride: np.uint64,
+    sample: np.uint64,
+    step: np.uint64,
+    k0: np.uint64,
+    k1: np.uint64,
 ) -> tuple[float, float]:
-    """Return v and u of a gamma-distributed number (Marsaglia and Tsang, 2000); shape > 0, scale 1.
+    """Return v and u of a gamma-distributed number (Marsaglia and Tsang, 2000) of scale 1.
 
-    The number is ``_gamma_centre(shape) * v``, and for shapes below 1 that times ``u ** (1 / shape)``: the method makes
-    a number of shape + 1, and the power brings it down.
+    The number is ``centre * v``, where ``centre = _gamma_centre(shape)``, and for shapes below 1 that times
+    ``u ** (1 / shape)``: the method makes a number of shape + 1, and the power brings it down.
     """
-    d = _gamma_centre(shape)
-    c = 1.0 / math.sqrt(9.0 * d)
+    c = 1.0 / math.sqrt(9.0 * centre)
     v, boost = 1.0, np.uint64(0)
     for _ in range(_ATTEMPTS):
         w = philox4x32(block & _LOW_32, sample, step & _LOW_32, step >> np.uint64(32), k0, k1)
-        u = (np.float64(w[0]) + 0.5) * _INVERSE_2_32
-        x = math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * (np.float64(w[1]) + 0.5) * _INVERSE_2_32)
+        x = np.float64(normal_of(table, w[0]))
         boost = w[3]
         root = 1.0 + c * x
         if root > 0.0:
@@ -166,7 +172,7 @@ def _gamma_variate(
             # The first condition implies the second, and nine times in ten it saves two logarithms.
             if test < 1.0 - 0.0331 * square * square:
                 break
-            if math.log(test) < 0.5 * square + d - d * v + d * math.log(v):
+            if math.log(test) < 0.5 * square + centre * (1.0 - v + math.log(v)):
                 break
         block += stride
     return v, (np.float64(boost) + 0.5) * _INVERSE_2_32
@@ -175,6 +181,7 @@ def _gamma_variate(
 @njit(nogil=True, cache=True)
 def _fill_beta(
     out: np.ndarray,
+    table: np.ndarray,
     alphas: np.ndarray,
     betas: np.ndarray,
     samples: np.ndarray,
@@ -188,11 +195,12 @@ def _fill_beta(
     for n in range(out.shape[0]):
         sample = np.uint64(samples[n]) & _LOW_32
         alpha, beta = alphas[n], betas[n]
-        scale = _gamma_centre(beta) / _gamma_centre(alpha)
+        x_centre, y_centre = _gamma_centre(alpha), _gamma_centre(beta)
+        scale = y_centre / x_centre
         for i in range(count):
             block = first_block + np.uint64(2 * i)
-            x, x_boost = _gamma_variate(alpha, block, stride, sample, step, k0, k1)
-            y, y_boost = _gamma_variate(beta, block + np.uint64(1), stride, sample, step, k0, k1)
+            x, x_boost = _gamma_variate(x_centre, table, block, stride, sample, step, k0, k1)
+            y, y_boost = _gamma_variate(y_centre, table, block + np.uint64(1), stride, sample, step, k0, k1)
             ratio = scale * y / x
             if alpha >= 1.0 and beta >= 1.0:
                 out[n, i] = 1.0 / (1.0 + ratio)
@@ -225,5 +233,5 @@ def beta(draws: SampleDraws, count: int, alpha: np.ndarray, beta: np.ndarray) ->
     size = len(draws)
     first = np.ascontiguousarray(np.broadcast_to(np.asarray(alpha, np.float64), (size,)))
     second = np.ascontiguousarray(np.broadcast_to(np.asarray(beta, np.float64), (size,)))
-    _fill_beta(out, first, second, *draws.draws.numba_arguments(draws.samples))
+    _fill_beta(out, NORMAL_TABLE, first, second, *draws.draws.numba_arguments(draws.samples))
     return out

@@ -8,6 +8,7 @@ from numba import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.frozen import read_only
+from dalify.kernels.philox import fill_uniform
 from dalify.registry import PerSample, Spec, operator
 
 _GOOD, _NEGATIVE, _REVERSED, _TOO_LARGE, _OUTSIDE = range(5)
@@ -60,7 +61,7 @@ def roi_random_crop(
 
 
 @njit(nogil=True, cache=True)
-def _place(out, window, start, other, is_shape, shape, uniforms):
+def _place(out, window, start, other, is_shape, shape, draws):
     """Place the windows of all samples; return what is wrong, in which sample and along which axis.
 
     Args:
@@ -70,8 +71,10 @@ def _place(out, window, start, other, is_shape, shape, uniforms):
         other: where they end, or their extents.
         is_shape: it is extents.
         shape: of the data; [N, 0]: not known.
-        uniforms: in [0, 1), float64 [N, axes].
+        draws: of the random numbers, as `philox.Draws.numba_arguments` gives them.
     """
+    uniforms = np.empty(out.shape, np.float64)
+    fill_uniform(uniforms, *draws)
     for n in range(out.shape[0]):
         for axis in range(out.shape[1]):
             extent = np.int64(window[n, axis])
@@ -114,7 +117,8 @@ def _(x, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, draws):
     other = roi_shape if roi_end is None else roi_end
     out = np.empty((count, axes), np.int64)
     window, start, other, shape = map(read_only, (crop_shape, roi_start, other, shape))
-    problem, n, axis = _place(out, window, start, other, roi_end is None, shape, draws.uniform(axes))
+    drawn = draws.draws.numba_arguments(draws.samples)
+    problem, n, axis = _place(out, window, start, other, roi_end is None, shape, drawn)
     if problem != _GOOD:
         begin, extent = _number(start, n, axis), _number(window, n, axis)
         end = _number(other, n, axis) + (begin if roi_end is None else 0)
