@@ -225,7 +225,7 @@ class DataNode(Expression):
             device: where the shapes are wanted.
         """
         result = _hooks["apply"]("_shape", self, dtype=dtype)
-        return result.gpu() if device == "gpu" else result
+        return result.gpu() if device == "gpu" else result.cpu()
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
         """Return a note that travels with each sample.
@@ -237,7 +237,7 @@ class DataNode(Expression):
             device: where it is wanted.
         """
         result = _hooks["apply"]("get_property", self, key=key)
-        return result.gpu() if device == "gpu" else result
+        return result.gpu() if device == "gpu" else result.cpu()
 
     def source_info(self) -> DataNode:
         """Return where each sample came from, as bytes (UINT8, 1-D)."""

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from dalify.base.errors import ArgumentValueError
-from dalify.mediapipe import MediaPipe, fn
+from dalify.mediapipe import MediaPipe, fn, media_types
 from dalify.mediapipe.media_types import dtype as dt
 from dalify.mediapipe.media_types import imgtype, layout, readerOutType
 from dalify.mediapipe.operators.reader_nodes.reader_nodes import media_ext_reader_op_impl
@@ -107,6 +107,24 @@ def test_types_are_texts() -> None:
     assert np.zeros(2, dtype=dt.UINT32).dtype == np.uint32
     assert dt.FLOAT32 == "float32"
     assert Pipe("cpu", 1, 2).run()[1].dtype == dt.UINT32
+
+
+def test_constants() -> None:
+    """The members that programs and documents use, with the numbers and letters that they tell."""
+    filters = [media_types.ftype.LANCZOS, media_types.ftype.NEAREST, media_types.ftype.BI_LINEAR]
+    assert [*filters, media_types.ftype.BICUBIC, media_types.ftype.BOX] == [1, 2, 3, 4, 6]
+    assert (layout.NHWC, layout.NCHW, layout.FHWC, layout.NA) == ("CWHN", "WHCN", "CWHC", "")
+    for kind, names in {
+        "ftype": "LINEAR SPLINE",
+        "imgtype": "RGB_I RGB_P",
+        "randomCropType": "NO_RANDOM_CROP CENTER_CROP RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP",
+        "decoderStage": "ENABLE_ALL_STAGES",
+        "readerOutType": "FILE_LIST BUFFER_LIST",
+        "clipSampler": "RANDOM_SAMPLER",
+        "MetadataOps": "crop flip encode",
+        "dtype": "INT8 UINT8 INT16 UINT16 INT32 UINT32 INT64 UINT64 FLOAT16 BFLOAT16 FLOAT32 NDT",
+    }.items():
+        assert set(names.split()) <= set(vars(getattr(media_types, kind)))
 
 
 @pytest.mark.parametrize("device", ["mixed", "legacy", "hpu", "hpu:0", "gaudi2", "Gaudi3", "gpu", "cuda:0", "auto"])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from PIL import Image
+from scipy import stats
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.mediapipe import fn
@@ -15,6 +19,7 @@ from dalify.mediapipe.media_types import MetadataOps, imgtype
 from dalify.mediapipe.nodes.ssd import default_boxes
 from dalify.mediapipe.plugins.iterator_pytorch import HPUSsdPytorchIterator
 from tests.mediapipe.programs import SsdPipe
+from tests.mediapipe.ssd_program import SSDCropping
 from tests.mediapipe.test_operators import BATCH, Graph, given, run
 from tests.mediapipe.test_programs import coco, decoded, resized
 
@@ -147,6 +152,36 @@ def test_windows() -> None:
     assert whole > 20
     assert any(least > 0.3 for least in least_overlaps)
     assert any(least < 0.1 for least in least_overlaps)
+
+
+def test_windows_are_distributed_as_those_of_the_reference() -> None:
+    """Beside the crop of SSD's reference programs: how often it is all of the image, areas, and boxes that are left."""
+    count = 400
+    boxes, labels = torch.from_numpy(BOXES[1, :4].copy()), torch.arange(4)
+    expected = []
+    crop = SSDCropping()
+    random.seed(1)
+    size = (1000, 1000)
+    image = Image.new("L", size)
+    for _ in range(count * BATCH):
+        part, extents, left, _ = crop(image, size, boxes.clone(), labels)
+        expected.append((extents == size, part.width * part.height / 1e6, len(left)))
+    same = [np.repeat(array[1:2], BATCH, axis=0) for array in (BOXES, LABELS, LENGTHS)]
+
+    def make() -> Any:
+        return fn.SSDCropWindowGen(seed=2)(given(np.full((BATCH, 2), 1000, np.uint32)), *map(given, same))
+
+    pipe = Graph(make)
+    found = []
+    for _ in range(count):
+        _, _, left, windows = (output.as_nparray() for output in pipe.run())
+        areas = windows[:, 2] * windows[:, 3]
+        found += list(zip(areas == 1, areas, left, strict=True))
+    first, second = np.array(expected, np.float64), np.array(found, np.float64)
+    deviation = np.sqrt((first.var(axis=0) + second.var(axis=0)) / len(first))
+    assert (np.abs(first.mean(axis=0) - second.mean(axis=0)) < 4 * deviation).all()
+    for column in (1, 2):
+        assert stats.ks_2samp(first[:, column], second[:, column]).pvalue > 1e-3
 
 
 def test_least_overlaps_are_kept() -> None:

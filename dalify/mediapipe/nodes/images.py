@@ -252,7 +252,7 @@ def Resize(
         raise ArgumentValueError("scaleDim3 is not offered: fn.Zoom changes the size of volumes.")
 
     def resized(image: DataNode) -> DataNode:
-        shape = image.shape().cpu()
+        shape = image.shape()
         return dali.resize(
             image,
             resize_x=dali.cast(shape[1] * scaleDim1, dtype=to_dalify_type(types.FLOAT32)),
@@ -370,7 +370,7 @@ def Pad(
     node = dali.slice(
         x.node,
         start=[-number for number in front],
-        end=x.node.shape().cpu() + np.array(back, np.int64),
+        end=x.node.shape() + np.array(back, np.int64),
         axes=list(range(count)),
         out_of_bounds_policy=_PAD_POLICIES[mode],
         fill_values=value,
