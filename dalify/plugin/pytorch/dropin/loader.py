@@ -19,6 +19,7 @@ from dalify.plugin.pytorch.dropin.hybrid import FasterDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lowered import PythonStages, outline
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
+from dalify.plugin.pytorch.dropin.resuming import Resumable
 
 __all__ = ["TORCH_ITERATOR", "Accelerated", "DataLoader", "LoaderReport", "explain", "make_iterator"]
 
@@ -155,7 +156,7 @@ class Accelerated:
         return make_iterator(self, super(Accelerated, type(self))._get_iterator)  # type: ignore[misc]
 
 
-class DataLoader(Accelerated, torch.utils.data.DataLoader[Any]):
+class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[Any]):
     """torch's DataLoader, with the same arguments and the same batches, made by dalify where that can be had exactly.
 
     Known are datasets that read as torchvision's ImageFolder, CIFAR10 and MNIST do, Subset and ConcatDataset of them,
@@ -169,7 +170,8 @@ class DataLoader(Accelerated, torch.utils.data.DataLoader[Any]):
     - *torch*: the dataset is not known, or nothing is to be gained; torch's loader runs as it is, and the logger
       ``dalify`` tells it once.
 
-    An exception has the type that it has with torch's loader, and a note that says what would help.
+    An exception has the type that it has with torch's loader, and a note that says what would help. `state_dict` and
+    `load_state_dict` continue a pass in the middle.
 
     Args:
         dataset: as in torch, like all arguments up to `in_order`.

@@ -1,0 +1,96 @@
+"""Stop a pass over a loader, and go on with it in another process."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch.utils.data
+from torch.utils.data.dataloader import _DatasetKind
+
+from dalify.base.errors import CheckpointError
+
+__all__ = ["Resumable"]
+
+
+class Resumable:
+    """Where a pass stands, as torchdata's StatefulDataLoader has it: `state_dict` and `load_state_dict`."""
+
+    _pass: tuple[weakref.ref[Any], list[torch.Tensor]] | None = None
+    _resume_from: dict[str, Any] | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Describe where the latest pass stands: how many batches were given, and how its order came about.
+
+        The state is for ``torch.save`` or a checkpoint of a framework. Without workers, augmentations draw from torch's
+        own generator; its state then is the caller's to save and restore, as he does for the model.
+        """
+        iterator = None if self._pass is None else self._pass[0]()
+        if iterator is None or self._is_finished(iterator._num_yielded):
+            return {"batches": None, "generators": []}
+        assert self._pass is not None
+        return {"batches": iterator._num_yielded, "generators": self._pass[1]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Let the next pass be the rest of the one that `state_dict` described.
+
+        With workers, the batches that were given are made once more and dropped, so that the workers' random numbers
+        are what they were; without, they are skipped.
+
+        Args:
+            state: from a loader that was made with the same arguments. Other entries in it are ignored.
+
+        Raises:
+            CheckpointError: it is of no loader, or of one with other samplers.
+        """
+        if "batches" not in state or "generators" not in state:
+            raise CheckpointError("this is no state of a DataLoader.", hint="Save what loader.state_dict() returns.")
+        if state["batches"] is not None and len(state["generators"]) != len(self._generators()):
+            raise CheckpointError(
+                f"the state is of a loader with {len(state['generators'])} generators of random numbers, and this one "
+                f"has {len(self._generators())}.",
+                hint="Make the loader with the sampler and the generator that it had.",
+            )
+        self._resume_from = dict(state)
+
+    def __iter__(self) -> Any:
+        state, self._resume_from = self._resume_from, None
+        generators = self._generators()
+        if state is None or state["batches"] is None:
+            begun = [generator.get_state() for generator in generators]
+            return self._begin(begun)
+        global_state = torch.get_rng_state()
+        for generator, value in zip(generators, state["generators"], strict=True):
+            generator.set_state(value)
+        iterator = self._begin(state["generators"])
+        self._skip(iterator, state["batches"])
+        torch.set_rng_state(global_state)
+        return iterator
+
+    def _begin(self, generators: list[torch.Tensor]) -> Any:
+        iterator = super().__iter__()  # type: ignore[misc]
+        self._pass = weakref.ref(iterator), generators
+        return iterator
+
+    def _skip(self, iterator: Any, batches: int) -> None:
+        loader: Any = self
+        if loader.num_workers or loader._dataset_kind != _DatasetKind.Map:
+            for _ in range(batches):
+                next(iterator)
+            return
+        for _ in range(batches):
+            iterator._next_index()
+        iterator._num_yielded = batches
+
+    def _generators(self) -> list[torch.Generator]:
+        """All that the order may depend on: torch's own, the loader's, and those of its samplers."""
+        loader: Any = self
+        holders = loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)
+        found = [torch.default_generator, *(getattr(holder, "generator", None) for holder in holders)]
+        return list({id(generator): generator for generator in found if generator is not None}.values())
+
+    def _is_finished(self, batches: int) -> bool:
+        try:
+            return batches >= len(self)  # type: ignore[arg-type]
+        except TypeError:  # of no known length
+            return False
