@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -200,3 +202,50 @@ def test_examples(tmp_path, module):
         table.update(old)
     assert runner.tries >= 2
     assert runner.failures == 0
+
+
+WITHOUT_TORCHVISION = """
+import sys
+sys.modules["torchvision"] = None  # importing it fails
+import numpy, torch
+from PIL import Image
+from dalify.plugin.pytorch import DataLoader, lower, register_dataset, register_transform
+
+class Invert:
+    def __call__(self, image):
+        return Image.fromarray(255 - numpy.asarray(image))
+
+class Images:
+    pixels = numpy.arange(4 * 8 * 8 * 3, dtype=numpy.uint8).reshape(4, 8, 8, 3)
+    def __init__(self, transform):
+        self.transform = transform
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        return self.transform(Image.fromarray(self.pixels[index])), index
+
+def as_tensor(image):
+    return torch.from_numpy(numpy.asarray(image).copy())
+
+class Both:
+    def __call__(self, image):
+        return as_tensor(Invert()(image))
+
+register_dataset(Images)(lambda dataset: (dataset.pixels, list(range(4))))
+register_transform(Invert)(lambda transform, pixels, generator: 255 - pixels)
+
+for dataset, mode in ((Images(Both()), "torch"), (torch.utils.data.TensorDataset(torch.arange(4)), "torch")):
+    loader = DataLoader(dataset, batch_size=2, on_fallback="silent")
+    assert loader.explain().mode == mode, loader.explain()
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=2))
+    for one, other in zip(loader, expected, strict=True):
+        assert all(torch.equal(left, right) for left, right in zip(one, other, strict=True))
+image = Image.fromarray(Images.pixels[0])
+assert torch.equal(lower(Both())(image), Both()(image))
+assert lower(Invert())(image).tobytes() == Invert()(image).tobytes()
+assert not any(name.startswith("torchvision.") for name in sys.modules)
+"""
+
+
+def test_without_torchvision():
+    subprocess.run([sys.executable, "-c", WITHOUT_TORCHVISION], check=True, timeout=280)
