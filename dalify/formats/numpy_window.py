@@ -32,14 +32,13 @@ def read_array(path: str) -> NDArray[Any]:
     return numpy_array(data, numpy_header(data))
 
 
-def read_header(path: str) -> NumpyHeader:
-    """Read what a file says of its array.
+def read_header(files: OpenFiles) -> NumpyHeader:
+    """Read what the first of some files says of its array.
 
     Raises:
         ReaderError: the file cannot be read.
         DecodeError: it is no NumPy file of numbers, or its elements are not all there.
     """
-    files = OpenFiles([path])
     size = files.size(0)
     try:
         return numpy_header(files.read(0, 0, min(size, _FIRST_BYTES)), size)
@@ -49,13 +48,13 @@ def read_header(path: str) -> NumpyHeader:
     return numpy_header(files.read(0, 0, min(size, _MOST_BYTES)), size)
 
 
-def read_window(path: str, header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> NDArray[Any]:
-    """Return a window of the array of a file, C-contiguous and in the byte order of the machine.
+def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> NDArray[Any]:
+    """Return a window of the array of the first of some files, C-contiguous and in the byte order of the machine.
 
     What lies between the first and the last element of the window is read.
 
     Args:
-        path: of the file.
+        files: as opened for the header.
         header: of the file.
         start: first index along each axis, inside the array.
         stop: one past the last index along each axis, not before ``start``.
@@ -70,7 +69,7 @@ def read_window(path: str, header: NumpyHeader, start: Sequence[int], stop: Sequ
     strides = _strides(header)
     first = sum(index * stride for index, stride in zip(start, strides, strict=True))
     last = sum((index - 1) * stride for index, stride in zip(stop, strides, strict=True)) + header.dtype.itemsize
-    data = OpenFiles([path]).read(0, header.offset + first, last - first)
+    data = files.read(0, header.offset + first, last - first)
     return np.ascontiguousarray(np.ndarray(shape, header.dtype, data.data, strides=strides), dtype)
 
 

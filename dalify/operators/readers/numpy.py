@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, o
 from dalify.formats.file_list import FileList
 from dalify.formats.numpy_file import NumpyHeader
 from dalify.formats.numpy_window import read_array, read_header, read_window
+from dalify.formats.open_files import OpenFiles
 from dalify.formats.plain_files import plain_files
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.slice_geometry import slice_bounds
@@ -154,12 +156,16 @@ def _(
     }
     if all(value is None for value in coordinates.values()):
         return (read_array(file.path),)
+    files = OpenFiles([file.path])
     header = None if file.headers is None else file.headers.get(file.path)
     if header is None:
-        header = read_header(file.path)
+        header = read_header(files)
         if file.headers is not None:
             file.headers[file.path] = header
-    start, stop = _window(header.shape, roi_axes, coordinates)
+    given = tuple(
+        (name, None if value is None else tuple(value.ravel().tolist())) for name, value in coordinates.items()
+    )
+    start, stop = _window(header.shape, tuple(roi_axes), given)
     inside_start = [min(max(first, 0), extent) for first, extent in zip(start, header.shape, strict=True)]
     inside_stop = [
         max(min(last, extent), first) for first, last, extent in zip(inside_start, stop, header.shape, strict=True)
@@ -170,7 +176,7 @@ def _(
             f"the window from {start} to {stop} reaches out of the array of shape {list(header.shape)}.",
             hint="Write out_of_bounds_policy='pad' or 'trim_to_shape' if that is meant.",
         )
-    part = read_window(file.path, header, inside_start, inside_stop)
+    part = read_window(files, header, inside_start, inside_stop)
     if is_inside or out_of_bounds_policy == "trim_to_shape":
         return (part,)
     fill = np.empty(1, part.dtype)
@@ -185,8 +191,9 @@ def _(
     return (padded,)
 
 
+@lru_cache(maxsize=64)  # the files of a data set mostly have one shape, and one window is wanted of all
 def _window(
-    shape: tuple[int, ...], roi_axes: Sequence[int], coordinates: dict[str, np.ndarray[Any, Any] | None]
+    shape: tuple[int, ...], roi_axes: tuple[int, ...], coordinates: tuple[tuple[str, tuple[float, ...] | None], ...]
 ) -> tuple[list[int], list[int]]:
     """Return where the window begins and ends along every axis of an array."""
     axes = list(roi_axes) or list(range(len(shape)))
@@ -195,16 +202,16 @@ def _window(
     axes = [axis % len(shape) for axis in axes]
     if len(set(axes)) < len(axes):
         raise ArgumentValueError(f"roi_axes={list(roi_axes)} names an axis twice.")
-    for name, value in coordinates.items():
-        if value is not None and value.size not in (1, len(axes)):
+    for name, value in coordinates:
+        if value is not None and len(value) not in (1, len(axes)):
             raise ArgumentValueError(
-                f"{value.size} coordinates were given as {name} of the window; the array has {len(axes)} axes to cut.",
+                f"{len(value)} coordinates were given as {name} of the window; the array has {len(axes)} axes to cut.",
                 hint="Name the axes: roi_axes=[0].",
             )
     start, stop = [0] * len(shape), list(shape)
     if axes:
         extents = np.array([[shape[axis] for axis in axes]], np.int64)
-        given = {name: None if value is None else value.reshape(1, -1) for name, value in coordinates.items()}
+        given = {name: None if value is None else np.array([value]) for name, value in coordinates}
         try:
             begins, ends = slice_bounds(extents, **given, are_inputs=False)
         except DalifyError as error:

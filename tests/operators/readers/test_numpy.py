@@ -16,6 +16,7 @@ from numpy.lib import format as numpy_format
 import dalify
 from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, IndexingError, ReaderError
 from dalify.formats.numpy_window import read_header, read_window
+from dalify.formats.open_files import OpenFiles
 from tests.operators.readers.datasets import run_reader
 
 ARRAY = np.arange(120, dtype=np.float32).reshape(4, 6, 5)
@@ -116,7 +117,8 @@ def test_windows_are_numpy_slices(data: st.DataObject):
         np.save(path, np.asarray(array, order=data.draw(st.sampled_from("CF"))))
         start = [data.draw(st.integers(0, extent)) for extent in shape]
         stop = [data.draw(st.integers(first, extent)) for first, extent in zip(start, shape, strict=True)]
-        found = read_window(path, read_header(path), start, stop)
+        files = OpenFiles([path])
+        found = read_window(files, read_header(files), start, stop)
     expected = array[tuple(slice(first, last) for first, last in zip(start, stop, strict=True))]
     assert found.dtype.isnative
     assert found.flags.c_contiguous
