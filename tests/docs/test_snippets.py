@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.torchvision_import import import_torchvision
+
+import_torchvision("torchvision.datasets")  # the page imports it as users do
+
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "docs/epochs.md"]
 WITH_LINKS = [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md"]
