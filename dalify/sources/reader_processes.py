@@ -22,7 +22,6 @@ from dalify.base.errors import WorkerError
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
 from dalify.sources.pickling import CallbackPickler
-from dalify.sources.worker_process import is_running
 
 __all__ = ["ReaderProcesses"]
 
@@ -69,7 +68,8 @@ class ReaderProcesses:
             self._task if is_fork else self._pickler.dumps(self._task, "of the reader", None, "fn.readers.dataset")
         )
         self._process = os.getpid()
-        self._pool = ProcessPoolExecutor(self._count, context, _begin, (task, is_fork, self._process))
+        parent = None if self._start_method == "forkserver" else self._process
+        self._pool = ProcessPoolExecutor(self._count, context, _begin, (task, is_fork, parent))
         for future in [self._pool.submit(os.getpid) for _ in range(self._count)]:
             future.result()
 
@@ -111,10 +111,10 @@ class ReaderProcesses:
 _task: tuple[Sequence[Any], Callable[[Any], Any]] | None = None
 
 
-def _begin(task: Any, is_fork: bool, owner: int) -> None:
-    """Prepare a worker process."""
+def _begin(task: Any, is_fork: bool, parent: int | None) -> None:
+    """Prepare a worker process; its parent is the one that reads, or the server that ends with it."""
     global _task
-    threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent or os.getppid(),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends its workers
     if is_fork:
         _task = task
@@ -125,9 +125,9 @@ def _begin(task: Any, is_fork: bool, owner: int) -> None:
         torch.set_num_threads(1)
 
 
-def _end_with(owner: int) -> None:
-    """End this process with the one that reads: where that was killed, forked siblings keep each other's pipes open."""
-    while is_running(owner):
+def _end_with(parent: int) -> None:
+    """End this process with its parent: where that was killed, forked siblings keep each other's pipes open."""
+    while os.getppid() == parent:  # a killed process may exist for long, until somebody asks how it ended
         time.sleep(_PARENT_CHECK_S)
     os._exit(1)
 

@@ -29,17 +29,7 @@ from dalify.sources.convert import to_batch
 from dalify.sources.external import split_outputs
 from dalify.sources.shared_memory import Slot, aligned
 
-__all__ = [
-    "IN_PLACE",
-    "Failure",
-    "Piece",
-    "Result",
-    "SourceSettings",
-    "Task",
-    "is_running",
-    "run_worker",
-    "uniform_starts",
-]
+__all__ = ["IN_PLACE", "Failure", "Piece", "Result", "SourceSettings", "Task", "run_worker", "uniform_starts"]
 
 # Frames of these begin every traceback and tell the user nothing.
 _OWN_FILES = {Walk.take.__code__.co_filename, __file__}
@@ -335,7 +325,7 @@ def run_worker(
     pipes.register(own_tasks.fileno(), selectors.EVENT_READ)
     while True:
         ready = pipes.select(_PARENT_CHECK_S)
-        if not ready and not is_running(parent):
+        if not ready and not _is_running(parent):
             return
         for key, _ in ready:
             try:
@@ -355,8 +345,7 @@ def run_worker(
                 return
 
 
-def is_running(process: int) -> bool:
-    """Tell whether there is a process of this number."""
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
