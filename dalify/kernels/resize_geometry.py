@@ -222,6 +222,10 @@ def _edges(values: Sequence[float], units: Sequence[float]) -> tuple[float, ...]
     return tuple(float(np.float32(value) * np.float32(unit)) for value, unit in zip(values, units, strict=True))
 
 
+def _float32(value: float) -> float:
+    return float(np.float32(value))
+
+
 @lru_cache(maxsize=1024)
 def _geometry(
     wanted: tuple[float, ...],
@@ -233,13 +237,13 @@ def _geometry(
     rounding: str,
     alignment: tuple[float, ...],
 ) -> ResizeGeometry:
-    extents = [float(abs(np.float32(stop) - np.float32(begin))) for begin, stop in zip(start, end, strict=True)]
+    extents = [_float32(abs(stop - begin)) for begin, stop in zip(start, end, strict=True)]
     if not all(extents):
         raise ArgumentValueError(f"the region of interest is empty: roi_start {list(start)}, roi_end {list(end)}.")
     adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
     size, begins, ends = [], [], []
     for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
-        exact = float(np.float32(max(unbounded, _SMALLEST))) if unbounded else unbounded
+        exact = _float32(max(unbounded, _SMALLEST)) if unbounded else unbounded
         rounded = max(1, _WHOLE[rounding](exact))
         if value < 0:
             begin, stop = stop, begin
@@ -253,13 +257,17 @@ def _geometry(
 
 
 def _sizes(wanted: list[float], extents: list[float], mode: str, largest: tuple[float, ...] | None) -> list[float]:
-    """Return the size before it is rounded."""
-    scales = [value / extent for value, extent in zip(wanted, extents, strict=True) if value]
+    """Return the size before it is rounded.
+
+    Scales are float32, as in DALI, and so is the size in `_geometry`: between two pixels that are equally near, the
+    nearest depends on it.
+    """
+    scales = [_float32(value / extent) for value, extent in zip(wanted, extents, strict=True) if value]
     if mode in ("not_larger", "not_smaller"):
         scale = (min if mode == "not_larger" else max)(scales, default=1.0)
         if largest is not None:
-            scale = min(scale, *(limit / extent for limit, extent in zip(largest, extents, strict=True)))
+            scale = min(scale, *(_float32(limit / extent) for limit, extent in zip(largest, extents, strict=True)))
         return [extent * scale for extent in extents]
-    missing = 1.0 if mode == "stretch" or not scales else math.prod(scales) ** (1 / len(scales))
+    missing = 1.0 if mode == "stretch" or not scales else _float32(math.prod(scales) ** (1 / len(scales)))
     sizes = [value or extent * missing for value, extent in zip(wanted, extents, strict=True)]
     return sizes if largest is None else [min(value, limit) for value, limit in zip(sizes, largest, strict=True)]

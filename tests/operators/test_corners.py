@@ -15,6 +15,7 @@ from tests.operators.run_case import assert_same, run_case, run_case_on_dali
 
 _FLOATS = Data([np.array([0.5, 1.5, 2.5, -0.5, -2.5, 2.7, 254.6, 300, -3], np.float32).reshape(3, 3, 1)], "HWC")
 _IMAGE = Data([np.random.default_rng(5).integers(0, 256, (9, 7, 3), dtype=np.uint8)], "HWC")
+_WIDE = Data([np.random.default_rng(7).integers(0, 256, (28, 36, 3), dtype=np.uint8)], "HWC")
 _VOLUME = Data([np.random.default_rng(6).integers(0, 256, (5, 8, 7, 1), dtype=np.uint8)], "DHWC")
 _BOXES = Data([np.array([[0.1, 0.2, 0.5, 0.3], [0.3, 0.3, 0.35, 0.9]], np.float32)])
 _PLAIN = Data(_IMAGE.samples)
@@ -89,6 +90,8 @@ CORNERS = [
     # A region whose edges are rounded to float32, before it is known how wide the result is.
     _corner("resize", _IMAGE, resize_shorter=15.0, roi_start=[0.1, 0.2], roi_end=[0.7, 0.9], roi_relative=True, atol=1),
     _corner("resize", _IMAGE, resize_x=8.0, roi_start=[2.0, 3.3], roi_end=[8.8, 5.7], atol=1),
+    # Scales and sizes in float32, and two pixels as near.
+    *(_corner("resize", _WIDE, resize_shorter=size, interp_type=types.INTERP_NN) for size in (5.0, 10.0, 11.0, 12.0)),
     # No limit.
     *(_corner("resize", _IMAGE, size=[5.0, 6.0], max_size=limit, atol=1) for limit in (0.0, [-1.0, 3.0])),
     # Signs that matter, and those that do not.
