@@ -100,9 +100,15 @@ def _range(values: Any) -> tuple[float, float]:
 
 
 def _on_pillow(setting: Setting) -> None:
-    """Leave tensors to torchvision: its filters for them are others, and so is the order of memory of its results."""
+    """Leave tensors to torchvision, whose filters and roundings for them are others."""
     if setting.tensor_type is not None:
         raise TypeError("on tensors")
+
+
+def _check_padding(fill: Any, mode: str, margins: Margins | None, setting: Setting) -> None:
+    """Leave to torchvision what it pads in another way where it has tensors."""
+    if setting.tensor_type is not None and (type(fill) is not int or mode != "constant" or margins == (0,) * 4):
+        raise ValueError(f"fill {fill!r} and padding_mode {mode!r} on tensors")
 
 
 def _resize(stage: Any, setting: Setting) -> Step:
@@ -117,28 +123,30 @@ def _resize(stage: Any, setting: Setting) -> Step:
 
 
 def _center_crop(stage: Any, setting: Setting) -> Step:
-    _on_pillow(setting)
-    return CenterCrop(*_pair(stage.size), setting.channels)
+    return CenterCrop(*_pair(stage.size), setting.channels, setting.tensor_type is not None)
 
 
 def _pad(stage: Any, setting: Setting) -> Step:
-    _on_pillow(setting)
-    return Pad(_margins(stage.padding), _fill(stage.fill, setting), _mode(stage.padding_mode))
+    margins = _margins(stage.padding)
+    _check_padding(stage.fill, stage.padding_mode, margins, setting)
+    is_tensor = setting.tensor_type is not None
+    return Pad(margins, _fill(stage.fill, setting), _mode(stage.padding_mode), is_tensor)
 
 
 def _random_crop(stage: Any, setting: Setting) -> Step:
     fill, mode = _fill(stage.fill, setting), _mode(stage.padding_mode)
     margins = stage.padding
-    if margins is not None or stage.pad_if_needed:
-        _on_pillow(setting)
     if margins is not None and setting.module == VERSION_2:
         left, right, top, bottom = margins
         margins = [left, top, right, bottom]
         if stage.pad_if_needed and mode != "constant":
             raise ValueError("two paddings by reflection at once")
-    padding = None if margins is None else Pad(_margins(margins), fill, mode)
+    is_tensor = setting.tensor_type is not None
+    padding = None if margins is None else Pad(_margins(margins), fill, mode, is_tensor)
+    if margins is not None or stage.pad_if_needed:
+        _check_padding(stage.fill, mode, padding and padding.margins, setting)
     draws_always = setting.module != VERSION_2
-    return RandomCrop(*_pair(stage.size), padding, bool(stage.pad_if_needed), fill, mode, draws_always)
+    return RandomCrop(*_pair(stage.size), padding, bool(stage.pad_if_needed), fill, mode, draws_always, is_tensor)
 
 
 def _random_resized_crop(stage: Any, setting: Setting) -> Step:

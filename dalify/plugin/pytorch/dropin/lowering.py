@@ -25,7 +25,16 @@ import torch
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.arguments import STEPS, Setting
-from dalify.plugin.pytorch.dropin.own import ON_PILLOW, ON_TENSORS, Own, Registered, can_own, is_changed, module_of
+from dalify.plugin.pytorch.dropin.own import (
+    ON_PILLOW,
+    ON_TENSORS,
+    Own,
+    Registered,
+    by_python,
+    can_own,
+    is_changed,
+    module_of,
+)
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, Table
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, Step
@@ -108,6 +117,10 @@ class _Lowering:
         module = module_of(stage)
         if module is not None and is_changed(stage):
             raise NotRecognisedError(f"{place} ({name}) has hooks or a forward of its own")
+        container = by_python(stage) if is_pillow else None
+        if container is not None:
+            self.steps.append(container)
+            return
         if module is None or not (name in _POINTWISE or can_own(stage, ON_PILLOW | ON_TENSORS)):
             raise NotRecognisedError(
                 f"{place} is {kind.__module__}.{name}, which is not known",

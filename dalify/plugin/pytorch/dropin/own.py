@@ -20,7 +20,17 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 
-__all__ = ["ON_PILLOW", "ON_TENSORS", "VERSION_2", "Own", "Registered", "can_own", "is_changed", "module_of"]
+__all__ = [
+    "ON_PILLOW",
+    "ON_TENSORS",
+    "VERSION_2",
+    "Own",
+    "Registered",
+    "by_python",
+    "can_own",
+    "is_changed",
+    "module_of",
+]
 
 # Where torchvision declares its transforms; a user imports them from the packages above.
 _MODULES = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment", "torchvision.transforms.v2")
@@ -84,6 +94,37 @@ class Own:
 
 
 @dataclass(frozen=True)
+class PythonOrder:
+    """Version 1's RandomOrder, which asks Python for random numbers."""
+
+    steps: tuple[Own, ...]
+
+    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
+        """Shuffle and call all."""
+        if isinstance(canvas, Windows):
+            raise NoWindowError
+        order = list(range(len(self.steps)))
+        draws.python.shuffle(order)
+        for number in order:
+            self.steps[number].apply(canvas, draws)
+
+
+@dataclass(frozen=True)
+class PythonChoice:
+    """Version 1's RandomChoice, which asks Python for random numbers."""
+
+    steps: tuple[Own, ...]
+    weights: tuple[float, ...] | None
+
+    def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
+        """Choose and call one."""
+        if isinstance(canvas, Windows):
+            raise NoWindowError
+        (step,) = draws.python.choices(self.steps, weights=self.weights)
+        step.apply(canvas, draws)
+
+
+@dataclass(frozen=True)
 class Registered:
     """A function that stands for a user's transform.
 
@@ -144,6 +185,19 @@ def module_of(stage: Any) -> str | None:
         if getattr(sys.modules.get(module), kind.__name__, None) is kind:
             return module
     return None
+
+
+def by_python(stage: Any) -> PythonOrder | PythonChoice | None:
+    """The step for a container that asks Python for random numbers; None where it is none, or holds unknown ones."""
+    name = type(stage).__name__
+    if name not in _CONTAINERS_2 or module_of(stage) == VERSION_2 or module_of(stage) is None:
+        return None
+    if not stage.transforms or not all(can_own(part, ON_PILLOW) for part in stage.transforms):
+        return None
+    steps = tuple(Own(part) for part in stage.transforms)
+    if name == "RandomOrder":
+        return PythonOrder(steps)
+    return PythonChoice(steps, None if stage.p is None else tuple(stage.p))
 
 
 def can_own(stage: Any, names: frozenset[str]) -> bool:

@@ -130,9 +130,10 @@ class Picture:
         else:
             self._flips = (not self._flips[0], self._flips[1]) if axis == 0 else (self._flips[0], not self._flips[1])
 
-    def pad(self, margins: Margins, fill: tuple[int, ...], mode: str) -> None:
-        """Add margins: of one colour, or as ``np.pad`` does it, which is what torchvision calls."""
+    def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
+        """Add margins: of one colour, or as ``np.pad`` does it, which is what torchvision calls for Pillow images."""
         left, top, right, bottom = margins
+        self.is_planar = self.is_planar or is_tensor  # torch's padding puts the channels one after the other
         pixels = self.settle()
         self._forget_info()
         if mode != "constant":
@@ -204,7 +205,7 @@ class Windows:
         """Mirror those that are wanted along y (0) or x (1)."""
         self.flips[:, axis] ^= is_wanted
 
-    def pad(self, margins: Margins, fill: tuple[int, ...], mode: str) -> None:
+    def pad(self, margins: Margins, fill: tuple[int, ...], mode: str, is_tensor: bool = False) -> None:
         """Add margins of one colour, the same at each padding, before anything was cut off."""
         left, top, right, bottom = margins
         if mode != "constant" or self._is_cut or self.fill not in (None, fill):

@@ -53,13 +53,14 @@ class CenterCrop:
     height: int
     width: int
     channels: int
+    is_tensor: bool = False
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
         """Cut; a half is rounded to the even neighbour."""
         wide, high = max(0, self.width - canvas.width), max(0, self.height - canvas.height)
         if wide or high:
             margins = wide // 2, high // 2, (wide + 1) // 2, (high + 1) // 2
-            canvas.pad(margins, (0,) * self.channels, "constant")
+            canvas.pad(margins, (0,) * self.channels, "constant", self.is_tensor)
             if (canvas.height, canvas.width) == (self.height, self.width):
                 return
         top = round((canvas.height - self.height) / 2.0)
@@ -74,10 +75,11 @@ class Pad:
     margins: Margins
     fill: tuple[int, ...]
     mode: str
+    is_tensor: bool = False
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
         """Pad."""
-        canvas.pad(self.margins, self.fill, self.mode)
+        canvas.pad(self.margins, self.fill, self.mode, self.is_tensor)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class RandomCrop:
     fill: tuple[int, ...]
     mode: str
     draws_always: bool
+    is_tensor: bool = False
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
         """Draw the row, then the column; neither where the image has the size already.
@@ -101,10 +104,10 @@ class RandomCrop:
             self.padding.apply(canvas, draws)
         if self.pads_if_needed and canvas.width < self.width:
             margin = self.width - canvas.width
-            canvas.pad((margin, 0, margin, 0), self.fill, self.mode)
+            canvas.pad((margin, 0, margin, 0), self.fill, self.mode, self.is_tensor)
         if self.pads_if_needed and canvas.height < self.height:
             margin = self.height - canvas.height
-            canvas.pad((0, margin, 0, margin), self.fill, self.mode)
+            canvas.pad((0, margin, 0, margin), self.fill, self.mode, self.is_tensor)
         height, width = canvas.height, canvas.width
         if height < self.height or width < self.width:
             raise ValueError(

@@ -1,0 +1,103 @@
+"""Transforms of every kind in loaders whose threads stand for torch's workers: same batches, same generators after."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dalify.plugin.pytorch import DataLoader
+from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from tests.helpers.torchvision_import import import_torchvision
+from tests.plugin.dropin.beside_torch import TorchLoader, cifar, datasets, photos, same, seed
+
+v1 = import_torchvision("torchvision.transforms")
+v2 = import_torchvision("torchvision.transforms.v2")
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+FLOAT = v2.ToDtype(torch.float32, scale=True)
+NORMALIZE_1, NORMALIZE_2 = (version.Normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4)) for version in (v1, v2))
+TRANSFORMS = {
+    "contrastive": v1.Compose(
+        [
+            v1.RandomResizedCrop(24),
+            v1.RandomApply([v1.ColorJitter(0.8, 0.8, 0.8, 0.2)], 0.8),
+            v1.RandomGrayscale(0.2),
+            v1.RandomHorizontalFlip(),
+            v1.ToTensor(),
+        ]
+    ),
+    "automatic": v1.Compose(
+        [
+            v1.RandomResizedCrop(24),
+            v1.TrivialAugmentWide(),
+            v1.PILToTensor(),
+            v1.ConvertImageDtype(torch.float),
+            NORMALIZE_1,
+            v1.RandomErasing(0.5, value="random"),
+        ]
+    ),
+    "Python's numbers": v1.Compose(
+        [
+            v1.RandomChoice([v1.RandomCrop(24, pad_if_needed=True), v1.RandomResizedCrop(24)], p=[0.3, 0.7]),
+            v1.RandomOrder([v1.RandomRotation(20), v1.RandomPosterize(3), v1.RandomInvert()]),
+            v1.RandomHorizontalFlip(),
+            v1.ToTensor(),
+        ]
+    ),
+    "tensors": v2.Compose([v2.ToImage(), v2.RandomResizedCrop(24), v2.RandomHorizontalFlip(), FLOAT, NORMALIZE_2]),
+    "windows on tensors": v2.Compose(
+        [v2.ToImage(), v2.RandomCrop(24, padding=3, pad_if_needed=True), v2.RandomVerticalFlip(), FLOAT, NORMALIZE_2]
+    ),
+    "bytes": v2.Compose([v2.RandomCrop((20, 32), padding=2), v2.PILToTensor()]),
+}
+
+
+def keep(samples: list[Any]) -> list[Any]:
+    return samples
+
+
+def run(kind: Any, dataset: Any, **options: Any) -> list[Any]:
+    seed()
+    loader = kind(dataset, batch_size=5, shuffle=True, **options)
+    batches = [batch for _ in range(2) for batch in loader]
+    return [batches, torch.get_rng_state(), random.getstate()]
+
+
+def check(dataset: Any, **options: Any) -> list[Any]:
+    assert str(DataLoader(dataset, **options).explain().mode) == "full"
+    found = run(DataLoader, dataset, **options)
+    same(found, run(TorchLoader, dataset, **options))
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return photos(tmp_path_factory.mktemp("photos"), 11)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_photographs(folder, name, workers):
+    check(datasets.ImageFolder(folder, TRANSFORMS[name]), num_workers=workers)
+
+
+@pytest.mark.parametrize("collate", [None, keep])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_images_in_memory(name, collate):
+    check(cifar(TRANSFORMS[name], 12), collate_fn=collate)
+
+
+def test_samples_keep_the_type_of_version_2():
+    (first, *_) = check(cifar(TRANSFORMS["windows on tensors"]), collate_fn=keep)
+    assert type(first[0][0]) is import_torchvision("torchvision.tv_tensors").Image
+
+
+@pytest.mark.parametrize("name", ["windows on tensors", "bytes"])
+def test_whole_batches_at_once(name, monkeypatch):
+    monkeypatch.delattr(Fetcher, "_fetch_each")
+    check(cifar(TRANSFORMS[name]))
