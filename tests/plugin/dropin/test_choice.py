@@ -107,6 +107,21 @@ def test_what_is_logged_once(tmp_path, name, caplog):
     assert told(caplog) == [f"DataLoader: torch's own loader runs: {message}"]
 
 
+def test_explanation_of_a_hybrid():
+    dataset = cifar(transforms.Compose([transforms.RandomCrop(24), Brighten(), transforms.ToTensor()]), 5, str)
+    made: DataLoader[Any] = DataLoader(dataset, num_workers=2, worker_init_fn=print)
+    assert str(made.explain()).splitlines() == [
+        "CIFAR10 of 5 images in memory: RandomCrop by dalify, then Brighten in Python, then ToTensor by dalify",
+        "[TF01] transform[1] is tests.plugin.dropin.beside_torch.Brighten, which is not known",
+        "hint: Known are most transforms of torchvision.transforms and its v2 that give one image for one image.",
+        "[TF02] the dataset has a target_transform",
+        "hint: Change the labels once, in the dataset, to have threads make the batches.",
+        "[WI01] worker_init_fn is given, which is called in worker processes",
+        "hint: Without it threads make the batches; seeds follow from torch.manual_seed or generator=.",
+        "2 worker processes of torch",
+    ]
+
+
 def test_who_wants_to_know(caplog, monkeypatch):
     with caplog.at_level(logging.WARNING, logger="dalify"):
         list(DataLoader(Numbers(), on_fallback="silent"))

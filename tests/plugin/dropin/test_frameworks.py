@@ -42,20 +42,16 @@ class Classifier(lightning.LightningModule):
         return self.kind(cifar(TRAINING), batch_size=8, shuffle=True, **self.options)
 
 
+def trainer_of(**options: Any) -> Any:
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    return lightning.Trainer(accelerator="cpu", devices=1, enable_checkpointing=False, **quiet, **options)
+
+
 def fit(kind: Any, **options: Any) -> Any:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     seed()
     model = Classifier(kind, **options.pop("loader", {}))
-    trainer = lightning.Trainer(
-        accelerator="cpu",
-        devices=1,
-        max_epochs=2,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        **options,
-    )
+    trainer = trainer_of(max_epochs=2, **options)
     trainer.fit(model)
     return model.seen, trainer.train_dataloader
 
@@ -71,6 +67,32 @@ def test_lightning(strategy):
     assert loader.on_fallback == "raise"
     is_injected = isinstance(loader.sampler, torch.utils.data.DistributedSampler)
     assert is_injected == (strategy == "ddp")
+
+
+class SaveAt(lightning.Callback):
+    """Saves a checkpoint behind the third batch."""
+
+    def __init__(self, path: Any) -> None:
+        self.path = path
+
+    def on_train_batch_end(self, trainer: Any, *arguments: Any) -> None:
+        if trainer.global_step == 3:
+            trainer.save_checkpoint(self.path)
+
+
+def test_lightning_goes_on_in_the_middle_of_an_epoch(tmp_path):
+    """Its checkpoints hold the state of a loader that has one, which torch's has not."""
+
+    def train(*callbacks: Any, **options: Any) -> Any:
+        model = Classifier(DataLoader)
+        trainer_of(max_epochs=1, callbacks=list(callbacks)).fit(model, **options)
+        return model.seen
+
+    seed()
+    whole = train(SaveAt(tmp_path / "checkpoint"))
+    torch.manual_seed(99)
+    rest = train(ckpt_path=tmp_path / "checkpoint")
+    same([labels for _, labels in rest], [labels for _, labels in whole[3:]])
 
 
 def test_accelerate_builds_loaders_of_its_own_and_they_can_be_accelerated():

@@ -120,6 +120,11 @@ def other_labels(worker: int) -> None:
     torch.rand(1)
 
 
+def draw(worker: int) -> None:
+    """Leave the dataset alone."""
+    torch.rand(worker + 1)
+
+
 def give_up_the_transform(worker: int) -> None:
     info = torch.utils.data.get_worker_info()
     info.dataset.transform = as_tensor_of_worker  # type: ignore[union-attr]
@@ -130,10 +135,10 @@ def as_tensor_of_worker(image: Any) -> Any:
     return torch.tensor([int(np.asarray(image).sum()), info.id, len(info.dataset)])  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("start", [other_labels, give_up_the_transform])
+@pytest.mark.parametrize("start", [other_labels, draw, give_up_the_transform])
 def test_worker_init_fn_sees_and_changes_the_users_dataset(start):
     dataset = cifar(transforms.Compose([transforms.RandomCrop(20), TO_TENSOR]), 12)
-    options = {"batch_size": 2, "num_workers": 2, "worker_init_fn": start}
+    options = {"batch_size": 2, "num_workers": 2, "worker_init_fn": start, "shuffle": True}
     report = DataLoader(dataset, **options).explain()
     assert (report.mode, report.code) == ("hybrid", "WI01")
     same(run(DataLoader, dataset, **options), run(TorchLoader, dataset, **options))

@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch.utils.data
 
@@ -23,6 +23,7 @@ from dalify.plugin.pytorch.dropin.resuming import Resumable
 
 __all__ = ["TORCH_ITERATOR", "Accelerated", "DataLoader", "LoaderReport", "explain", "make_iterator"]
 
+_Sample = TypeVar("_Sample", covariant=True)  # as torch's class has it
 _logger = logging.getLogger("dalify")
 _BACKENDS = ("auto", "dalify", "torch")
 _FALLBACKS = ("warn", "silent", "raise")
@@ -156,7 +157,7 @@ class Accelerated:
         return make_iterator(self, super(Accelerated, type(self))._get_iterator)  # type: ignore[misc]
 
 
-class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[Any]):
+class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
     """torch's DataLoader, with the same arguments and the same batches, made by dalify where that can be had exactly.
 
     Known are datasets that read as torchvision's ImageFolder, CIFAR10 and MNIST do, Subset and ConcatDataset of them,

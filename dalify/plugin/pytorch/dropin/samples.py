@@ -7,6 +7,7 @@ from typing import Any
 
 from dalify.plugin.pytorch.dropin.datasets import locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import SampleNote
 from dalify.plugin.pytorch.dropin.lowered import PythonStages
 from dalify.plugin.pytorch.dropin.sources import Source
@@ -26,6 +27,8 @@ class SampleMaker:
         self._dataset = dataset
         self._sources = sources
         self._rests = {id(source): PythonStages(source.plan.rest) for source in sources.values()}
+        is_whole = all(source.plan.is_whole and source.target_transform is None for source in sources.values())
+        self._fetcher = Fetcher(dataset, sources, list) if is_whole else None
 
     def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:
         """Make the samples of a batch.
@@ -34,6 +37,8 @@ class SampleMaker:
             indices: what the batch sampler gave.
             draws: of this process.
         """
+        if self._fetcher is not None:  # all of them at once
+            return self._fetcher.fetch(indices, draws)
         return [self.sample(index, draws) for index in indices]
 
     def sample(self, index: Any, draws: TorchDraws) -> tuple[Any, Any]:
