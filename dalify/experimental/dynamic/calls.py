@@ -75,9 +75,11 @@ class Call:
                 try:
                     with SourceLine.standing_in(self.line):
                         self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.place)
+                except DalifyError as error:
+                    error.locate(line=self.line, operator=self.operator.public_name)
+                    raise
                 except Exception as error:
-                    if not isinstance(error, DalifyError):
-                        error.add_note(f"the call is at {self.line}")
+                    error.add_note(f"the call is at {self.line}")
                     raise
                 self.inputs = ()
             return self._outputs[output]
@@ -105,7 +107,7 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
         else:
             outputs, is_many = _computed(operator, inputs, arguments, place)
             results = [Held.class_of(is_many).holding(output) for output in outputs]
-            if mode is EvalMode.sync_full and any(output.device == "gpu" for output in outputs):
+            if mode is EvalMode.sync_full and torch.accelerator.is_available():
                 torch.accelerator.synchronize()
     except DalifyError as error:
         error.locate(line=SourceLine.capture(), operator=operator.public_name)

@@ -166,8 +166,8 @@ class EvalContext:
             DalifyError: the first mistake that shows in the data.
         """
         for call in list(self.pending):
-            call.result(0)
             self.pending.discard(call)
+            call.result(0)
 
     def __enter__(self) -> EvalContext:
         """Make it the context of this thread."""

@@ -160,7 +160,7 @@ int64 = DType(Kind.signed, 64, type_id=DALIDataType.INT64, name="i64")
 float16 = _float(16, 5, DALIDataType.FLOAT16)
 float32 = _float(32, 8, DALIDataType.FLOAT)
 float64 = _float(64, 11, DALIDataType.FLOAT64)
-bfloat16 = _float(16, 8, None, "bf16")
+bfloat16 = _float(16, 8, None, "bfloat16")
 bool_ = DType(Kind.bool, 8, type_id=DALIDataType.BOOL, name="bool")
 DataType = DType(Kind.enum, 32, type_id=DALIDataType.DATA_TYPE, name="DataType")
 ImageType = DType(Kind.enum, 32, type_id=DALIDataType.IMAGE_TYPE, name="ImageType")
@@ -170,7 +170,6 @@ _ALL = (uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float
 _BY_ID = {item.type_id: item for item in (*_ALL, DataType, ImageType, InterpType) if item.type_id is not None}
 _BY_NAME = {item.name: item for item in (*_ALL, bfloat16, DataType, ImageType, InterpType)}
 _BY_NAME.update({str(item.type_id.numpy): item for item in _ALL if item.type_id is not None})
-_BY_NAME["bfloat16"] = bfloat16
 
 
 def dtype(value: Any) -> DType:

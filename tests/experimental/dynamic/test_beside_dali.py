@@ -1,0 +1,44 @@
+"""Programs give in dynamic mode what they give in DALI's."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import dalify.experimental.dynamic as ndd
+from tests.experimental.dynamic.programs import PROGRAMS, READING, shown
+
+
+@pytest.fixture(scope="module")
+def real(oracle):
+    return importlib.import_module("nvidia.dali.experimental.dynamic")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name, real):
+    assert shown(PROGRAMS[name](ndd)) == shown(PROGRAMS[name](real))
+
+
+@pytest.mark.parametrize("name", READING)
+def test_reading(name, real, photo_folder):
+    program = READING[name](photo_folder)
+    assert shown(program(ndd)) == shown(program(real))
+
+
+def test_names(real):
+    """Whatever DALI's module has is there, but for what is named here, with the reason."""
+    missing = {
+        "local": "a leftover of its imports",
+        "torch": "a leftover, too",
+        "pytorch": "nodes of torchdata",
+    }
+    kept = {
+        name
+        for name in dir(real)
+        if not name.startswith("_") and not getattr(getattr(real, name), "__module__", "").startswith("typing")
+    }
+    assert {name for name in kept if not hasattr(ndd, name)} == set(missing)
+    for space in ("readers", "decoders", "random", "reductions", "transforms", "noise", "segmentation", "math"):
+        names = {name for name in dir(getattr(real, space)) if not name.startswith("_")}
+        assert not {name for name in names if not hasattr(getattr(ndd, space), name)}
