@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from weakref import ref
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from dalify.graph import Node, node_specs
 if TYPE_CHECKING:
     from dalify.deferred.tape import Tape
 
-__all__ = ["Call", "Result", "Template", "kind_of_result"]
+__all__ = ["Call", "Result", "Template", "copied", "kind_of_result"]
 
 _places = itertools.count()
 
@@ -70,11 +70,11 @@ class Call:
         self.place = next(_places)
         self.results: list[Batch | None] = [None] * template.node.output_count
         self.values: list[ref[Any]] = []
-        self.readers: list[ref[Call]] = []
+        self.readers: WeakSet[Call] = WeakSet()
         self.has_run = False
         for source in self.sources():
             if isinstance(source, Result):
-                source.call.readers.append(ref(self))
+                source.call.readers.add(self)
 
     def __del__(self) -> None:
         """Count what is given up."""
@@ -103,8 +103,7 @@ class Call:
 
     def waiting_readers(self) -> list[Call]:
         """Return the calls that read this one and wait."""
-        readers = (reader() for reader in self.readers)
-        return [reader for reader in readers if reader is not None and not reader.is_done]
+        return [reader for reader in self.readers if not reader.is_done]
 
     def keep(self, output: int, result: Batch) -> None:
         """Take a result. With the last one, what the call read is let go."""
@@ -151,3 +150,11 @@ def kind_of_result(call: Call, output: int) -> Kind:
     """Return what a user gets for an output: of a sample on the device, a tensor of torch."""
     is_on_device = call.template.specs[output].device == "gpu"
     return "torch" if call.use.kind == "numpy" and is_on_device else call.use.kind
+
+
+def copied(batch: Batch) -> Batch:
+    """Return data that stay as they are, whatever is done with these."""
+    copy = (lambda array: array.clone()) if batch.device == "gpu" else (lambda array: array.copy())
+    dense = None if batch.dense is None else copy(batch.dense)
+    samples = None if batch.dense is not None else [copy(sample) for sample in batch.samples]
+    return Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)

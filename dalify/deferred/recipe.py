@@ -76,7 +76,7 @@ class Recipe:
         self._places = {node.number: place for place, node in enumerate(nodes)}
         graph = Graph(tuple(Edge(nodes[place], output) for place, output in structure.outputs))
         graph, self.report = optimise(graph)
-        self.fallbacks = _fallbacks(nodes, graph)
+        self._on_cpu = _sent_to_cpu(nodes, graph)
         plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
         slots = {node.number: slots[0] for node, slots in plan.externals}
         self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass found that nobody reads it
@@ -116,6 +116,11 @@ class Recipe:
             raise self._located(error, calls) from error.__cause__
         return [apart(batch, feeds) if batch.device == "gpu" else batch for batch in results]
 
+    def fallbacks(self, calls: Sequence[Call]) -> list[Fallback]:
+        """Return the calls that were asked to run on the GPU and run on the CPU."""
+        sent = [calls[place] for place in self._on_cpu]
+        return [Fallback(call.use.operator.public_name, "it has no GPU kernel", str(call.line or "")) for call in sent]
+
     def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
         """Say where the call stands: the plan may have been made for another line."""
         failure: Any = getattr(error, "__dalify_failure__", None)
@@ -137,14 +142,11 @@ class Recipe:
 PLANS: Recent[Recipe] = Recent(256)
 
 
-def _fallbacks(nodes: Sequence[Node], graph: Graph) -> list[Fallback]:
-    """Return the operators that were asked to run on the GPU and run on the CPU."""
+def _sent_to_cpu(nodes: Sequence[Node], graph: Graph) -> list[int]:
+    """Return the places of the nodes that were asked to run on the GPU and run on the CPU."""
     placed = {node.number: node.device for node in graph.nodes()}
-    return [
-        Fallback(node.operator.public_name, "it has no GPU kernel", str(node.line or ""))
-        for node in nodes
-        if node.inputs and node.device == "gpu" and placed.get(node.number) == "cpu"
-    ]
+    asked = [node.inputs and node.device == "gpu" for node in nodes]
+    return [place for place, node in enumerate(nodes) if asked[place] and placed.get(node.number) == "cpu"]
 
 
 def _threads_of(count: int) -> AwaitedThreads:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -16,7 +17,7 @@ from dalify.api.functions import arranged
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
-from dalify.deferred.calls import Call, Result, Template, kind_of_result
+from dalify.deferred.calls import Call, Result, Template, copied
 from dalify.deferred.recent import Recent
 from dalify.deferred.statistics import COUNTS
 from dalify.deferred.values import LazyValue, lazy_value
@@ -84,18 +85,16 @@ class Tape:
         return arranged(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
 
     def _read(self, item: Any) -> Value:
-        """Return what a user gave; of a call that waits, a promise."""
-        if isinstance(item, LazyValue) and item.call.tape is self and not item.is_computed and item.is_known:
+        """Return what a user gave; of a call whose data he does not have, a promise."""
+        if isinstance(item, LazyValue) and item.call.tape is self and item.is_known and not item.is_shown:
             return Result(item.call, item.output, item.call.template.specs[item.output].device)
         return self._read_data(item)
 
     def _read_data(self, item: Any) -> Value:
-        if isinstance(item, LazyValue):
-            value = Value(item.computed(), kind_of_result(item.call, item.output))
-            return _copied(value) if self.copies and item.is_shown else value
+        """Return what a user gave, as it is now."""
         value = value_of(item)
         is_fresh = not value.is_array or isinstance(item, (list, tuple))
-        return _copied(value) if self.copies and not is_fresh else value
+        return value if is_fresh or not self.copies else Value(copied(value.batch), value.kind)
 
     # -- computing
 
@@ -107,12 +106,11 @@ class Tape:
             wanted = _beside(call)
             if (call, output) not in wanted:
                 wanted.append((call, output))
-            try:
-                self._compute(wanted)
-            except Exception:
-                if len(wanted) == 1:
-                    raise
-                self._compute([(call, output)])  # the error may be another's
+            if len(wanted) > 1:
+                with suppress(Exception):  # it may be another's, which raises it when it is asked for
+                    self._compute(wanted)
+                    return
+            self._compute([(call, output)])
 
     def flush(self) -> None:
         """Compute all that is held; what fails keeps nothing else from being computed.
@@ -124,11 +122,9 @@ class Tape:
             wanted = [
                 (call, output) for call in sorted(self._calls, key=lambda item: item.place) for output in call.held()
             ]
-            try:
+            with suppress(Exception):
                 self._compute(wanted)
                 return
-            except Exception:
-                pass
             first: Exception | None = None
             for call, output in wanted:
                 try:
@@ -177,7 +173,7 @@ class Tape:
         results = plan.compute(calls, feeds, count)
         COUNTS.add("operators_run", len(calls))
         COUNTS.add("operators_repeated", sum(call.has_run for call in calls))
-        COUNTS.add_fallbacks(plan.fallbacks)
+        COUNTS.add_fallbacks(plan.fallbacks(calls))
         for call in calls:
             call.has_run = True
         for (call, output), batch in zip(wanted, results, strict=True):
@@ -233,16 +229,6 @@ def _beside(call: Call) -> list[_Wanted]:
                 waiting.append(reader)
     ends = sorted((one for one in around if not one.waiting_readers()), key=lambda one: one.place)
     return [(one, output) for one in ends if one.use.count == call.use.count for output in one.held()]
-
-
-def _copied(value: Value) -> Value:
-    """Return data that stay as they are, whatever the user does with his."""
-    batch = value.batch
-    copy = (lambda array: array.clone()) if batch.device == "gpu" else (lambda array: array.copy())
-    dense = None if batch.dense is None else copy(batch.dense)
-    samples = None if batch.dense is not None else [copy(sample) for sample in batch.samples]
-    kept = Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)
-    return Value(kept, value.kind, value.is_array)
 
 
 def _begin_child() -> None:

@@ -17,7 +17,7 @@ from dalify.base.errors import ArgumentTypeError, ConditionError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, torch_dtype
-from dalify.deferred.calls import Call, kind_of_result
+from dalify.deferred.calls import Call, copied, kind_of_result
 from dalify.eager.functions import use
 from dalify.eager.values import Deferred, shown
 from dalify.graph import Expression
@@ -70,7 +70,10 @@ class LazyValue(Deferred):
     def get(self) -> Any:
         """Return what the call would have returned at once: a tensor list, an array or a tensor."""
         if self._shown is None:
-            self._shown = shown(self.computed(), kind_of_result(self.call, self.output))
+            result = self.computed()
+            if self.call.waiting_readers():  # they read it as it is now
+                result = copied(result)
+            self._shown = shown(result, kind_of_result(self.call, self.output))
         return self._shown
 
     def numpy(self) -> np.ndarray[Any, Any]:

@@ -1,0 +1,52 @@
+"""Photographs, and counts of lazy mode."""
+
+from __future__ import annotations
+
+import gc
+import io
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dalify import lazy
+from dalify.deferred import Statistics, recipe
+
+
+class Counted:
+    """How much the counts have grown."""
+
+    def __init__(self) -> None:
+        self.before = lazy.statistics()
+
+    def __call__(self) -> dict[str, int]:
+        now = lazy.statistics()
+        names = [field.name for field in fields(Statistics) if field.name != "fallbacks"]
+        grown = {name: getattr(now, name) - getattr(self.before, name) for name in names}
+        return {name: count for name, count in grown.items() if count}
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits() -> None:
+    """Let go of values that errors of earlier tests hold."""
+    gc.collect()
+
+
+@pytest.fixture
+def counted(nothing_waits: None) -> Counted:
+    """Counts of the test alone, which begins without plans."""
+    recipe.PLANS.clear()
+    return Counted()
+
+
+@pytest.fixture(scope="module")
+def photo() -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, (30, 40, 3), np.uint8)
+
+
+@pytest.fixture(scope="module")
+def encoded(photo: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(photo).save(file, "png")
+    return file.getvalue()
