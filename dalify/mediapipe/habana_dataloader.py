@@ -23,6 +23,7 @@ __all__ = ["HabanaDataLoader", "falls_back"]
 
 _log = logging.getLogger("dalify.dataloader")
 _VARIABLE = "DATALOADER_FALLBACK_EN"
+_ASKED_FOR = "LO00"  # the code of the reason that backend="torch" is
 _TRUE = ("1", "true", "t", "yes", "y", "on")
 _FALSE = ("0", "false", "f", "no", "n", "off")
 
@@ -93,7 +94,7 @@ class HabanaDataLoader(DataLoader):
     def explain(self) -> LoaderReport:
         """Tell what runs where."""
         report = super().explain()
-        if not has_boxes(self.dataset):
+        if not has_boxes(self.dataset) or report.code == _ASKED_FOR:
             return report
         try:
             source = self._ssd_source()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ from tests.helpers.torchvision_import import import_torchvision
 from tests.mediapipe.ssd_program import COCODetection, SSDTransformer
 
 IMAGES = 13
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Where there are other processes, torch's own threads would wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +160,7 @@ def test_what_is_not_known_is_left_to_torch(coco: tuple[str, str]) -> None:
     data = dataset(coco)
     del data.transform.crop.sample_options
     assert "sample_options" in str(HabanaDataLoader(data).fallback_reason)
+    assert "backend='torch'" in str(HabanaDataLoader(dataset(coco), backend="torch").fallback_reason)
     assert "worker_init_fn" in str(HabanaDataLoader(dataset(coco), worker_init_fn=print).fallback_reason)
     data = dataset(coco)
     data.img_folder = "/nowhere"

@@ -6,6 +6,8 @@ Alone because a clip is told by the numbers of its frames, which only the film c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -31,10 +33,13 @@ _IMAGE_AXES = [1, 2]
 def _shown(path: str, target_rate: float) -> Indices:
     """Return the numbers of the frames that a film has at a rate; 0: all of them."""
     try:
-        table = Video(path).table
+        with closing(Video(path)) as video:
+            if not target_rate:
+                return np.arange(video.quick_count)
+            table = video.table
     except DecodeError as error:
         raise ReaderError(f"{path}: {error}") from None
-    if not target_rate or table.count < 2:
+    if table.count < 2:
         return np.arange(table.count)
     first, last = table.seconds(np.array([0, table.count - 1]))
     if not last > first:
@@ -125,7 +130,7 @@ def ReadVideoDatasetFromDir(
 ) -> tuple[Value, ...]:
     """Read clips of the films of a folder of class folders. Films that are too short for a clip are left out.
 
-    The list of frames of each film is read when the pipe is built. Needs the extra ``dalify[video]``.
+    Each film is opened when the pipe is built, to count its frames. Needs the extra ``dalify[video]``.
 
     Args:
         context: the graph.
@@ -165,7 +170,12 @@ def ReadVideoDatasetFromDir(
         )
     paths, labels = labelled_files(dir, format, file_list, class_list, file_classes)
     start = start_frame_index if fixed_clip_mode else None
-    found = [_Clips(path, frames_per_clip, step_between_clips, target_frame_rate, start) for path in paths]
+
+    def clips_of(path: str) -> _Clips:
+        return _Clips(path, frames_per_clip, step_between_clips, target_frame_rate, start)
+
+    with ThreadPoolExecutor() as pool:  # opening a film is waiting for the disk, and work that needs no Python
+        found = list(pool.map(clips_of, paths))
     kind = to_dalify_type(label_dtype)
     films = [(path, label, clips) for path, label, clips in zip(paths, labels.astype(kind.numpy), found, strict=True)]
     films = [film for film in films if len(film[2].numbers)]
