@@ -55,6 +55,14 @@ class Column:
         self._check(start, stop)
         return self._part(start, stop)
 
+    def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return addresses and sizes of values that are runs of bytes; None for others, and where one is null."""
+        return None
+
+    def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+        """Return values that are single numbers, ``[N]``; None for others, and where one is null."""
+        return None
+
     def _check(self, start: int, stop: int) -> None:
         if self._valid is not None and not self._valid[start:stop].all():
             raise ReaderError(
@@ -74,6 +82,9 @@ class _Numbers(Column):
         super().__init__(valid)
         self._values = values
 
+    def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+        return self._values[rows] if self._valid is None else None
+
     def _row(self, number: int) -> NDArray[Any]:
         return np.array(self._values[number])
 
@@ -86,9 +97,19 @@ class _Bytes(Column):
         super().__init__(valid)
         self._offsets = offsets
         self._values = values
+        self._address = values.ctypes.data
+
+    def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
+        is_within = (starts >= 0) & (starts <= stops) & (stops <= len(self._values))  # a file may say anything
+        if not is_within.all() or (self._valid is not None and not self._valid[rows].all()):
+            return None
+        return self._address + starts, stops - starts
 
     def _row(self, number: int) -> NDArray[np.uint8]:
         start, stop = int(self._offsets[number]), int(self._offsets[number + 1])
+        if not 0 <= start <= stop <= len(self._values):
+            raise ReaderError("the data are damaged: the value lies outside of them.")
         contents = file_memory(stop - start)
         contents[:] = self._values[start:stop]
         return contents
@@ -102,6 +123,9 @@ class _Files(Column):
         self._contents = contents
         self._paths = paths
         self._folder = folder
+
+    def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        return None if self._valid is not None and not self._valid[rows].all() else self._contents.places(rows)
 
     def _row(self, number: int) -> NDArray[Any]:
         held = self._contents._valid

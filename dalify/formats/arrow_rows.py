@@ -18,6 +18,7 @@ from dalify.data.blocks import Blocks
 from dalify.formats.arrow_columns import Column, column_of
 from dalify.formats.arrow_tables import ArrowSource
 from dalify.formats.block_cache import BlockCache
+from dalify.formats.pieces import copy_pieces
 from dalify.formats.storage import is_remote
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
@@ -25,6 +26,8 @@ pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 __all__ = ["ArrowRow", "ArrowRows"]
 
 _LABELS = ("label", "labels")
+_MOST_BLOCKS = 4
+_SMALL_BYTES = 1 << 10
 
 
 class ArrowRow(NamedTuple):
@@ -118,7 +121,8 @@ class ArrowRows(Sequence[ArrowRow]):
         self._first_blocks = [0, *np.cumsum([len(source.entries) for source in sources]).tolist()]
         entries = np.array([count for source in sources for count in source.entries], np.int64)
         self._entries = entries
-        self._firsts = [0, *np.cumsum(entries).tolist()]
+        self._ends = np.cumsum(entries)
+        self._firsts = [0, *self._ends.tolist()]
         # Of the source of each block; as a list, which is quicker to look up than an array.
         self._first_rows = [self._firsts[self._first_blocks[source]] for source in self._block_sources.tolist()]
         self._cache = BlockCache(self._load, cache_bytes)
@@ -143,6 +147,26 @@ class ArrowRows(Sequence[ArrowRow]):
             number = int(self._order[number])
         block = bisect_right(self._firsts, number) - 1
         return ArrowRow(self, number - self._first_rows[block], block, number - self._firsts[block])
+
+    def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
+        """Return the columns of rows, an array ``[N]`` or a list of N arrays each; None to read one by one."""
+        rows = numbers if self._order is None else self._order[numbers]
+        blocks = np.searchsorted(self._ends, rows, side="right")
+        wanted, members = np.unique(blocks, return_inverse=True)
+        if len(wanted) > _MOST_BLOCKS:  # they would all have to be held at once
+            return None
+        offsets = rows - (self._ends - self._entries)[blocks]
+        try:
+            held = [self.block(block) for block in wanted.tolist()]
+            pairs = list(zip(members.tolist(), offsets.tolist(), strict=True))
+            found: list[Any] = []
+            for place in range(len(self.columns)):
+                columns = [block[place] for block in held]
+                many = _together(columns, members, offsets)
+                found.append([columns[block].row(offset) for block, offset in pairs] if many is None else many)
+        except ReaderError:
+            return None
+        return tuple(found)
 
     def block(self, number: int) -> list[Column]:
         """Return the wanted columns of a block."""
@@ -196,6 +220,40 @@ class ArrowRows(Sequence[ArrowRow]):
     def __repr__(self) -> str:
         """Return counts."""
         return f"ArrowRows({len(self)} rows, {len(self._sources)} sources)"
+
+
+def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Any:
+    """Return a column of rows of several blocks, read together; None where that cannot be.
+
+    Args:
+        columns: of each block.
+        members: number of the block of each row.
+        offsets: of the rows in their blocks.
+    """
+    chosen = [members == block for block in range(len(columns))]
+    numbers = [column.numbers(offsets[rows]) for column, rows in zip(columns, chosen, strict=True)]
+    if all(values is not None for values in numbers):
+        return _joined(chosen, numbers)
+    places = [column.places(offsets[rows]) for column, rows in zip(columns, chosen, strict=True)]
+    if any(place is None for place in places):
+        return None
+    addresses, sizes = (_joined(chosen, parts) for parts in zip(*filter(None, places), strict=True))
+    pieces = copy_pieces(addresses, sizes)
+    if pieces is None:
+        return None
+    bounds = zip(pieces.starts.tolist(), pieces.stops.tolist(), strict=True)
+    # What is small is copied, so that a text does not hold on to pictures.
+    samples = [pieces.data[start:stop] for start, stop in bounds]
+    return [sample if sample.size > _SMALL_BYTES else sample.copy() for sample in samples]
+
+
+def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArray[Any]:
+    if len(parts) == 1:
+        return parts[0]
+    found = np.empty(len(chosen[0]), parts[0].dtype)
+    for rows, part in zip(chosen, parts, strict=True):
+        found[rows] = part
+    return found
 
 
 def _in_one_piece(column: Any) -> Any:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from dalify.formats.memory import file_memory
 
-__all__ = ["Pieces", "read_pieces"]
+__all__ = ["Pieces", "copy_pieces", "read_pieces"]
 
 _MOST_BYTES = 1 << 26
 # Pieces begin at a multiple of this, so that their elements are aligned whatever their type.
 _ALIGNMENT_BYTES = 64
 
+_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 _pread: Any = types.ExternalFunction("pread", types.int64(types.int32, types.uintp, types.uintp, types.int64))
 
 
@@ -87,3 +88,27 @@ def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], size
         return None
     pieces = Pieces(sizes)
     return pieces if _read(descriptors, offsets, sizes, pieces.starts, pieces.data) else None
+
+
+@numba.njit(nogil=True, cache=True)
+def _copy(addresses: Any, sizes: Any, starts: Any, out: Any) -> None:
+    target = out.ctypes.data
+    for piece in range(addresses.size):
+        _memcpy(np.uintp(target + starts[piece]), np.uintp(addresses[piece]), np.uintp(sizes[piece]))
+
+
+def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
+    """Copy pieces of memory, ``[N]`` each; whoever calls keeps it alive. The GIL is free meanwhile.
+
+    Args:
+        addresses: of the first bytes.
+        sizes: numbers of bytes.
+
+    Returns:
+        the pieces; None where they are large.
+    """
+    if not Pieces.are_few(sizes):
+        return None
+    pieces = Pieces(sizes)
+    _copy(addresses, sizes, pieces.starts, pieces.data)
+    return pieces

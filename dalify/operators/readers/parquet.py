@@ -74,6 +74,11 @@ def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any], ...]:
     return row.read()
 
 
+@parquet.read_many
+def _(rows: ArrowRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
+    return rows.read_many(numbers)
+
+
 @parquet.stand_in
 def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
     return row.stand_in()

@@ -1,0 +1,70 @@
+"""Rows of Arrow data that are read in one call: what reading them one by one gives, also of damaged data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dalify.base.errors import ReaderError
+from dalify.formats.arrow_rows import ArrowRow, ArrowRows
+from dalify.formats.arrow_tables import TableSource
+
+pa = pytest.importorskip("pyarrow", reason="the extra dalify[arrow]")
+
+COUNT = 40
+COLUMNS = ["small", "large", "picture", "number", "list", "fixed"]
+
+
+def _table() -> Any:
+    numbers = range(COUNT)
+    return pa.table(
+        {
+            "small": [f"text {n}" * (n % 3) for n in numbers],
+            "large": pa.array([bytes([n]) * (1500 * (n % 3)) for n in numbers], pa.large_binary()),
+            "picture": [{"bytes": bytes([n]) * 2000, "path": None} for n in numbers],
+            "number": pa.array(numbers, pa.int16()),
+            "list": [[n] * (n % 4) for n in numbers],
+            "fixed": pa.array([bytes([n, n + 1]) for n in numbers], pa.binary(2)),
+        }
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_rows_of_several_blocks_are_as_one_by_one(data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.sets(st.integers(1, COUNT - 1), max_size=3)))
+    table = _table()
+    parts = [table.slice(start, stop - start) for start, stop in zip([0, *cuts], [*cuts, COUNT], strict=True)]
+    order = data.draw(st.none() | st.permutations(range(COUNT)))
+    source = TableSource(pa.concat_tables(parts), COLUMNS, "the table")
+    rows = ArrowRows([source], COLUMNS, 1 << 20, None if order is None else np.array(order))
+    numbers = np.array(data.draw(st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=12)))
+    together = rows.read_many(numbers)
+    assert together is not None
+    for column, expected in zip(together, zip(*(rows[number].read() for number in numbers), strict=True), strict=True):
+        assert len(column) == len(numbers)
+        for one, other in zip(column, expected, strict=True):
+            assert np.asarray(one).dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("offsets", [[0, 1, 1 << 30, 4], [0, 5, 1, 4], [3, 1, 2, 4], [0, 1, 2, 5]])
+def test_offsets_that_lead_out_of_the_data_are_never_followed(offsets: list[int]) -> None:
+    buffers = [None, pa.py_buffer(np.array(offsets, np.int32).tobytes()), pa.py_buffer(b"abcd")]
+    damaged = pa.Array.from_buffers(pa.binary(), 3, buffers)
+    rows = ArrowRows([TableSource(pa.table({"x": damaged}), ["x"], "the table")], ["x"], 1 << 20)
+    assert rows.read_many(np.arange(3)) is None
+    with pytest.raises(ReaderError, match=r"the column .x. in the row . of the table: the data are damaged"):
+        list(map(ArrowRow.read, rows))
+
+
+def test_a_null_is_left_to_those_who_can_name_it() -> None:
+    table = pa.table({"bytes": [b"a", None, b"c"], "number": [1, None, 3]})
+    for name in table.column_names:
+        rows = ArrowRows([TableSource(table, [name], "the table")], [name], 1 << 20)
+        assert rows.read_many(np.arange(3)) is None
+        assert rows.read_many(np.array([0, 2])) is not None
