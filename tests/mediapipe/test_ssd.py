@@ -15,13 +15,13 @@ from scipy import stats
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.mediapipe import fn
-from dalify.mediapipe.media_types import MetadataOps, imgtype
+from dalify.mediapipe.media_types import MetadataOps
 from dalify.mediapipe.nodes.ssd import default_boxes
 from dalify.mediapipe.plugins.iterator_pytorch import HPUSsdPytorchIterator
 from tests.mediapipe.programs import SsdPipe
 from tests.mediapipe.ssd_program import SSDCropping
 from tests.mediapipe.test_operators import BATCH, Graph, given, run
-from tests.mediapipe.test_programs import coco, decoded, resized
+from tests.mediapipe.test_programs import coco, decoded
 
 __all__ = ["coco"]
 
@@ -235,11 +235,11 @@ def test_a_program(photo_folder: Path, photo_list: list[tuple[Path, int]], coco:
     assert (labels > 0).any(dim=1).all()
     outputs = [output.as_cpu().as_nparray() for output in pipe.last_outputs]
     assert (outputs[6] < 1).any()  # a window
-    for index, (place, flips) in enumerate(zip(outputs[6], outputs[7], strict=True)):
-        path = photo_list[(0, 2, 3, 4)[index]][0]
-        if tuple(place[2:]) != (1, 1):
-            continue  # a part is decoded with other colours at its border than the whole
-        expected = resized([path], [300, 300])[0].transpose(2, 0, 1).astype(np.float32)
-        expected = expected[..., ::-1] if flips else expected
-        np.testing.assert_allclose(images[index].cpu(), expected, atol=1)
-    assert pipe.decode.arguments["output_format"] == imgtype.RGB_P
+    for image, number, place, flips in zip(images.cpu().numpy(), (0, 2, 3, 4), outputs[6], outputs[7], strict=True):
+        photo = decoded(photo_list[number][0])
+        height, width = photo.shape[:2]
+        x, y, w, h = np.rint(place * [width, height, width, height]).astype(int)
+        part = Image.fromarray(photo[y : y + h, x : x + w]).resize((300, 300), Image.Resampling.BILINEAR)
+        expected = np.asarray(part, np.float32).transpose(2, 0, 1)
+        difference = np.abs(image - (expected[..., ::-1] if flips else expected))
+        assert np.quantile(difference, 0.98) < 3  # at its border a part is decoded with other colours than the whole
