@@ -56,6 +56,7 @@ docs: $(READY) ## pages, pictures, parity table and stubs of the operators; need
 	@$(BIN)/python -m docs.parity
 	@$(BIN)/python -m docs.operators
 	@$(BIN)/python -m docs.stubs
+	@$(BIN)/python -m docs.dynamic_stubs
 
 tutorials: $(READY) ## execute every tutorial; pictures in out/tutorials/
 	@$(BIN)/python tutorials/run.py $(ARGS)

@@ -20,7 +20,7 @@ from dalify.registry.legacy import LEGACY_NAMES
 from docs.docstrings import documentation_of
 from docs.operators import default_text, public_names
 
-__all__ = ["PACKAGE", "files"]
+__all__ = ["PACKAGE", "arguments_of", "files", "function_stub", "text_of"]
 
 PACKAGE = Path(__file__).parent.parent / "dalify"
 
@@ -103,7 +103,7 @@ def _default(parameter: Parameter) -> str:
     return f" = {default_text(parameter.default)}" if is_plain else " = ..."
 
 
-def _arguments(operator: Operator) -> tuple[list[str], list[str]]:
+def arguments_of(operator: Operator) -> tuple[list[str], list[str]]:
     """Return the declarations of the arguments that may be given by position, and of the others."""
     positional, named = [], []
     for item in operator.parameters.values():
@@ -121,7 +121,8 @@ def _result(operator: Operator) -> str:
     return "Any"
 
 
-def _text(operator: Operator, indent: str) -> str:
+def text_of(operator: Operator, indent: str) -> str:
+    """The docstring of a stub: the first sentence, and the example."""
     told = documentation_of(operator.doc)
     summary = told.summary.replace("\\", "\\\\")
     lines = textwrap.wrap(f"{summary}.", 110 - len(indent))
@@ -141,12 +142,12 @@ def function_stub(operator: Operator, name: str) -> str:
         f"*{item.name}: _Input" if item.is_variadic else f"{item.name}: _Input" + (" | None = None" * item.is_optional)
         for item in operator.inputs
     ]
-    positional, named = _arguments(operator)
+    positional, named = arguments_of(operator)
     is_open = any(item.is_variadic for item in operator.inputs)
     before = [part for part in inputs if not part.startswith("*")]
     parts = [*before, *(["/"] if before else []), *positional, *(part for part in inputs if part.startswith("*"))]
     parts += [*([] if is_open else ["*"]), *named]
-    return _declaration(name, parts, _result(operator), "") + _text(operator, "    ") + "    ...\n"
+    return _declaration(name, parts, _result(operator), "") + text_of(operator, "    ") + "    ...\n"
 
 
 def eager_stub(operator: Operator, name: str) -> str:
@@ -160,10 +161,10 @@ def eager_stub(operator: Operator, name: str) -> str:
 
 def class_stub(operator: Operator, name: str) -> str:
     """The class of an operator."""
-    positional, named = _arguments(operator)
+    positional, named = arguments_of(operator)
     made = _declaration("__init__", ["self", *positional, "*", *named], "None", "    ")
     called = f"    def __call__(self, *inputs: _Input, **arguments: Any) -> {_result(operator)}: ...\n"
-    return f"class {name}:\n" + _text(operator, "    ") + f"\n{made}        ...\n\n{called}"
+    return f"class {name}:\n" + text_of(operator, "    ") + f"\n{made}        ...\n\n{called}"
 
 
 def _old(kind: str, old: str, modern: str, spell: Callable[[str], str]) -> str:

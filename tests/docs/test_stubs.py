@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from docs import dynamic_stubs
 from docs.stubs import PACKAGE, files
 
 PROGRAM = """
 import numpy as np
 
+import dalify.experimental.dynamic as ndd
 from dalify import eager, fn, ops, types
 
 encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True, name="photos")
@@ -32,16 +34,23 @@ photo = eager.decoders.image(b"bytes")
 eager.rotate(photo, angle=np.float32(45), layout="HWC")
 batch = eager.batch([photo, photo], "HWC")
 misspelt = eager.rotate(photo, angle=45, interp=1)
+reader = ndd.readers.File(file_root="photos", random_shuffle=True)
+for files, numbers in reader.next_epoch(batch_size=8):
+    angles = ndd.random.uniform(range=(-10, 10), rng=ndd.random.RNG(seed=1), batch_size=8)
+    rotated = ndd.rotate(ndd.decoders.image(files, device="gpu"), angle=angles, keep_size=True)
+    doubled: ndd.Batch = ndd.cast(rotated, dtype=ndd.float32) * 2
+unheard = ndd.flip(photo, horizonal=1)
+unread = ndd.readers.File(file_rot="photos")
 """
 
 
 def test_stubs_are_up_to_date() -> None:
-    made = files()
+    made = {**files(), **dynamic_stubs.files()}
     for path, text in made.items():
-        assert path.exists(), "run: python -m docs.stubs"
-        assert path.read_text(encoding="utf-8") == text, f"{path}; run: python -m docs.stubs"
-    found = {path for kind in ("fn", "ops", "eager") for path in (PACKAGE / kind).rglob("*.pyi")}
-    assert found == set(made), "run: python -m docs.stubs"
+        assert path.exists(), "run: make docs"
+        assert path.read_text(encoding="utf-8") == text, f"{path}; run: make docs"
+    folders = [*(PACKAGE / kind for kind in ("fn", "ops", "eager")), dynamic_stubs.ROOM]
+    assert {path for folder in folders for path in folder.rglob("*.pyi")} == set(made), "run: make docs"
 
 
 def test_pyright_knows_operators(tmp_path: Path) -> None:
@@ -57,4 +66,4 @@ def test_pyright_knows_operators(tmp_path: Path) -> None:
     assert all("DataNode" in message for message in revealed)
     lines = PROGRAM.splitlines()
     wrong = [lines[item["range"]["start"]["line"]] for item in told if item["severity"] == "error"]
-    assert [line.partition(" ")[0] for line in wrong] == ["wrong", "unknown", "text", "misspelt"]
+    assert [line.partition(" ")[0] for line in wrong] == ["wrong", "unknown", "text", "misspelt", "unheard", "unread"]
