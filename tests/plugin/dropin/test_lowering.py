@@ -182,13 +182,7 @@ def test_colour_by_kernels(version):
     some = version.RandomApply([version.ColorJitter(0.8, 0.8, 0.8, 0.2), version.RandomHorizontalFlip()], p=0.8)
     plan = check(version.Compose([version.RandomResizedCrop(40), *jitters, some, version.PILToTensor()]), seeds=12)
     assert not any(isinstance(step, Own) for step in plan.steps)
-    stages = [
-        version.RandomApply([version.Grayscale(3)]),
-        version.RandomGrayscale(0.5),
-        *jitters,
-        version.PILToTensor(),
-    ]
-    check(version.Compose(stages), seeds=6)
+    check(version.Compose([version.RandomGrayscale(0.5), *jitters, version.PILToTensor()]), seeds=6)
     check(version.Compose([*jitters, version.PILToTensor()]), channels=1, seeds=6)
 
 
@@ -219,7 +213,17 @@ def test_compositions():
     geometry = torch.nn.Sequential(v1.Resize(40), v1.CenterCrop(30))
     plan = check(v1.Compose([geometry, v1.Compose(ends)]))
     assert plan.names == ("Resize", "CenterCrop", "ToTensor", "Normalize")
+    assert not plan.is_random
     check(v2.Compose([geometry, v2.Compose([v2.RandomHorizontalFlip()]), v2.ToTensor()]))
+    plan = check(v1.Compose([v1.AutoAugment(), v1.RandomOrder([v1.RandomInvert()]), *ends, v1.RandomErasing()]))
+    names = (
+        "AutoAugment (torchvision)",
+        "RandomOrder (torchvision)",
+        "ToTensor",
+        "Normalize",
+        "RandomErasing (torchvision)",
+    )
+    assert plan.names == names
     check(presets.ImageClassification(crop_size=30, resize_size=40))
     check(presets.ImageClassification(crop_size=(30,)[0], resize_size=40, interpolation=Mode.BICUBIC))
 
@@ -262,6 +266,8 @@ def with_forward() -> Any:
         ([v1.ToTensor(), v1.RandomErasing(), lambda tensor: tensor], 1, "not known"),
         ([v1.RandomApply([v1.Lambda(np.asarray)]), v1.ToTensor()], 0, "not known"),
         ([v1.RandomOrder([v1.Lambda(np.asarray)]), v1.ToTensor()], 0, "not known"),
+        ([v1.RandomApply([v1.Grayscale(1)]), v1.ToTensor()], 0, "not known"),
+        ([v2.RandomChoice([v2.RGB(), v2.Identity()]), v1.ToTensor()], 0, "not known"),
         ([v1.Normalize(0.5, 0.5)], 0, "refuses such images"),
         ([v1.ToTensor(), v1.Normalize((0.5, 0.5), (1, 1))], 1, "refuses such images"),
         ([v1.Resize(9)], 1, "end with Pillow images"),

@@ -29,6 +29,8 @@ from dalify.plugin.pytorch.dropin.own import (
     ON_PILLOW,
     ON_TENSORS,
     Own,
+    PythonChoice,
+    PythonOrder,
     Registered,
     by_python,
     can_own,
@@ -37,7 +39,7 @@ from dalify.plugin.pytorch.dropin.own import (
 )
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, Table
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS, WRAPPERS
-from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, Step
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, Resize, Step
 
 __all__ = ["check_settings", "lower_transform"]
 
@@ -72,17 +74,17 @@ def lower_transform(transform: Any, channels: int) -> Plan:
         subject = "the dataset has no transform" if transform is None else "the transforms end with Pillow images"
         reason = f"{subject}, and batches cannot be made of Pillow images"
         hint = "Add transforms.ToTensor() to the dataset."
-    known, tail = stages[:count], lowering.tail
+    names, tail = lowering.names, lowering.tail
     rest = tuple(stage for _, stage in stages[count:])
     if rest:
-        known, rest, tail = known[: count - len(tail)], (*tail, *rest), []
+        names, rest, tail = names[: count - len(tail)], (*tail, *rest), []
     return Plan(
         tuple(lowering.steps),
         table,
         tuple(tail),
-        any(not isinstance(step, CenterCrop | Pad | Grey) for step in lowering.steps) or bool(tail),
+        any(not isinstance(step, CenterCrop | Grey | Pad | Resize) for step in lowering.steps) or bool(tail),
         channels,
-        tuple(type(stage).__name__ for _, stage in known),
+        tuple(names),
         rest,
         reason,
         hint,
@@ -94,9 +96,15 @@ class _Lowering:
 
     Args:
         channels: of the images that the dataset gives.
+
+    Attributes:
+        steps: so far.
+        tail: so far.
+        names: of what was added, with a note where torchvision does the work.
     """
 
     def __init__(self, channels: int) -> None:
+        self.names: list[str] = []
         self.steps: list[Step] = []
         self.tail: list[Callable[[Any], Any]] = []
         self._pointwise: list[Callable[[Any], Any]] = []
@@ -109,6 +117,14 @@ class _Lowering:
         Raises:
             NotRecognisedError: it is not known, or was changed, or torchvision refuses what comes to it.
         """
+        steps, tail = len(self.steps), len(self.tail)
+        self._add(place, stage)
+        is_theirs = len(self.tail) > tail or (
+            len(self.steps) > steps and isinstance(self.steps[-1], Own | PythonChoice | PythonOrder)
+        )
+        self.names.append(f"{type(stage).__name__} (torchvision)" if is_theirs else type(stage).__name__)
+
+    def _add(self, place: str, stage: Any) -> None:
         kind, name = type(stage), type(stage).__name__
         is_pillow = not isinstance(self._ramp, torch.Tensor)
         if kind in TRANSFORMS and is_pillow:

@@ -37,6 +37,7 @@ _MODULES = ("torchvision.transforms.transforms", "torchvision.transforms.autoaug
 VERSION_2 = _MODULES[2]
 _CONTAINERS = frozenset({"Compose", "RandomApply"})
 _CONTAINERS_2 = frozenset({"RandomChoice", "RandomOrder"})  # those of version 1 ask Python for random numbers
+_CHANNELS = frozenset({"Grayscale", "RGB"})  # how many channels there are must not be left to chance
 _COPYING = frozenset(
     {
         "CenterCrop",
@@ -192,7 +193,7 @@ def by_python(stage: Any) -> PythonOrder | PythonChoice | None:
     name = type(stage).__name__
     if name not in _CONTAINERS_2 or module_of(stage) == VERSION_2 or module_of(stage) is None:
         return None
-    if not stage.transforms or not all(can_own(part, ON_PILLOW) for part in stage.transforms):
+    if not stage.transforms or not all(can_own(part, ON_PILLOW - _CHANNELS) for part in stage.transforms):
         return None
     steps = tuple(Own(part) for part in stage.transforms)
     if name == "RandomOrder":
@@ -206,5 +207,5 @@ def can_own(stage: Any, names: frozenset[str]) -> bool:
     if module is None or is_changed(stage):
         return False
     if name in _CONTAINERS or (name in _CONTAINERS_2 and module == VERSION_2):
-        return all(can_own(part, names) for part in stage.transforms)
+        return all(can_own(part, names - _CHANNELS) for part in stage.transforms)
     return name in names
