@@ -74,6 +74,8 @@ def test_says_what_runs_where():
         "Lowered(Brighten in Python, then RandomResizedCrop by dalify, then Brighten in Python, then "
         "RandomHorizontalFlip → ToTensor by dalify)"
     )
+    behind = transforms.Compose([transforms.ToTensor(), Brighten(), transforms.Normalize(0, 1)])
+    assert repr(lower(behind)) == "Lowered(ToTensor by dalify, then Brighten → Normalize in Python)"
     assert lower(lower(STAYING)).transform is STAYING
     with pytest.raises(ArgumentTypeError, match="a transform is something to be called"):
         lower("resize")

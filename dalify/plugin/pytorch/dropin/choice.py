@@ -86,7 +86,7 @@ def _check_loader(loader: Any) -> None:
 
 
 def _resumes(source: Source) -> bool:
-    return any(is_ours for _, is_ours in PythonStages(source.plan.rest).parts)
+    return any(is_ours for _, is_ours in PythonStages(source.plan.rest).parts(are_tensors=False))
 
 
 def _unfinished(sources: Mapping[int, Source]) -> list[Any]:

@@ -41,6 +41,11 @@ class FasterDataset:
         except NotRecognisedError:
             self._maker = None
 
+    def warm_up(self) -> None:
+        """Have everything compiled before workers are forked."""
+        if self._maker is not None:
+            self._maker.warm_up()
+
     def __getitem__(self, index: Any) -> Any:
         return self.dataset[index] if self._maker is None else self._maker.sample(index, self._draws)
 
@@ -120,6 +125,7 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], faster: Fast
         attributes["dataset"] = faster
         if loader.num_workers:
             attributes["worker_init_fn"] = _WorkerStart(loader.worker_init_fn)
+            faster.warm_up()
     try:
         return get_iterator(ExchangedLoader(loader, **attributes))
     except Exception as error:

@@ -37,19 +37,28 @@ class PythonStages:
         self.stages = stages
         self._plans: dict[tuple[int, int], Plan] = {}
 
-    @property
-    def parts(self) -> list[tuple[str, bool]]:
-        """Names of the stages, and whether kernels do them, where the Python ones give colour images for images."""
-        found, position = [], 0
-        while position < len(self.stages):
-            plan = self._plan(position, 3)
-            done = len(self.stages) - len(plan.rest) - position if plan is not None else 0
-            found += [(_name(stage), True) for stage in self.stages[position : position + done]]
-            position += done
-            if not done:
-                found.append((_name(self.stages[position]), False))
-                position += 1
+    def parts(self, are_tensors: bool) -> list[tuple[str, bool]]:
+        """Tell who does what, where unknown transforms give colour images for images and tensors for tensors.
+
+        Args:
+            are_tensors: what comes to the first one are tensors.
+
+        Returns:
+            Names of the transforms, and whether dalify does them.
+        """
+        found: list[tuple[str, bool]] = []
+        while len(found) < len(self.stages):
+            position = len(found)
+            plan = None if are_tensors else self._plan(position, 3)
+            done = 0 if plan is None else len(self.stages) - len(plan.rest) - position
+            found += [(_name(stage), done > 0) for stage in self.stages[position : position + max(done, 1)]]
+            are_tensors = are_tensors or (plan is not None and plan.table is not None)
         return found
+
+    def plans(self) -> list[Plan]:
+        """What dalify does between transforms in Python, for colour images."""
+        self.parts(are_tensors=False)
+        return list(self._plans.values())
 
     def __call__(self, value: Any) -> Any:
         """Apply them, with torch's own generator of random numbers.
@@ -141,7 +150,7 @@ def _name(stage: Any) -> str:
 
 def outline(plan: Plan, rest: PythonStages) -> str:
     """Tell in words who does which transform."""
-    parts = [*((name, True) for name in plan.names), *rest.parts]
+    parts = [*((name, True) for name in plan.names), *rest.parts(plan.table is not None)]
     groups = itertools.groupby(parts, lambda part: part[1])
     return ", then ".join(
         f"{' → '.join(name for name, _ in group)} {'by dalify' if is_ours else 'in Python'}"

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+import torch
 
 from dalify.plugin.pytorch.dropin.datasets import locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import SampleNote
 from dalify.plugin.pytorch.dropin.lowered import PythonStages
+from dalify.plugin.pytorch.dropin.own import Registered
+from dalify.plugin.pytorch.dropin.picture import Picture
+from dalify.plugin.pytorch.dropin.plan import Plan
 from dalify.plugin.pytorch.dropin.sources import Source
 
 __all__ = ["SampleMaker"]
+
+
+_TRIALS = 4  # some pictures are mirrored, for which other code is compiled
+_SIZE = 160, 120
+_warm: set[tuple[str, ...]] = set()
+
+
+def _try(plan: Plan) -> None:
+    """Take black pictures through a plan, with random numbers that nobody misses."""
+    draws = TorchDraws(torch.Generator(), random.Random(0))
+    for _ in range(_TRIALS):
+        picture = Picture(np.zeros((*_SIZE, plan.channels), np.uint8))
+        try:
+            plan.take_steps(picture, draws)
+            plan.sample(picture, draws)
+        except Exception:  # the picture is too small for it, or whatever: the user's own will tell
+            return
 
 
 class SampleMaker:
@@ -29,6 +53,14 @@ class SampleMaker:
         self._rests = {id(source): PythonStages(source.plan.rest) for source in sources.values()}
         is_whole = all(source.plan.is_whole and source.target_transform is None for source in sources.values())
         self._fetcher = Fetcher(dataset, sources, list) if is_whole else None
+
+    def warm_up(self) -> None:
+        """Have everything compiled that the samples need, so that worker processes find it when they are forked."""
+        for source in self._sources.values():
+            for plan in (source.plan, *self._rests[id(source)].plans()):
+                if plan.names not in _warm and not any(isinstance(step, Registered) for step in plan.steps):
+                    _warm.add(plan.names)
+                    _try(plan)
 
     def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:
         """Make the samples of a batch.
