@@ -111,6 +111,24 @@ def test_target_transform(workers):
     same(run(DataLoader, dataset, **options), run(TorchLoader, dataset, **options))
 
 
+@pytest.mark.parametrize("first", [TO_TENSOR, transforms.Compose([Brighten(), CROP, TO_TENSOR])])
+@pytest.mark.parametrize("then", [CROP, Brighten(), add_noise])
+def test_a_dataset_that_is_changed_on_the_way(first, then):
+    """Without workers the very next batch is of the dataset as it is now."""
+
+    def run_on(kind: Any) -> list[Any]:
+        dataset = cifar(first, 12)
+        seed()
+        batches = iter(kind(dataset, batch_size=3, shuffle=True))
+        found = [next(batches)]
+        dataset.transform = transforms.Compose([CROP, TO_TENSOR, then] if then is add_noise else [then, TO_TENSOR])
+        found.append(next(batches))
+        dataset.targets = [label + 100 for label in dataset.targets]
+        return [*found, *batches, torch.get_rng_state()]
+
+    same(run_on(DataLoader), run_on(TorchLoader))
+
+
 def other_labels(worker: int) -> None:
     """Change the dataset of this worker, and draw."""
     info = torch.utils.data.get_worker_info()

@@ -12,8 +12,9 @@ from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import Source
 
-__all__ = ["find_sources", "locate"]
+__all__ = ["Watch", "find_sources", "locate"]
 
+_WATCHED = ("transform", "target_transform", "transforms", "data", "targets", "labels", "loader")
 Located = tuple[Source, Any]
 
 
@@ -41,6 +42,30 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     else:
         return {id(dataset): source_of(dataset)}
     return {key: source for part in parts for key, source in find_sources(part).items()}
+
+
+class Watch:
+    """Notices that somebody gave a dataset other transforms or data since.
+
+    Args:
+        sources: as `find_sources` gave them.
+    """
+
+    def __init__(self, sources: dict[int, Source]) -> None:
+        self._seen = [(source.dataset, _settings(source.dataset)) for source in sources.values()]
+
+    def is_current(self) -> bool:
+        """Nothing was exchanged."""
+        return all(
+            now is then
+            for dataset, settings in self._seen
+            for now, then in zip(_settings(dataset), settings, strict=True)
+        )
+
+
+def _settings(dataset: Any) -> list[Any]:
+    values = vars(dataset)  # what a property computes would be another object each time
+    return [values.get(name) for name in _WATCHED]
 
 
 def locate(sources: dict[int, Source], dataset: Any, index: Any) -> Located:

@@ -10,7 +10,7 @@ import torch
 
 from dalify.data.pool import BufferPool
 from dalify.kernels.pixel_table import planes_of_windows
-from dalify.plugin.pytorch.dropin.datasets import locate
+from dalify.plugin.pytorch.dropin.datasets import Watch, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, SampleNote
 from dalify.plugin.pytorch.dropin.plan import windows_of
@@ -36,6 +36,7 @@ class Fetcher:
         self.dataset = dataset
         self.sources = sources
         self.collate = collate
+        self.watch = Watch(sources)
         self.is_random = any(source.plan.is_random for source in sources.values())
 
     def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils.data import _utils
 
-from dalify.plugin.pytorch.dropin.datasets import find_sources
+from dalify.plugin.pytorch.dropin.datasets import Watch, find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, note_failed_worker
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
@@ -37,19 +37,28 @@ class FasterDataset:
         """Look at the dataset as it is now: whoever started the worker may have changed it."""
         self._draws = TorchDraws(torch.default_generator)
         try:
-            self._maker: SampleMaker | None = SampleMaker(self.dataset, find_sources(self.dataset))
+            sources = find_sources(self.dataset)
         except NotRecognisedError:
-            self._maker = None
+            self._maker = self._watch = None
+        else:
+            self._maker, self._watch = SampleMaker(self.dataset, sources), Watch(sources)
 
     def warm_up(self) -> None:
         """Have everything compiled before workers are forked."""
         if self._maker is not None:
             self._maker.warm_up()
 
+    def _look_again(self) -> None:
+        # In the process of the user's program, he may change the dataset at any time.
+        if self._watch is not None and not self._watch.is_current():
+            self.prepare()
+
     def __getitem__(self, index: Any) -> Any:
+        self._look_again()
         return self.dataset[index] if self._maker is None else self._maker.sample(index, self._draws)
 
     def __getitems__(self, indices: Any) -> Any:
+        self._look_again()
         if self._maker is not None:
             return self._maker.samples(indices, self._draws)
         if hasattr(self.dataset, "__getitems__"):

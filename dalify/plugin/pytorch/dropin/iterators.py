@@ -12,7 +12,7 @@ import queue
 import random
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,17 +34,23 @@ class CallerIterator(_BaseDataLoaderIter):
     Args:
         loader: without workers.
         fetcher: for its dataset.
+        look_again: makes of a dataset that was changed meanwhile one that gives its samples.
     """
 
-    def __init__(self, loader: Any, fetcher: Fetcher) -> None:
+    def __init__(self, loader: Any, fetcher: Fetcher, look_again: Callable[[Any], Any]) -> None:
         super().__init__(loader)
         self._fetcher = fetcher
+        self._look_again = look_again
         self._draws = TorchDraws(torch.default_generator)
 
     def _next_data(self) -> Any:
-        data = self._fetcher.fetch(self._next_index(), self._draws)
-        if self._fetcher.collate is not None:
-            data = self._fetcher.collate(data)
+        indices = self._next_index()
+        if not self._fetcher.watch.is_current():
+            data = self._collate_fn(self._look_again(self._fetcher.dataset).__getitems__(indices))
+        else:
+            data = self._fetcher.fetch(indices, self._draws)
+            if self._fetcher.collate is not None:
+                data = self._fetcher.collate(data)
         return _utils.pin_memory.pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
 

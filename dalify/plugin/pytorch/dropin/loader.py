@@ -121,7 +121,7 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
         collate = None if _collates_as_torch(loader) else NotedCollate(loader.collate_fn)
         fetcher = Fetcher(loader.dataset, dict(choice.sources), collate)
         if loader.num_workers == 0:
-            return CallerIterator(loader, fetcher)
+            return CallerIterator(loader, fetcher, FasterDataset)
         loader.check_worker_number_rationality()
         return ThreadIterator(loader, fetcher)
     if choice.mode is Mode.HYBRID:
