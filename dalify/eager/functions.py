@@ -25,7 +25,7 @@ from dalify.data import Batch
 from dalify.data.tensor import check_layout
 from dalify.eager.generator import GENERATOR, STREAM
 from dalify.eager.threads import Threads
-from dalify.eager.values import Kind, Value, is_batch, is_value, shown, value_of
+from dalify.eager.values import Deferred, Kind, Value, is_batch, is_value, shown, value_of
 from dalify.graph import Expression, Node
 from dalify.registry import Operator
 
@@ -193,7 +193,7 @@ def column_hint(use: Use) -> str:
     return ""
 
 
-def _values(operator: Operator, arguments: Mapping[str, Any], read: Callable[[Any], Value]) -> dict[str, Value]:
+def _values(operator: Operator, arguments: dict[str, Any], read: Callable[[Any], Value]) -> dict[str, Value]:
     """Return the arguments that were computed: arrays, tensors and batches."""
     found: dict[str, Value] = {}
     for name, argument in arguments.items():
@@ -204,6 +204,8 @@ def _values(operator: Operator, arguments: Mapping[str, Any], read: Callable[[An
         if parameter is None or not parameter.accepts_node:
             if parameter is not None and parameter.element not in (str, object) and is_batch(argument):
                 raise ArgumentTypeError(f"{name} must be the same for the whole batch; it cannot be a batch.")
+            if isinstance(argument, Deferred):
+                arguments[name] = argument.get()
             continue
         if is_value(argument) or isinstance(argument, Expression):
             value = read(argument)

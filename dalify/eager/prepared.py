@@ -88,7 +88,7 @@ class Prepared:
         else:
             on_device = {}
             self._divide(batches, number, count, collectors, threads)
-        return [on_device.get(slot) or _result(collectors[slot]) for slot in self._outputs]
+        return [on_device[slot] if slot in on_device else _result(collectors[slot]) for slot in self._outputs]
 
     def _divide(
         self, batches: Sequence[Batch], number: int, count: int, collectors: dict[int, Collector], threads: Threads

@@ -7,7 +7,7 @@ from which generator it draws.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -70,6 +70,30 @@ class Call:
         Raises:
             DalifyError: the operator cannot take its data; with the line of the call.
         """
+        # Not by recursion: a loop may have put off thousands of calls that read each other.
+        waiting = [self]
+        while waiting:
+            before = waiting[-1].awaited()
+            if before:
+                waiting += before
+            else:
+                waiting.pop().compute()
+        assert self._outputs is not None, "dalify bug: a call without results"
+        return self._outputs[output]
+
+    def awaited(self) -> list[Call]:
+        """Return the calls that have to be computed before this one."""
+        if self._outputs is not None:
+            return []
+        read = (item.source for item in _held((*self.inputs, *self.arguments.values())))
+        return [call for call in read if isinstance(call, Call) and call._outputs is None]
+
+    def compute(self) -> None:
+        """Compute the outputs, where they are not there.
+
+        Raises:
+            DalifyError: the operator cannot take its data; with the line of the call.
+        """
         with self._lock:
             if self._outputs is None:
                 try:
@@ -81,8 +105,7 @@ class Call:
                 except Exception as error:
                     error.add_note(f"the call is at {self.line}")
                     raise
-                self.inputs = ()
-            return self._outputs[output]
+                self.inputs, self.arguments = (), {}
 
 
 def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
@@ -156,8 +179,17 @@ def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
     return target.device_type
 
 
-def _has_batch(values: Sequence[Any]) -> bool:
+def _has_batch(values: Iterable[Any]) -> bool:
     return any(isinstance(value, Held) and value.is_batch for value in values)
+
+
+def _held(items: Iterable[Any]) -> Iterator[Held]:
+    """Yield tensors and batches, also those in lists."""
+    for item in items:
+        if isinstance(item, Held):
+            yield item
+        elif isinstance(item, (list, tuple)):
+            yield from _held(item)
 
 
 def _can_wait(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> bool:

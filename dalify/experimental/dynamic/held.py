@@ -71,10 +71,18 @@ class Held(Deferred):
         """The samples; computed now where they were not."""
         found = self._batch
         if found is None:
-            assert self._source is not None, "dalify bug: a value without data"
-            found = self._batch = self._source.result(self._output)
-            self._source = None
+            source = self._source
+            if source is not None:
+                self._batch = source.result(self._output)
+                self._source = None
+            found = self._batch  # perhaps another thread's doing
+            assert found is not None, "dalify bug: a value without data"
         return found
+
+    @property
+    def source(self) -> Source | None:
+        """The call that will give the data; None where they are there."""
+        return self._source
 
     @property
     def is_computed(self) -> bool:
@@ -151,11 +159,21 @@ def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
     """Return samples on a device: the same ones where they lie there."""
     target = device(where)
     assert target is not None, "dalify bug: nowhere is no device"
-    if data.device == target.device_type:
-        return _copied(data) if force_copy else data
     if target.device_type == "cpu":
-        return TensorListGPU(data).as_cpu()._batch
-    return TensorListCPU(data)._as_gpu()._batch
+        there = data if data.device == "cpu" else TensorListGPU(data).as_cpu()._batch
+    else:
+        there = _with_number(data if data.device == "gpu" else TensorListCPU(data)._as_gpu()._batch, target.device_id)
+    return _copied(data) if there is data and force_copy else there
+
+
+def _with_number(data: Batch, number: int | None) -> Batch:
+    """Return samples on the accelerator of a number; where torch's CPU device stands for it, there is one only."""
+    where = None if not data.samples else data.samples[0].device
+    if where is None or where.type == "cpu" or (where.index or 0) == number:
+        return data
+    dense = None if data.dense is None else data.dense.to(f"{where.type}:{number}")
+    samples = None if dense is not None else [sample.to(f"{where.type}:{number}") for sample in data.samples]
+    return Batch(dense, samples, data.layout, "gpu", data.origins, data.dtype)
 
 
 def _copied(data: Batch) -> Batch:

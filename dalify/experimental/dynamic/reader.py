@@ -56,7 +56,7 @@ class Reader:
 
     Args:
         max_batch_size: size of the batches of ``next_epoch()``; without, it gives samples.
-        name: for messages.
+        name: accepted.
         device: where the data are wanted.
         enable_checkpointing: accepted; states can always be saved.
         arguments: those of ``fn.readers…``.
@@ -86,7 +86,6 @@ class Reader:
             raise
         self._arguments = {key: type_id(value) if isinstance(value, DType) else value for key, value in given.items()}
         self._device = "cpu" if target is None else target.device_type
-        self._name = name
         self._size = max_batch_size
         self._pipeline: Pipeline | None = None
         self._way: str | None = None

@@ -45,6 +45,31 @@ def test_a_call_that_waits_computes_when_it_is_looked_at(image):
     assert flipped.is_computed
 
 
+def test_long_chains_wait_without_recursion():
+    count = sys.getrecursionlimit()
+    with ndd.EvalMode.deferred:
+        total = ndd.tensor(0)
+        for _ in range(count):
+            total = total + 1
+        doubled = ndd.stack(total, total)
+    assert doubled.torch().tolist() == [count, count]
+
+
+def test_threads_that_look_at_one_result(image):
+    source = ndd.tensor(image)
+    for _ in range(20):
+        with ndd.EvalMode.deferred:
+            flipped = ndd.flip(source)
+        seen = []
+        threads = [threading.Thread(target=lambda: seen.append(np.asarray(flipped))) for _ in range(4)]  # noqa: B023
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(seen) == 4
+        assert all(array.base is seen[0].base for array in seen)  # computed once
+
+
 def test_memory_of_the_user_is_read_by_the_call(image):
     """What he does to it afterwards changes nothing; what was copied may wait."""
     mine = image.copy()
