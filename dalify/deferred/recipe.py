@@ -33,7 +33,8 @@ from dalify.passes import optimise
 
 __all__ = ["PLANS", "Recipe", "Structure"]
 
-_pool = BufferPool()
+_POOL_BYTES = 256 << 20
+_pool = BufferPool(capacity_bytes=_POOL_BYTES)
 _numbers = itertools.count()
 _threads: dict[int, AwaitedThreads] = {}
 _threads_lock = threading.Lock()
@@ -124,12 +125,12 @@ class Recipe:
     def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
         """Say where the call stands: the plan may have been made for another line."""
         failure: Any = getattr(error, "__dalify_failure__", None)
-        place = None if failure is None else self._places.get(failure.node.number)
-        if place is None:
+        if failure is None or failure.node.number not in self._places:
             return error
-        call = calls[place]
+        call = calls[self._places[failure.node.number]]
         if not isinstance(error, DalifyError):
-            error.add_note(f"the call is at {call.line}")
+            if failure.node.line != call.line:  # the executor has noted the line of the call that was planned
+                error.add_note(f"the call is at {call.line}")
             return error
         error.line = call.line
         if call.use.kind != "batch":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable
 
 __all__ = ["AwaitedThreads", "ThreadPool"]
@@ -98,11 +99,20 @@ class AwaitedThreads(ThreadPool):
 
     def __init__(self, size: int, name: str) -> None:
         super().__init__(size if size > 1 else 0, name)
+        self._here = threading.local()
 
     def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
         """Queue several tasks, or run them here."""
         if self.size and len(tasks) > 1:
             super().submit(batch, stage, tasks)
-        else:
-            for task in tasks:
-                task()
+            return
+        waiting: deque[Task] | None = getattr(self._here, "waiting", None)
+        if waiting is not None:  # a task of this thread submits: the loop below goes on with these
+            waiting.extend(tasks)
+            return
+        self._here.waiting = waiting = deque(tasks)
+        try:
+            while waiting:
+                waiting.popleft()()
+        finally:
+            self._here.waiting = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import os
 import pickle
 import threading
@@ -129,6 +130,34 @@ def test_layout_of_a_result(photo):
         turned = eager.transpose(photo, perm=[2, 0, 1])
         shifted = eager.flip(turned, layout="CHW")
     np.testing.assert_array_equal(shifted, eager.flip(photo).transpose(2, 0, 1))
+
+
+def test_kinds_that_only_the_data_tell(photo):
+    file = io.BytesIO()
+    np.save(file, photo)
+    with lazy():
+        stored = eager.decoders.numpy([file.getvalue()] * 2)
+        flipped = eager.flip(stored)
+        assert stored.is_computed
+        assert not flipped.is_computed
+    np.testing.assert_array_equal(flipped.numpy()[1], photo[:, ::-1])
+
+
+def test_constants_that_were_computed(photo):
+    """An argument that must be the same for the whole batch needs the value in the call."""
+    with lazy():
+        order = eager.cast(np.array([2, 0, 1]), dtype=types.INT32)
+        turned = eager.transpose(photo, perm=order)
+    np.testing.assert_array_equal(turned, photo.transpose(2, 0, 1))
+
+
+def test_graphs_of_many_stages(photo):
+    with lazy(num_threads=1):
+        batch = eager.batch([photo[:4], photo[4:8]], "HWC")
+        for _ in range(301):
+            batch = eager.flip(eager.permute_batch(batch, indices=[1, 0]))
+        assert not batch.is_computed
+    np.testing.assert_array_equal(batch.numpy()[1], photo[:4, ::-1])
 
 
 def test_lists_of_lazy_samples_are_batches(photo, encoded):
