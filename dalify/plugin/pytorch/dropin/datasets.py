@@ -64,7 +64,7 @@ class Watch:
 
 
 def _settings(dataset: Any) -> list[Any]:
-    values = vars(dataset)  # what a property computes would be another object each time
+    values = getattr(dataset, "__dict__", {})  # what a property computes would be another object each time
     return [values.get(name) for name in _WATCHED]
 
 
