@@ -138,7 +138,9 @@ class ReaderStep:
 def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
     """Return an output of a chunk: an array ``[N, ...]``, or a list of arrays."""
     if isinstance(column, np.ndarray):
-        return Batch(column, None, layout, "cpu", origins)
+        batch = Batch(column, None, layout, "cpu", origins)
+        batch.is_lasting = column.nbytes > _SMALL_BYTES * len(column)  # read where it can stay
+        return batch
     first: tuple[int, ...] = column[0].shape
     is_uniform = all(array.shape == first for array in column)
     # Labels and the like are one array from here on; files stay what they are.

@@ -5,6 +5,7 @@ Alone because finding a row and keeping chunks at hand is the same for HDF5 and 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from dalify.formats.storage import is_remote
 __all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "Stored", "as_array", "checked_arrays", "told"]
 
 _LABELS = ("label", "labels")
+_MOST_BYTES = 1 << 26  # that are read together; above, nothing is gained
 
 
 class Stored(NamedTuple):
@@ -165,6 +167,47 @@ class ArrayRows(Sequence[ArrayRow]):
     def read(self, file: int, number: int) -> tuple[NDArray[Any], ...]:
         """Return a row of each array."""
         return tuple([self.read_one(file, array, number) for array in range(len(self._names))])
+
+    def read_many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[Any], ...] | None:
+        """Return rows of each array, ``[N, ...]``; None where they are read one by one."""
+        file = bisect_right(self._firsts, int(numbers[0])) - 1
+        rows = numbers - self._firsts[file]
+        stored = self.files[file].arrays
+        row_bytes = sum(each.row_bytes for each in stored)
+        if rows.min() < 0 or numbers.max() >= self._firsts[file + 1] or row_bytes * len(rows) > _MOST_BYTES:
+            return None
+        if any(each.dtype.kind not in "biuf" for each in stored):
+            return None
+        are_neighbours = bool((np.diff(rows) == 1).all())
+        first, stop = int(rows[0]), int(rows[-1]) + 1
+        try:
+            return tuple(
+                [
+                    as_array(self.files[file].read(array, first, stop))
+                    if are_neighbours and each.chunk_rows == 1
+                    else self._gathered(file, array, rows)
+                    for array, each in enumerate(stored)
+                ]
+            )
+        except ReaderError:
+            return None
+
+    def _gathered(self, file: int, array: int, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return rows of an array, wherever they stand, in memory of their own."""
+        chunk_rows = self.files[file].arrays[array].chunk_rows
+        chunks, offsets = np.divmod(rows, chunk_rows)
+        first = self._first_blocks[file * len(self._names) + array]
+        gathered: NDArray[Any] | None = None
+        for number in np.unique(chunks).tolist():
+            is_alone = chunk_rows == 1
+            chunk = self.files[file].read(array, number, number + 1) if is_alone else self._cache.get(first + number)
+            if gathered is None:
+                dtype, shape = chunk.dtype.newbyteorder("="), (len(rows), *chunk.shape[1:])
+                gathered = file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+            for place in np.flatnonzero(chunks == number).tolist():
+                gathered[place] = chunk[offsets[place]]
+        assert gathered is not None, "dalify bug: no rows were asked for"
+        return gathered
 
     def read_one(self, file: int, array: int, number: int) -> NDArray[Any]:
         """Return a row of one array."""

@@ -67,6 +67,11 @@ def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any], ...]:
     return row.read()
 
 
+@hdf5.read_many
+def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...] | None:
+    return rows.read_many(numbers)
+
+
 @hdf5.stand_in
 def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
     return row.stand_in()

@@ -64,6 +64,11 @@ def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any], ...]:
     return row.read()
 
 
+@zarr.read_many
+def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...] | None:
+    return rows.read_many(numbers)
+
+
 @zarr.stand_in
 def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
     return row.stand_in()

@@ -11,6 +11,8 @@ import pytest
 import dalify
 from dalify import fn, samplers
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
+from dalify.formats.array_rows import ArrayRows
+from dalify.formats.hdf5_file import Hdf5File
 from tests.operators.readers.datasets import run_reader
 
 h5py = pytest.importorskip("h5py", reason="the extra dalify[hdf5]")
@@ -261,3 +263,35 @@ def test_bad_zarr(tmp_path: Path) -> None:
     with pytest.raises(ReaderError, match=r"a\.zarr"):
         pipe.run()
     assert pipe.run()[0].as_array().tolist() == [[8, 9], [10, 11]]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("chunk_rows", [None, 1, 3])
+def test_rows_read_together_are_as_one_by_one(tmp_path: Path, chunk_rows: int | None, order: str) -> None:
+    for number in range(2):
+        with h5py.File(tmp_path / f"{number}.h5", "w") as file:
+            values = np.arange(10 * 4 * 2).reshape(10, 4, 2) + 100 * number
+            chunks = None if chunk_rows is None else (chunk_rows, 4, 2)
+            file.create_dataset("x", data=values.astype(f"{order}i4"), chunks=chunks)
+            file["label"] = np.arange(10)
+    names = ["x", "label"]
+    rows = ArrayRows([Hdf5File(str(tmp_path / f"{number}.h5"), names) for number in range(2)], names, 1 << 20)
+    assert rows.read_many(np.array([9, 10])) is None  # of two files
+    for numbers in ([3, 4, 5, 6, 7, 8], [12, 19, 12, 10, 14], [19]):
+        together = rows.read_many(np.array(numbers))
+        assert together is not None
+        for column, expected in zip(together, zip(*(rows[n].read() for n in numbers), strict=True), strict=True):
+            assert_rows([column[place, ...] for place in range(len(column))], expected)
+
+
+def test_consumers_may_change_rows_that_were_read_together(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(4 * 1000).reshape(4, 1000)
+    pipe = dalify.Pipeline(batch_size=4, num_threads=1, prefetch_queue_depth=1)
+    with pipe:
+        pipe.set_outputs(fn.readers.hdf5(paths=[str(tmp_path / "a.h5")], datasets=["x"]))
+    for _ in range(3):
+        found = pipe.run()[0].as_array()
+        np.testing.assert_array_equal(found, np.arange(4 * 1000).reshape(4, 1000))
+        found[...] = -1
+    pipe.close()
