@@ -45,6 +45,9 @@ PATCH = 256
 # Extras that readers need; DALI has none of these readers.
 EXTRAS = {"parquet": "pyarrow", "arrow": "pyarrow", "hdf5": "h5py", "hdf5, chunks": "h5py", "zarr, chunks": "zarr"}
 ROWS_OF_A_CHUNK = 4
+# DALI maps files into memory unless told otherwise. A mapped file that becomes shorter, or cannot be read, ends the
+# process; dalify always reads, as DALI does without maps.
+MAPPED = ("file", "tfrecord", "webdataset", "mxnet", "numpy", "numpy, a patch")
 
 
 def _tables(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
@@ -229,6 +232,8 @@ def main(options: Options) -> None:
         for reader, arguments in {**_written(folder, photos), **_tables(folder, photos)}.items():
             libraries = (("dalify", OURS),) if reader in EXTRAS else (("dalify", OURS), ("DALI", RIVAL))
             contenders = [_contender(name, root, reader, arguments) for name, root in libraries]
+            if reader in MAPPED:
+                contenders.append(_contender("DALI, not mapped", RIVAL, reader, {**arguments, "dont_use_mmap": True}))
             contenders += [packages[reader]] if reader in packages else []
             kilobytes = sizes.get(reader, sum(map(len, photos)) / len(photos)) / 1000
             title = f"readers.{reader}: {kilobytes:.0f} kB each"

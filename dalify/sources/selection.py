@@ -34,7 +34,8 @@ class Weighted:
     Args:
         weights: one per entry, not negative.
         num_samples: of an epoch; as many as there are entries by default.
-        replacement: an entry may come several times; without, each at most once, heavy ones rather than light ones.
+        replacement: an entry may come several times; without, each at most once, heavy ones rather than light ones,
+            for which the order of an epoch is made when it begins: 8 MB and some tenths of a second for a million.
         seed: decides what is drawn; must be equal on all shards.
 
     Example:
@@ -173,7 +174,8 @@ def bound_selection(sampler: Any, index: Index) -> _Bound:
     Args:
         sampler: one of this module, or any object that yields the numbers of entries and has a length, such as a
             ``torch.utils.data.Sampler``. What it yields in an epoch must depend on the epoch alone: ``set_epoch`` is
-            called where it exists, and torch's random numbers are set for it, and put back.
+            called where it exists, and torch's random numbers are set for it, and put back. Its numbers are kept for
+            one epoch, and asked for anew where a run is resumed.
         index: of the reader.
 
     Raises:
