@@ -124,7 +124,7 @@ class Result(Value):
     __slots__ = ("call", "output")
 
     def __init__(self, call: Call, output: int, device: str) -> None:
-        super().__init__(_kind_of(call, output, device), call.use.kind)
+        super().__init__(_kind_of(call, output, device), kind_of_result(call, output))
         self.call = call
         self.output = output
 

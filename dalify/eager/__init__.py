@@ -17,6 +17,8 @@ dimensions are HWC. Say otherwise with ``layout="CHW"``, or keep the layout with
 *Random numbers.* With ``seed=`` a call gives the same numbers each time, those of the first batch of a pipeline.
 Without, every call draws new ones from a generator of this module: ``eager.seed(7)`` begins it anew, ``get_state``
 and ``set_state`` save it.
+
+*Later.* In ``with dalify.lazy():`` calls are put off until a value is needed, and computed together.
 """
 
 from typing import Any
