@@ -16,7 +16,7 @@ where ``batch_size=`` says so; what is one tensor in it goes with every sample.
 
 from typing import Any
 
-from dalify.experimental.dynamic import capture, checkpoint, math
+from dalify.experimental.dynamic import capture, checkpoint, math, pytorch
 from dalify.experimental.dynamic.batch import Batch
 from dalify.experimental.dynamic.context import EvalContext, ThreadPool, get_num_threads, set_num_threads
 from dalify.experimental.dynamic.devices import Device, device
@@ -90,6 +90,7 @@ __all__ = [
     "int32",
     "int64",
     "math",
+    "pytorch",
     "set_current_stream",
     "set_default_stream",
     "set_num_threads",

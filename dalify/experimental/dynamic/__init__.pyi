@@ -25,6 +25,7 @@ from dalify.experimental.dynamic import decoders as decoders, experimental as ex
 from dalify.experimental.dynamic import capture as capture
 from dalify.experimental.dynamic import checkpoint as checkpoint
 from dalify.experimental.dynamic import math as math
+from dalify.experimental.dynamic import pytorch as pytorch
 from dalify.experimental.dynamic.batch import Batch as Batch
 from dalify.experimental.dynamic.context import EvalContext as EvalContext
 from dalify.experimental.dynamic.context import ThreadPool as ThreadPool

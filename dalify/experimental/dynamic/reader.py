@@ -90,6 +90,7 @@ class Reader:
         self._pipeline: Pipeline | None = None
         self._way: str | None = None
         self._epoch = 0
+        self._given = 0  # samples of this epoch
         self._waiting: dict[str, Any] | None = None  # a state, until there is a pipeline to take it
 
     def next_epoch(
@@ -109,23 +110,45 @@ class Reader:
                 without one.
             PipelineStateError: the reader was used in another way before.
         """
+        size = self._checked(batch_size)
+        if capture and size is None:
+            raise ArgumentValueError("capture=True needs a batch_size.", line=SourceLine.capture())
+        return self._epoch_of(size, ctx or EvalContext.current(), False)
+
+    def rest_of_epoch(self, batch_size: int | None = None, ctx: EvalContext | None = None) -> Iterator[Any]:
+        """Yield what was left of the epoch in which the state was taken that ``set_state`` got.
+
+        DALI has no such method: there, and with ``next_epoch`` here, as many samples as a whole epoch has come first.
+
+        Args:
+            batch_size: as for ``next_epoch``.
+            ctx: as for ``next_epoch``.
+        """
+        return self._epoch_of(self._checked(batch_size), ctx or EvalContext.current(), True)
+
+    def _checked(self, batch_size: int | None) -> int | None:
+        """Return the batch size of an epoch; None for samples."""
         size = self._size if batch_size is None else batch_size
         _check_size(size, "batch_size")
         if self._size is not None and size is not None and size > self._size:
             raise ArgumentValueError(
                 f"batch_size={size} is larger than max_batch_size={self._size}.", line=SourceLine.capture()
             )
-        if capture and size is None:
-            raise ArgumentValueError("capture=True needs a batch_size.", line=SourceLine.capture())
         self._enter(_SAMPLES if size is None else _BATCHES)
-        return self._epoch_of(size, ctx or EvalContext.current())
+        return size
 
-    def _epoch_of(self, size: int | None, context: EvalContext) -> Iterator[Any]:
-        pipe = self._opened(size or 1, context)
+    def _epoch_of(self, size: int | None, context: EvalContext, is_rest: bool) -> Iterator[Any]:
+        pipe, step = self._opened(size or 1, context), size or 1
         count = self._epoch_length(pipe)
-        for _ in range(0, count, size or 1):
+        if not is_rest:
+            if self._given >= count:  # the last batch was taken, and then nobody asked whether there is another
+                self._epoch += 1
+                count = self._epoch_length(pipe)
+            self._given = 0
+        while self._given < count:
+            self._given += step
             yield self._outputs(pipe, size is not None)
-        self._epoch += 1
+        self._epoch, self._given = self._epoch + 1, 0
 
     def _epoch_length(self, pipe: Pipeline) -> int:
         """Return how many samples this epoch has for this shard."""
@@ -217,11 +240,13 @@ class Reader:
                 operator=self.operator.public_name,
                 hint="Take it in the loop over next_epoch(), or behind it.",
             )
-        state = {"epoch": self._epoch, "pipeline": self._pipeline.state_dict()}
+        state = {"epoch": self._epoch, "given": self._given, "pipeline": self._pipeline.state_dict()}
         return ReaderState(json.dumps(state, separators=(",", ":")))
 
     def set_state(self, state: ReaderState | str) -> None:
         """Continue where ``get_state`` was called, on a reader of the same data.
+
+        ``next_epoch`` then gives a whole epoch from there, as in DALI; ``rest_of_epoch`` what was left of the old one.
 
         Args:
             state: what it returned, or its text.
@@ -231,7 +256,7 @@ class Reader:
         """
         try:
             read = json.loads(str(state))
-            found = {"epoch": int(read["epoch"]), "pipeline": dict(read["pipeline"])}
+            found = {"epoch": int(read["epoch"]), "given": int(read["given"]), "pipeline": dict(read["pipeline"])}
         except (ValueError, TypeError, KeyError):
             raise CheckpointError(
                 f"{state!r} is no state of a reader.",
@@ -245,7 +270,7 @@ class Reader:
 
     def _restore(self, pipe: Pipeline, state: dict[str, Any]) -> None:
         pipe.load_state_dict(state["pipeline"])
-        self._epoch, self._waiting = state["epoch"], None
+        self._epoch, self._given, self._waiting = state["epoch"], state["given"], None
 
     def __repr__(self) -> str:
         """Return the class and the names of the arguments, no data."""

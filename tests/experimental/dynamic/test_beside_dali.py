@@ -31,7 +31,6 @@ def test_names(real):
     missing = {
         "local": "a leftover of its imports",
         "torch": "a leftover, too",
-        "pytorch": "nodes of torchdata",
     }
     kept = {
         name

@@ -77,6 +77,28 @@ def test_a_shuffled_reader_goes_on_where_it_was(folder):
     assert _numbers(next(reader.next_epoch(2))) == rest[0]
 
 
+@pytest.mark.parametrize("taken_after", [0, 2, 4])
+def test_an_epoch_is_finished_elsewhere(folder, taken_after):
+    """With its shard's own length, also where nothing is left of it."""
+
+    def make():
+        return ndd.readers.File(file_root=folder, num_shards=3, shard_id=2)
+
+    reader, rest = make(), []
+    _epoch(reader)
+    for step, outputs in enumerate(reader.next_epoch()):
+        if step > taken_after:
+            rest += _numbers(outputs)
+        else:
+            state = reader.get_state()
+            taken = step
+    other = make()
+    other.set_state(state)
+    assert taken == min(taken_after, 2)
+    assert [number for outputs in other.rest_of_epoch() for number in _numbers(outputs)] == rest
+    assert _epoch(other) == _epoch(reader)
+
+
 def test_states_are_refused_where_they_do_not_belong(folder):
     reader = ndd.readers.File(file_root=folder)
     with pytest.raises(CheckpointError, match="before"):

@@ -1,0 +1,136 @@
+"""Readers and calls of dynamic mode as nodes of ``torchdata``: ``nodes.ToTorch(nodes.DictMapper(reader, decode))``.
+
+Alone because it needs ``torchdata``, which nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from torchdata.nodes import BaseNode
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.source_line import SourceLine
+from dalify.experimental.dynamic import reader as readers
+
+__all__ = ["DictMapper", "Reader", "ToTorch"]
+
+_STATE, _SOURCE = "reader", "source"
+
+
+class Reader(BaseNode[dict[str, Any]]):
+    """A reader whose epochs are those of the node; it gives dicts.
+
+    Args:
+        reader_type: class of the reader, ``ndd.readers.File``.
+        batch_size: of the batches; None for tensors.
+        output_names: keys of the dicts; ``data`` and ``label`` where a reader has two outputs.
+        arguments: of the reader.
+    """
+
+    def __init__(
+        self,
+        reader_type: type[readers.Reader],
+        *,
+        batch_size: int | None,
+        output_names: Iterable[str] | None = None,
+        **arguments: Any,
+    ) -> None:
+        super().__init__()
+        self._reader = reader_type(**arguments)
+        self._batch_size = batch_size
+        self._names = ("data", "label") if output_names is None else tuple(output_names)
+        self._epoch: Iterator[Any] = iter(())
+        self._has_begun = False
+
+    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
+        """Begin an epoch where the reader stands, or go on with the one of a state."""
+        super().reset(initial_state)
+        if initial_state and initial_state[_STATE] is not None:
+            self._reader.set_state(initial_state[_STATE])
+            self._epoch = self._reader.rest_of_epoch(self._batch_size)
+        else:
+            self._epoch = self._reader.next_epoch(self._batch_size)
+
+    def next(self) -> dict[str, Any]:
+        """Return the next outputs.
+
+        Raises:
+            ArgumentValueError: there are more or fewer names than outputs.
+        """
+        outputs = next(self._epoch)
+        self._has_begun = True
+        if isinstance(outputs, dict):
+            return outputs
+        if len(outputs) != len(self._names):
+            raise ArgumentValueError(
+                f"{len(self._names)} names were given for {len(outputs)} outputs: {', '.join(self._names)}.",
+                line=SourceLine.capture(),
+                hint="Write output_names=[...].",
+            )
+        return dict(zip(self._names, outputs, strict=True))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return where the reader stands."""
+        return {_STATE: str(self._reader.get_state()) if self._has_begun else None}
+
+    def get_metadata(self) -> dict[str, Any]:
+        """Return sizes and sharding of the reader."""
+        return self._reader.get_metadata(self._batch_size)
+
+
+class DictMapper(BaseNode[dict[str, Any]]):
+    """Applies a function to one entry of the dicts of a node.
+
+    Args:
+        source: the node.
+        map_fn: from tensor or batch to tensor or batch.
+        key: of the entry.
+    """
+
+    def __init__(self, source: BaseNode[dict[str, Any]], map_fn: Callable[[Any], Any], key: str = "data") -> None:
+        super().__init__()
+        self._source = source
+        self._function = map_fn
+        self._key = key
+
+    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
+        """Begin the epoch of the source."""
+        super().reset(initial_state)
+        self._source.reset(None if initial_state is None else initial_state[_SOURCE])
+
+    def next(self) -> dict[str, Any]:
+        """Return the next dict."""
+        outputs = next(self._source)
+        return {**outputs, self._key: self._function(outputs[self._key])}
+
+    def get_state(self) -> dict[str, Any]:
+        """Return where the source stands."""
+        return {_SOURCE: self._source.state_dict()}
+
+
+class ToTorch(BaseNode[tuple[Any, ...]]):
+    """Makes tuples of torch's tensors of the dicts of a node, in their order.
+
+    Args:
+        source: the node.
+        output_stream: accepted: tensors are ready on torch's current stream.
+    """
+
+    def __init__(self, source: BaseNode[dict[str, Any]], output_stream: Any = None) -> None:
+        super().__init__()
+        self._source = source
+
+    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
+        """Begin the epoch of the source."""
+        super().reset(initial_state)
+        self._source.reset(None if initial_state is None else initial_state[_SOURCE])
+
+    def next(self) -> tuple[Any, ...]:
+        """Return the next tensors."""
+        return tuple(value.torch() for value in next(self._source).values())
+
+    def get_state(self) -> dict[str, Any]:
+        """Return where the source stands."""
+        return {_SOURCE: self._source.state_dict()}
