@@ -37,6 +37,10 @@ def files(tmp_path_factory) -> list[Path]:
     return sorted(root.glob("*.jpg"))
 
 
+def noise(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
+
+
 def make(kind: Any, transform: Any = TO_TENSOR, **attributes: Any) -> Any:
     """A dataset of torchvision without its constructor, which wants the whole data."""
     dataset = kind.__new__(kind)
@@ -83,7 +87,7 @@ def beside(dataset: Any) -> None:
         assert label == expected[1]
         assert torch.equal(draws.generator.get_state(), torch.get_rng_state())
         image, again = source.open(place)
-        assert image.mode in ("RGB", "L")
+        image.close()
         if isinstance(again, Image.Image):
             again.close()
         else:
@@ -121,6 +125,43 @@ def test_species(files, kinds):
     root, folder = str(files[0].parent.parent), files[0].parent.name
     attributes = {"index": index, "root": root, "all_categories": [folder] * 2, "target_type": kinds}
     beside(make(datasets.INaturalist, **attributes, categories_map=[{"kingdom": 5}, {"kingdom": 6}]))
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory) -> Path:
+    """A tree in which the second image is grey, and the third has no colours of its own."""
+    root = tmp_path_factory.mktemp("mixed")
+    for folder in ("101_ObjectCategories/x", "256_ObjectCategories/x", "celeba/img_align_celeba"):
+        (root / folder).mkdir(parents=True)
+        for number, mode in enumerate(("RGB", "L", "CMYK")):
+            image = Image.fromarray(noise(30, 40, 3)).convert(mode)
+            for name in (f"image_{number:04d}.jpg", f"001_{number:04d}.jpg", f"{number}.jpg"):
+                image.save(root / folder / name)
+    return root
+
+
+@pytest.mark.parametrize("name", ["Caltech101", "Caltech256"])
+def test_images_as_they_are(mixed, name):
+    pytest.importorskip("scipy.io")
+    attributes = {"root": str(mixed), "y": [0] * COUNT, "index": list(range(COUNT)), "categories": ["x"]}
+    dataset = make(getattr(datasets, name), **attributes, target_type=["category"])
+    beside(dataset)
+    dataset.transform = transforms.Compose([transforms.RandomChoice([transforms.RandomInvert()]), TO_TENSOR])
+    with pytest.raises(NotRecognisedError, match="not all RGB"):
+        find_sources(dataset)
+
+
+@pytest.mark.parametrize("kinds", [["identity"], ["identity", "identity"], []])
+def test_celebrities(mixed, kinds):
+    names = [f"{number}.jpg" for number in range(COUNT)]
+    attributes = {"root": str(mixed), "base_folder": "celeba", "filename": names, "target_type": kinds}
+    beside(make(datasets.CelebA, **attributes, identity=torch.arange(COUNT)[:, None], attr=[0] * COUNT))
+
+
+def test_species_as_they_are(mixed):
+    index = [(0, f"{number}.jpg") for number in range(COUNT)]
+    attributes = {"index": index, "root": str(mixed), "all_categories": ["celeba/img_align_celeba"]}
+    beside(make(datasets.INaturalist, **attributes, loader=None, target_type=["full"], categories_map=[{}]))
 
 
 class Annotations:
@@ -164,10 +205,6 @@ def test_cityscapes(files, tmp_path):
     masks = [file.with_suffix(".png") for file in files]
     beside(make(datasets.Cityscapes, images=files, targets=[[polygon]] * COUNT, target_type=["polygon"]))
     beside(make(datasets.Cityscapes, images=files, targets=[[mask] for mask in masks], target_type=["semantic"]))
-
-
-def noise(*shape: int) -> np.ndarray[Any, Any]:
-    return np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
 
 
 ARRAYS = {
@@ -249,7 +286,8 @@ def joint(image: Any, label: Any) -> tuple[Any, Any]:
         (lambda: make(datasets.STL10, data=noise(2, 3, 96, 96), labels=None), "not one integer", "DS02"),
         (lambda: make(datasets.CIFAR10, data=noise(2, 4, 4, 3), targets=[np.int32(1), 2]), "not one integer", "DS02"),
         (lambda: make(datasets.CIFAR10, data=np.zeros((2, 4, 4, 3)), targets=[1, 2]), "not bytes", "DS02"),
-        (lambda: make(datasets.CelebA), "not known", "DS02"),
+        (lambda: make(datasets.Omniglot), "not known", "DS02"),
+        (lambda: make(datasets.Caltech101, target_type=["annotation"]), "annotations", "DS02"),
     ],
 )
 def test_what_is_not_known(build, reason, code):

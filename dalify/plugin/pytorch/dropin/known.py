@@ -5,8 +5,9 @@ Recognised are datasets that read as torchvision's do, whatever their class: wha
 
 Known are ImageFolder and DatasetFolder (and with them ImageNet, EuroSAT, Country211 and all that derive from them),
 Food101, Flowers102, FGVCAircraft, DTD, SUN397, CLEVRClassification, StanfordCars, GTSRB, Imagenette, RenderedSST2,
-Places365, OxfordIIITPet, LFWPeople, INaturalist, CocoDetection, CocoCaptions, VOCDetection, VOCSegmentation and
-Cityscapes; in memory CIFAR10, CIFAR100, MNIST, FashionMNIST, KMNIST, EMNIST, QMNIST, SVHN, STL10, USPS and SEMEION.
+Places365, OxfordIIITPet, LFWPeople, INaturalist, CelebA, Caltech101, Caltech256, CocoDetection, CocoCaptions,
+VOCDetection, VOCSegmentation and Cityscapes; in memory CIFAR10, CIFAR100, MNIST, FashionMNIST, KMNIST, EMNIST, QMNIST,
+SVHN, STL10, USPS and SEMEION.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class _Files(NamedTuple):
         loader: attribute that opens images; empty where the class opens them itself, as RGB.
         is_joint: the class calls `transforms` with image and label.
         slow_labels: labels are read from other files, or made by much Python.
+        is_rgb: images are converted to RGB when they are opened.
         methods: of the class, which its reading depends on.
     """
 
@@ -45,6 +47,7 @@ class _Files(NamedTuple):
     loader: str = "loader"
     is_joint: bool = False
     slow_labels: bool = False
+    is_rgb: bool = True
     methods: tuple[str, ...] = ()
 
 
@@ -77,6 +80,37 @@ def _naturalist(dataset: Any) -> Lookup:
         found = [category if kind == "full" else kinds[kind] for kind in dataset.target_type]
         path = Path(dataset.root) / dataset.all_categories[category] / name
         return path, tuple(found) if len(found) > 1 else found[0]
+
+    return lookup
+
+
+def _caltech(folder: str, pattern: str) -> Callable[[Any], Lookup]:
+    def lookup_of(dataset: Any) -> Lookup:
+        if getattr(dataset, "target_type", ["category"]) != ["category"]:
+            raise NotRecognisedError(f"{type(dataset).__name__} gives annotations")
+
+        def lookup(index: Any) -> tuple[Any, Any]:
+            label = dataset.y[index]
+            name = pattern.format(category=label + 1, number=dataset.index[index])
+            return Path(dataset.root) / folder / dataset.categories[label] / name, label
+
+        return lookup
+
+    return lookup_of
+
+
+def _faces(dataset: Any) -> Lookup:
+    kinds = {
+        "attr": lambda index: dataset.attr[index, :],
+        "identity": lambda index: dataset.identity[index, 0],
+        "bbox": lambda index: dataset.bbox[index, :],
+        "landmarks": lambda index: dataset.landmarks_align[index, :],
+    }
+
+    def lookup(index: Any) -> tuple[Any, Any]:
+        path = Path(dataset.root) / dataset.base_folder / "img_align_celeba" / dataset.filename[index]
+        found = tuple(kinds[kind](index) for kind in dataset.target_type)
+        return path, (found[0] if len(found) == 1 else found or None)
 
     return lookup
 
@@ -133,6 +167,11 @@ _FILES: dict[tuple[str, str], _Files] = {
     ("lfw", "LFWPeople"): _Files(_lists("data", "targets"), loader="_loader"),
     ("oxford_iiit_pet", "OxfordIIITPet"): _Files(_pet, loader="", is_joint=True),
     ("inaturalist", "INaturalist"): _Files(_naturalist),
+    ("celeba", "CelebA"): _Files(_faces, "", is_rgb=False),
+    ("caltech", "Caltech101"): _Files(_caltech("101_ObjectCategories", "image_{number:04d}.jpg"), "", is_rgb=False),
+    ("caltech", "Caltech256"): _Files(
+        _caltech("256_ObjectCategories", "{category:03d}_{number:04d}.jpg"), "", is_rgb=False
+    ),
     ("coco", "CocoDetection"): _Files(_coco, "", is_joint=True, slow_labels=True, methods=("_load_image",)),
     ("voc", "VOCDetection"): _Files(_voc_boxes, "", is_joint=True, slow_labels=True),
     ("voc", "VOCSegmentation"): _Files(_voc_masks, "", is_joint=True, slow_labels=True),
@@ -208,8 +247,11 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
     for method in files.methods:
         if getattr(type(dataset), method) is not getattr(kind, method):
             raise NotRecognisedError(f"{name} has a {method} of its own", code="DS03")
-    load: Any = open_image
-    if files.loader:
+    load: Any = open_image if files.is_rgb else Image.open
+    is_rgb = files.is_rgb
+    if files.loader and getattr(dataset, files.loader) is None:
+        load, is_rgb = Image.open, False
+    elif files.loader:
         folders = sys.modules[_FOLDERS]
         load = getattr(dataset, files.loader)
         if load not in (folders.default_loader, folders.pil_loader):
@@ -221,7 +263,7 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
     if files.is_joint:
         transform, target_transform = _separate(dataset)
     return FileSource(
-        dataset, files.lookup(dataset), load, len(dataset), transform, target_transform, files.slow_labels
+        dataset, files.lookup(dataset), load, len(dataset), transform, target_transform, files.slow_labels, is_rgb
     )
 
 

@@ -160,10 +160,11 @@ class Accelerated:
 class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
     """torch's DataLoader, with the same arguments and the same batches, made by dalify where that can be had exactly.
 
-    Known are datasets that read as torchvision's ImageFolder, CIFAR10 and MNIST do, Subset and ConcatDataset of them,
-    and transforms of torchvision; `register_dataset` and `register_transform` add your own. Batches are torch's byte
-    for byte: the sampler gives the indices, random numbers are those that torch's workers would draw, pixels are
-    Pillow's. There are three ways, and `explain` tells which one a loader takes, and why:
+    Known are thirty of torchvision's datasets, from ImageFolder to Cityscapes (the module ``dropin.known`` lists them),
+    Subset and ConcatDataset of them, and nearly all transforms of ``torchvision.transforms`` and of its version 2 that
+    make one image of one (``dropin.lowering`` and ``dropin.own``); `register_dataset` and `register_transform` add your
+    own. Batches are torch's byte for byte: the sampler gives the indices, random numbers are those that torch's workers
+    would draw, pixels are Pillow's. There are three ways, and `explain` tells which one a loader takes, and why:
 
     - *full*: dalify does it all, in ``num_workers`` threads that stand for worker processes.
     - *hybrid*: something is Python that only a process can run as torch does: a transform of yours, a target transform,

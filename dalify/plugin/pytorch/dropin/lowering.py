@@ -88,6 +88,7 @@ def lower_transform(transform: Any, channels: int) -> Plan:
         rest,
         reason,
         hint,
+        tuple(stage for _, stage in stages[: len(names)]),
     )
 
 

@@ -15,7 +15,7 @@ from dalify.codecs import scratch
 from dalify.kernels.pillow_resample import Window, resample
 from dalify.kernels.pixel_table import luma
 
-__all__ = ["NoWindowError", "Picture", "Windows"]
+__all__ = ["NoWindowError", "OpenedImage", "Picture", "Windows"]
 
 _Array = np.ndarray[Any, Any]
 Margins = tuple[int, int, int, int]  # left, top, right, bottom
@@ -167,6 +167,17 @@ class Picture:
         grey = np.empty((self.height, self.width, channels), np.uint8)
         luma(pixels, grey)
         self._set(grey)
+
+
+class OpenedImage:
+    """An image of Pillow that no step may touch, because it is neither RGB nor grey, or nobody knows whether it is.
+
+    Args:
+        image: as its dataset opened it; later what torchvision's transforms made of it.
+    """
+
+    def __init__(self, image: Any) -> None:
+        self.image = image
 
 
 class NoWindowError(Exception):

@@ -12,7 +12,7 @@ from PIL import Image
 
 from dalify.kernels.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.draws import CountingDraws, TorchDraws, foresees_torch
-from dalify.plugin.pytorch.dropin.picture import NoWindowError, Picture, Windows
+from dalify.plugin.pytorch.dropin.picture import NoWindowError, OpenedImage, Picture, Windows
 from dalify.plugin.pytorch.dropin.redirection import drawing_from
 from dalify.plugin.pytorch.dropin.steps import Step
 
@@ -67,6 +67,7 @@ class Plan:
             else a Pillow image. Without them, there is no tail.
         rest_reason: why the first of the rest is not known, or why there are no tensors; empty where all is lowered.
         rest_hint: what would help; empty where nothing would.
+        stages: the known transforms themselves, for images that no step may touch.
     """
 
     steps: tuple[Step, ...]
@@ -78,18 +79,24 @@ class Plan:
     rest: tuple[Callable[[Any], Any], ...] = ()
     rest_reason: str = ""
     rest_hint: str = ""
+    stages: tuple[Callable[[Any], Any], ...] = ()
 
     @property
     def is_whole(self) -> bool:
         """Nothing is left over, and the results are tensors."""
         return self.table is not None and not self.rest
 
-    def take_steps(self, picture: Picture, draws: TorchDraws) -> None:
+    def take_steps(self, picture: Picture | OpenedImage, draws: TorchDraws) -> None:
         """Apply the steps.
 
         Raises:
             Exception: what decoding raises, or else what torchvision's transforms raise.
         """
+        if isinstance(picture, OpenedImage):
+            with drawing_from(draws.generator):
+                for stage in self.stages:
+                    picture.image = stage(picture.image)
+            return
         try:
             for step in self.steps:
                 step.apply(picture, draws)
@@ -97,7 +104,7 @@ class Plan:
             picture.check()
             raise
 
-    def sample(self, picture: Picture, draws: TorchDraws) -> Any:
+    def sample(self, picture: Picture | OpenedImage, draws: TorchDraws) -> Any:
         """Make what the known transforms give: type, values and order of memory are torchvision's.
 
         Args:
@@ -107,6 +114,8 @@ class Plan:
         Returns:
             A Pillow image, or a tensor ``[channels, height, width]``, with memory of its own.
         """
+        if isinstance(picture, OpenedImage):
+            return picture.image
         pixels = picture.pixels()
         if self.table is None:
             image = Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
@@ -125,7 +134,9 @@ class Plan:
                     found = transform(found)
         return found
 
-    def write(self, picture: Picture, draws: TorchDraws, room: Callable[[tuple[int, ...], Any], _Array]) -> _Array:
+    def write(
+        self, picture: Picture | OpenedImage, draws: TorchDraws, room: Callable[[tuple[int, ...], Any], _Array]
+    ) -> _Array:
         """Compute a whole plan's tensor into a given place.
 
         Args:
@@ -137,7 +148,7 @@ class Plan:
             What `room` gave, filled.
         """
         assert self.table is not None
-        if self.tail:
+        if self.tail or isinstance(picture, OpenedImage):
             tensor = self.sample(picture, draws)
             found = tensor.as_subclass(torch.Tensor).numpy()
             target = room(found.shape, found.dtype)

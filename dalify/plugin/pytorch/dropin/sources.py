@@ -17,8 +17,9 @@ from dalify.codecs import scratch
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.picture import Picture
-from dalify.plugin.pytorch.dropin.plan import Plan, draws_per_sample
+from dalify.plugin.pytorch.dropin.own import PythonChoice, PythonOrder
+from dalify.plugin.pytorch.dropin.picture import OpenedImage, Picture
+from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, draws_per_sample
 
 __all__ = ["ArraySource", "FileSource", "Source", "open_image"]
 
@@ -26,6 +27,7 @@ _Array = np.ndarray[Any, Any]
 Lookup = Callable[[Any], tuple[Any, Any]]
 _JPEG_START = b"\xff\xd8\xff"
 _SPARE_BYTES = 16
+_RGB = 3
 _COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all by Huffman's codes
 
 
@@ -46,6 +48,10 @@ class FileSource:
         transform: of the images.
         target_transform: of the labels; None for none.
         slow_labels: the labels are made by Python code that takes its time.
+        is_rgb: images are opened as RGB, whatever they are.
+
+    Raises:
+        NotRecognisedError: images that are not RGB would get other random numbers.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class FileSource:
         transform: Any,
         target_transform: Any,
         slow_labels: bool = False,
+        is_rgb: bool = True,
     ) -> None:
         self.dataset = dataset
         self.target_transform = target_transform
@@ -65,13 +72,16 @@ class FileSource:
         self.description = f"{type(dataset).__name__} of {count} files"
         self._lookup = lookup
         self._load = load
+        self._is_rgb = is_rgb
+        if not is_rgb and any(isinstance(step, PythonChoice | PythonOrder) for step in self.plan.steps):
+            raise NotRecognisedError("images that are not all RGB meet transforms that draw from Python's generator")
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Open one sample by Pillow: the image and the label."""
         path, label = self._lookup(index)
         return self._load(path), label
 
-    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture, Any]:
+    def read(self, index: Any, draws: TorchDraws) -> tuple[Picture | OpenedImage, Any]:
         """Read one sample; a JPEG is decoded when it is clear how many of its rows are wanted.
 
         Args:
@@ -89,6 +99,8 @@ class FileSource:
         data = _contents(path)
         header = _plain_jpeg_header(data)
         gives_images = self.plan.table is None
+        if not self._is_rgb and (header is None or header.components != _RGB or gives_images):
+            return OpenedImage(self._load(path)), label
         if header is None:
             image = self._load(path)
             picture = Picture(np.asarray(image))
