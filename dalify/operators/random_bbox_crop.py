@@ -17,6 +17,7 @@ from dalify.registry import PerSample, Spec, operator
 
 # "Indefinitely" in DALI; here the best candidate is taken after so many, rather than never returning.
 _PATIENCE = 10_000
+_SLACK = 1e-3  # by which rounding may have put a box out of its image
 _TYPES = ("iou", "overlap")
 
 
@@ -81,7 +82,8 @@ def random_bbox_crop(
         asked for).
 
     Raises:
-        ArgumentValueError: an unknown option, a range that cannot be met, or `crop_shape` without `input_shape`.
+        ArgumentValueError: an unknown option, a range that cannot be met, boxes outside of the image, or `crop_shape`
+            without `input_shape`.
         DTypeError: boxes that are not float32.
         ShapeError: boxes of another form.
 
@@ -103,6 +105,8 @@ def random_bbox_crop(
     ranges = list(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=False))
     if len(aspect_ratio) not in (2, 6) or any(not 0 < low <= high for low, high in ranges):
         raise ArgumentValueError(f"aspect_ratio must be one or three ranges, above 0; got {list(aspect_ratio)}.")
+    if bbox_prune_threshold is not None and not 0 <= bbox_prune_threshold <= 1:
+        raise ArgumentValueError(f"bbox_prune_threshold is a part, from 0 to 1; got {bbox_prune_threshold:g}.")
     if num_attempts < 1 or not thresholds:
         raise ArgumentValueError("there must be one threshold and one attempt at least.")
     if labels is not None and boxes.shape and labels.shape and labels.shape[0] != boxes.shape[0]:
@@ -166,6 +170,15 @@ def _(
         prune_threshold=bbox_prune_threshold,
     )
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
+    inside = ((corners.values >= -_SLACK) & (corners.values <= 1 + _SLACK)).all(axis=1)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        error = ArgumentValueError(
+            f"boxes are relative to the image, from 0 to 1; got {boxes.values[row].tolist()}.",
+            hint="Divide pixels by the image's extents, and write ltrb=False for boxes of corner and extents.",
+        )
+        error.sample = int(np.searchsorted(boxes.starts, row, side="right")) - 1
+        raise error
     extents = np.ones((len(boxes), axes))
     if input_shape is not None:
         extents = _extents(input_shape, axes, shape_layout, "input_shape")

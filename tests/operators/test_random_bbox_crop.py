@@ -182,3 +182,5 @@ def test_mistakes():
         run_dalify("random_bbox_crop", [TWO.astype(np.float64)])
     with pytest.raises(ShapeError, match=r"boxes must be \[n, 4\]"):
         run_dalify("random_bbox_crop", [TWO[:, :3]])
+    with pytest.raises(ArgumentValueError, match=r"from 0 to 1; got \[50.0, 50.0, 90.0, 90.0\]"):
+        run_dalify("random_bbox_crop", [SMALL, np.concatenate([TWO[:1], TWO[1:] * 100])])

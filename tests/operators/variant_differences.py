@@ -22,7 +22,6 @@ REFUSED: dict[str, str] = {
     "box_encoder | one row": "a label without a box; DALI takes no notice of it",
     "box_encoder | three dimensions": "boxes are rows of four; DALI takes any four numbers in a row",
     "color_twist | four channels": _STRADDLES,
-    "experimental.warp_perspective | interp_type=CUBIC": "only nearest and linear are here",
     "flip | depth without D": "DALI does nothing; a depth that data do not have is a mistake",
     "grid_mask | CDHW": _AXES,
     "grid_mask | CHW": _AXES,

@@ -13,13 +13,15 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.data.spec import Spec
 from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
 from dalify.kernels.warp import sample_2d, warp_2d
-from dalify.kernels.warp_rules import check_interpolation, inverted
+from dalify.kernels.warp_cubic import warp_cubic, warp_cubic_torch
+from dalify.kernels.warp_rules import inverted
 from dalify.kernels.warp_torch import projected_points, sample_torch, warp_torch
 from dalify.registry import PerSample, Shaping, operator
 
 _LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 _BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 _ORIGINS = ("corner", "center")
+_FILTERS = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
 # Takes points counted from the centre of the first pixel to points counted from its corner.
 _TO_CORNER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
 
@@ -49,7 +51,7 @@ def warp_perspective(
         border_mode: what lies outside: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101" (once)
             or "wrap".
         fill_value: of the border mode "constant": one value or one per channel; by default 0.
-        interp_type: INTERP_LINEAR or INTERP_NN.
+        interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC.
         inverse_map: the matrix maps output to source; False: source to output, it is inverted.
         matrix: 9 numbers row by row; one matrix per sample or per frame.
         pixel_origin: points count from the "corner" of the first pixel, or from its "center" as in OpenCV.
@@ -70,7 +72,8 @@ def warp_perspective(
     """
     layout = visual_layout(x, _LAYOUTS)
     x = x.replace(layout=layout)
-    check_interpolation(interp_type)
+    if interp_type not in _FILTERS:
+        raise ArgumentValueError(option_error_text("interp_type", interp_type, _FILTERS))
     for name, value, options in (("border_mode", border_mode, _BORDERS), ("pixel_origin", pixel_origin, _ORIGINS)):
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
@@ -116,6 +119,12 @@ def _folded(point: Any, size: int, border_mode: str) -> Any:
     return size - 1 - abs(size - 1 - (point - 0.5) % (2 * size - 2)) + 0.5
 
 
+def _fills(fill_value: Any, channels: int) -> list[float]:
+    """Return a fill value for each channel."""
+    values = list(fill_value or [0.0])
+    return values * channels if len(values) == 1 else values
+
+
 @warp_perspective.cpu
 def _(
     out, x, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, spec
@@ -125,7 +134,10 @@ def _(
     source, target = np.ascontiguousarray(_as_images(x, layout)), _as_images(out, layout)
     nearest = interp_type == DALIInterpType.INTERP_NN
     result = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
-    if border_mode in ("constant", "replicate"):
+    if interp_type == DALIInterpType.INTERP_CUBIC and source.size:
+        points = projected_points(result.shape[1:3], maps) - np.float32(0.5)
+        warp_cubic(result, source, points, border_mode, _fills(fill_value, source.shape[3]))
+    elif border_mode in ("constant", "replicate"):
         fill = None if border_mode == "replicate" else fill_value or 0.0
         warp_2d(result, source, maps, nearest=nearest, fill=fill)
     else:
@@ -149,6 +161,11 @@ def _(
     maps = _maps(given, matrix, inverse_map, pixel_origin, frame_count(layout, spec.shape))
     source, target = _as_images(x, layout), _as_images(out, layout)
     nearest = interp_type == DALIInterpType.INTERP_NN
+    if interp_type == DALIInterpType.INTERP_CUBIC and source.numel():
+        points = torch.as_tensor(projected_points(target.shape[1:3], maps), device=x.device) - 0.5
+        fills = _fills(fill_value, source.shape[3])
+        warp_cubic_torch(target, source, points, border_mode, fills)
+        return
     if border_mode in ("constant", "replicate"):
         fill = None if border_mode == "replicate" else fill_value or 0.0
         warp_torch(target, source, maps, nearest=nearest, fill=fill)

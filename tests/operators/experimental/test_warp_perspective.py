@@ -46,6 +46,27 @@ def test_nearest(device):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("border_mode", ["constant", "replicate", "reflect", "reflect_101", "wrap"])
+def test_cubic(device, border_mode):
+    shifted = [1.3, 0.1, -10, -0.1, 1.2, -8, 0.001, -0.0005, 1]
+    assert_equals_dali(
+        "experimental.warp_perspective", IMAGES, layouts="HWC", device=device, tolerance=1, matrix=shifted,
+        border_mode=border_mode, fill_value=[9.0], interp_type="INTERP_CUBIC",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("border_mode", ["constant", "replicate", "reflect", "reflect_101", "wrap"])
+def test_cubic_from_afar(device, border_mode):
+    far = [1e30, 0, 0, 0, 1e30, 0, 0, 0, 1]
+    for image in (IMAGES[0], IMAGES[0][:1, :1], np.concatenate([IMAGES[0]] * 2, axis=2)):
+        for matrix in (far, [0] * 9):
+            (warped,) = run_dalify(
+                "experimental.warp_perspective", [image], layouts="HWC", device=device, matrix=matrix,
+                border_mode=border_mode, interp_type="INTERP_CUBIC",
+            )  # fmt: skip
+            assert warped.shape == image.shape
+
+
 def test_layouts(device):
     planar = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in IMAGES]
     grey = [image[..., 0] for image in IMAGES]
