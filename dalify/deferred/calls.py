@@ -49,7 +49,7 @@ class Call:
     """One call that was put off.
 
     Attributes:
-        use: what the call means; its data and values are forgotten when all results are there.
+        use: what the call means; its data and values are forgotten when it is done.
         template: its node.
         line: the user's line.
         tape: it was recorded there.
@@ -58,9 +58,22 @@ class Call:
         values: the lazy values that stand for the outputs, as far as users hold them.
         readers: calls that read this one, as far as they are there.
         has_run: computed, though perhaps not kept.
+        is_done: nothing more will be computed of it.
     """
 
-    __slots__ = ("__weakref__", "has_run", "line", "place", "readers", "results", "tape", "template", "use", "values")
+    __slots__ = (
+        "__weakref__",
+        "has_run",
+        "is_done",
+        "line",
+        "place",
+        "readers",
+        "results",
+        "tape",
+        "template",
+        "use",
+        "values",
+    )
 
     def __init__(self, use: Use, template: Template, line: SourceLine | None, tape: Tape) -> None:
         self.use = use
@@ -72,6 +85,7 @@ class Call:
         self.values: list[ref[Any]] = []
         self.readers: WeakSet[Call] = WeakSet()
         self.has_run = False
+        self.is_done = False
         for source in self.sources():
             if isinstance(source, Result):
                 source.call.readers.add(self)
@@ -96,20 +110,21 @@ class Call:
         pairs = enumerate(zip(self.values, self.results, strict=True))
         return [output for output, (value, result) in pairs if value() is not None and result is None]
 
-    @property
-    def is_done(self) -> bool:
-        """Whether all results are there."""
-        return all(result is not None for result in self.results)
-
     def waiting_readers(self) -> list[Call]:
         """Return the calls that read this one and wait."""
         return [reader for reader in self.readers if not reader.is_done]
 
     def keep(self, output: int, result: Batch) -> None:
-        """Take a result. With the last one, what the call read is let go."""
+        """Take a result. With the last one that anybody can ask for, what the call read is let go."""
         self.results[output] = result
-        if self.is_done:
-            self.use.data, self.use.values = [], {}
+        waiting = [self]
+        while waiting:
+            call = waiting.pop()
+            is_awaited = any(source.call is call for reader in call.readers for source in reader.awaited())
+            if not call.is_done and not is_awaited and not call.held():
+                waiting += [source.call for source in call.sources() if isinstance(source, Result)]
+                call.is_done = True
+                call.use.data, call.use.values = [], {}
 
 
 class Result(Value):

@@ -178,6 +178,7 @@ class Tape:
             call.has_run = True
         for (call, output), batch in zip(wanted, results, strict=True):
             call.keep(output, batch)
+        self._calls.difference_update([call for call in calls if call.is_done])
 
     def _structure(
         self, calls: Sequence[Call], wanted: Sequence[_Wanted], count: int, feeds: list[Batch]

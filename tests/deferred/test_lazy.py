@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -145,6 +146,33 @@ def test_what_is_held_and_read_is_computed_again_when_asked_for(photo, counted):
     assert not small.is_computed
     np.testing.assert_array_equal(small.numpy()[0], eager.resize(photo, size=(8, 8)))
     assert counted() == {"plans_made": 2, "operators_run": 3, "operators_repeated": 1}
+
+
+def test_what_was_given_is_let_go(photo):
+    """With the last result that somebody can ask for; results of which nobody can are not waited for."""
+    mine = photo.copy()
+    memory = ref(mine)
+    with lazy(copy=False):
+        resized, shape = eager.resize(mine, size=(8, 8), save_attrs=True)
+    del mine
+    assert memory() is not None
+    del shape
+    resized.get()
+    assert memory() is None
+
+    mine = photo.copy()
+    memory = ref(mine)
+    with lazy(copy=False):
+        resized, shape = eager.resize(mine, size=(8, 8), save_attrs=True)
+        wide = eager.cast(shape, dtype=types.INT64)
+        last = eager.arithmetic(wide, 1, function="add")
+    del mine, shape
+    resized.get()  # together with the other end
+    assert last.is_computed
+    assert not wide.is_computed
+    assert memory() is not None  # for the one in between
+    np.testing.assert_array_equal(wide, photo.shape[:2])
+    assert memory() is None
 
 
 def test_a_random_value_is_the_same_when_it_is_computed_again():
