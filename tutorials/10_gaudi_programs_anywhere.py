@@ -288,7 +288,7 @@ loader = HabanaDataLoader(numbers, batch_size=5)
 print("accelerated:", loader.accelerated, "- batches:", len(list(loader)))
 
 # %%
-contact_sheet(OUT / "gaudi_programs.png", [*resnet_pictures, *ssd_pictures], [*resnet_captions, *ssd_captions])
+contact_sheet(OUT / "10_gaudi_programs.png", [*resnet_pictures, *ssd_pictures], [*resnet_captions, *ssd_captions])
 
 # %% [markdown]
 """| written for Gaudi | here |
