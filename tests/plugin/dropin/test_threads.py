@@ -17,7 +17,10 @@ from tests.plugin.dropin.beside_torch import TorchLoader, cifar, datasets, photo
 v1 = import_torchvision("torchvision.transforms")
 v2 = import_torchvision("torchvision.transforms.v2")
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
+]
 
 FLOAT = v2.ToDtype(torch.float32, scale=True)
 NORMALIZE_1, NORMALIZE_2 = (version.Normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4)) for version in (v1, v2))
@@ -101,3 +104,15 @@ def test_samples_keep_the_type_of_version_2():
 def test_whole_batches_at_once(name, monkeypatch):
     monkeypatch.delattr(Fetcher, "_fetch_each")
     check(cifar(TRANSFORMS[name]))
+
+
+@pytest.mark.parametrize(("name", "workers", "mode"), [("automatic", 4, "full"), ("automatic", 5, "hybrid")])
+def test_many_threads_do_not_wait_for_each_other(name, workers, mode):
+    report = DataLoader(cifar(TRANSFORMS[name]), num_workers=workers).explain()
+    assert str(report.mode) == mode
+    assert (mode == "full") == ("torchvision's Python" not in report.reason)
+
+
+def test_kernels_and_tensors_take_any_number_of_threads():
+    for name in ("contrastive", "tensors", "bytes"):
+        assert str(DataLoader(cifar(TRANSFORMS[name]), num_workers=64).explain().mode) == "full"

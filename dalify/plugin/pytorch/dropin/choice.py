@@ -21,6 +21,10 @@ from dalify.plugin.pytorch.dropin.sources import Source
 
 __all__ = ["Choice", "Mode", "choose"]
 
+# torchvision's transforms of Pillow images make a thread hold Python's lock for two fifths of its time (py-spy, with
+# TrivialAugmentWide on photographs): more threads than this only wait for each other.
+_THREADS_FOR_PYTHON = 4
+
 
 class Mode(Enum):
     """Who makes the batches.
@@ -104,6 +108,11 @@ def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[N
     if loader.num_workers and loader.worker_init_fn is not None:
         hint = "Without it threads make the batches; seeds follow from torch.manual_seed or generator=."
         found.append(NotRecognisedError("worker_init_fn is given, which is called in worker processes", hint, "WI01"))
+    if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.asks_torchvision for source in sources.values()):
+        reason = (
+            f"torchvision's Python is part of the work, which no more than {_THREADS_FOR_PYTHON} threads share well"
+        )
+        found.append(NotRecognisedError(reason, code="LO03"))
     if not loader._auto_collation:
         hint = "Give a batch_size to have batches made at once."
         found.append(NotRecognisedError("batch_size is None: samples are not put together", hint, "LO02"))

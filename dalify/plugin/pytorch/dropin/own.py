@@ -77,6 +77,11 @@ class Own:
     transform: Callable[[Any], Any]
     tensor_type: type[torch.Tensor] | None = None
 
+    @property
+    def is_python(self) -> bool:
+        """It holds Python's lock for half of its time, which torch's kernels for tensors do not."""
+        return self.tensor_type is None
+
     def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
         """Call it."""
         if isinstance(canvas, Windows):
@@ -99,6 +104,7 @@ class PythonOrder:
     """Version 1's RandomOrder, which asks Python for random numbers."""
 
     steps: tuple[Own, ...]
+    is_python = True
 
     def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
         """Shuffle and call all."""
@@ -116,6 +122,7 @@ class PythonChoice:
 
     steps: tuple[Own, ...]
     weights: tuple[float, ...] | None
+    is_python = True
 
     def apply(self, canvas: Picture | Windows, draws: TorchDraws) -> None:
         """Choose and call one."""

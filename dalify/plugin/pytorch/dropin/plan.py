@@ -86,6 +86,11 @@ class Plan:
         """Nothing is left over, and the results are tensors."""
         return self.table is not None and not self.rest
 
+    @property
+    def asks_torchvision(self) -> bool:
+        """Steps call torchvision for Pillow images, whose Python and Pillow's threads do one after the other."""
+        return any(getattr(step, "is_python", False) for step in self.steps)
+
     def take_steps(self, picture: Picture | OpenedImage, draws: TorchDraws) -> None:
         """Apply the steps.
 
