@@ -41,7 +41,8 @@ difference in levels, floats the largest difference relative to the largest valu
 last bit.
 
 - **DALI**: our CPU kernels beside the real DALI 2 on the CPU, over all variants that both accept.
-- **GPU**: our GPU kernels, carried out by torch on the CPU, beside our CPU kernels.
+- **GPU**: our GPU kernels, carried out by torch on the CPU, beside our CPU kernels. An operator that has none runs on
+  the CPU in a GPU pipeline, too, between copies; `Pipeline.explain` says so.
 - **other**: the typical case beside something independent: Pillow, OpenCV, SciPy, NumPy or the formula in float64.
 - **promise**: what the tests hold beside DALI. "but for 2%" is the part of the elements that may differ by more.
 
@@ -50,6 +51,31 @@ Where results differ from DALI's on purpose stands [below](#different-on-purpose
 | operator | devices | element types | variants | DALI | GPU | other | promise |
 |---|---|---|---|---|---|---|---|
 """
+
+
+_DECODER = "CPU only: codecs are libraries for CPUs"
+_FEW_NUMBERS = "CPU only, as in DALI: a few numbers for each sample"
+_FILES = "CPU only, as in DALI: it works on files"
+_NO_GPU = {
+    "batch_permutation": _FEW_NUMBERS,
+    "decoders.audio": _DECODER,
+    "decoders.image": _DECODER,
+    "decoders.image_crop": _DECODER,
+    "decoders.image_random_crop": _DECODER,
+    "decoders.image_slice": _DECODER,
+    "decoders.inflate": "CPU only: each byte may depend on the one before it",
+    "decoders.numpy": _FILES,
+    "decoders.video": _DECODER,
+    "dump_image": "CPU only: it writes files",
+    "experimental.numba_function": "CPU only: it compiles the user's function for CPUs",
+    "io.file.read": _FILES,
+    "optical_flow": "CPU only: OpenCV computes it; DALI has a unit of NVIDIA's hardware do so",
+    "peek_image_shape": _FILES,
+    "random_bbox_crop": _FEW_NUMBERS,
+    "roi_random_crop": _FEW_NUMBERS,
+    "segmentation.random_object_bbox": "CPU only, as in DALI: objects are found by following their pixels",
+    "segmentation.select_masks": _FEW_NUMBERS,
+}
 
 
 class _Largest:
@@ -152,7 +178,7 @@ def why_not_beside_dali(name: str) -> str:
 
 def why_no_gpu(name: str) -> str:
     """Return why there are no GPU kernels to compare."""
-    return "a source" if not catalogue.find(name).kernels else "CPU only"
+    return "a source" if not catalogue.find(name).kernels else _NO_GPU[name]
 
 
 def why_no_other(name: str) -> str:
