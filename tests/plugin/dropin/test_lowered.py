@@ -125,6 +125,7 @@ def test_what_users_register(tmp_path, registered, workers):
     def _(dataset: Any) -> Any:
         return [path for path, _ in dataset.pairs], [label for _, label in dataset.pairs]
 
+    dataset.pairs = [(path, f"class {label}") for path, label in dataset.pairs]
     assert DataLoader(dataset, **options).explain().mode == "hybrid"
 
     @register_transform(Invert)

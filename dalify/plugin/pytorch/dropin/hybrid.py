@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.utils.data import _utils
 
+from dalify.plugin.pytorch.dropin.collating import default_collate
 from dalify.plugin.pytorch.dropin.datasets import Watch, find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, note_failed_worker
@@ -135,6 +136,8 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], faster: Fast
         if loader.num_workers:
             attributes["worker_init_fn"] = _WorkerStart(loader.worker_init_fn)
             faster.warm_up()
+        elif loader.collate_fn is torch.utils.data.default_collate:
+            attributes["collate_fn"] = NotedCollate(default_collate)
     try:
         return get_iterator(ExchangedLoader(loader, **attributes))
     except Exception as error:

@@ -1,0 +1,63 @@
+"""Batches beside those of torch's own function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils import data
+
+from dalify.plugin.pytorch.dropin.collating import default_collate
+from tests.plugin.dropin.beside_torch import same
+
+FLOATS = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
+SAMPLES: dict[str, list[Any]] = {
+    "pairs": [(FLOATS, 1), (FLOATS + 1, 2)],
+    "bytes": [(FLOATS.to(torch.uint8), "a"), (FLOATS.to(torch.uint8), "b")],
+    "nested labels": [(FLOATS, {"a": (1, 2.0)}), (FLOATS, {"a": (3, 4.0)})],
+    "another order of memory": [(FLOATS.permute(2, 0, 1), 1), (FLOATS.permute(2, 0, 1), 2)],
+    "sixteen bits": [(FLOATS.half(), 1), (FLOATS.half(), 2)],
+    "lists": [[FLOATS, 1], [FLOATS, 2]],
+    "three": [(FLOATS, 1, 2), (FLOATS, 3, 4)],
+    "tensors": [FLOATS, FLOATS],
+    "numbers first": [(1, FLOATS), (2, FLOATS)],
+    "empty": [(FLOATS[:0], 1), (FLOATS[:0], 1)],
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_same_as_torch(name):
+    found, expected = default_collate(SAMPLES[name]), data.default_collate(SAMPLES[name])
+    same(found, expected)
+    if isinstance(found, list) and isinstance(found[0], torch.Tensor):
+        assert found[0].stride() == expected[0].stride()
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [],
+        [(FLOATS, 1), (FLOATS[:1], 2)],
+        [(FLOATS, 1), (FLOATS, 2, 3)],
+        [(FLOATS, 1), (FLOATS, object())],
+        [(FLOATS, 1), (FLOATS.clone().requires_grad_(), 1)],
+    ],
+)
+def test_same_errors(samples):
+    raised: list[Any] = []
+    for function in (default_collate, data.default_collate):
+        try:
+            raised.append(function(samples))
+        except Exception as error:
+            raised.append((type(error), str(error)))
+    if isinstance(raised[0], tuple):
+        assert raised[0] == raised[1]
+    else:
+        same(*raised)
+
+
+def test_batches_are_kept():
+    kept = [default_collate([(FLOATS + number, 0)] * 2)[0] for number in range(4)]
+    for number, batch in enumerate(kept):
+        assert torch.equal(batch, torch.stack([FLOATS + number] * 2))
