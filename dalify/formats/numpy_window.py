@@ -5,6 +5,7 @@ Alone because a window is cut from the file itself: a patch of a large volume co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import DecodeError
+from dalify.formats.memory import file_memory
 from dalify.formats.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.whole_file import read_file
@@ -70,7 +72,10 @@ def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], sto
     first = sum(index * stride for index, stride in zip(start, strides, strict=True))
     last = sum((index - 1) * stride for index, stride in zip(stop, strides, strict=True)) + header.dtype.itemsize
     data = files.read(0, header.offset + first, last - first)
-    return np.ascontiguousarray(np.ndarray(shape, header.dtype, data.data, strides=strides), dtype)
+    # Not memory of its own for each: its page faults would cost more than the reading.
+    window = file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+    window[...] = np.ndarray(shape, header.dtype, data.data, strides=strides)
+    return window
 
 
 def _strides(header: NumpyHeader) -> list[int]:
