@@ -163,12 +163,15 @@ class Reader:
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """Return the next batch, or, without ``batch_size``, the next sample; there is no end.
 
+        A single output comes as it is, several in a tuple; epochs always give tuples.
+
         Raises:
             PipelineStateError: the reader was used in another way before.
         """
         _check_size(batch_size, "batch_size")
         self._enter(_ITEM)
-        return self._outputs(self._opened(batch_size or 1, EvalContext.current()), batch_size is not None)
+        outputs = self._outputs(self._opened(batch_size or 1, EvalContext.current()), batch_size is not None)
+        return outputs[0] if isinstance(outputs, tuple) and len(outputs) == 1 else outputs
 
     def _outputs(self, pipe: Pipeline, is_many: bool) -> Any:
         kind = Batch if is_many else Tensor

@@ -307,6 +307,16 @@ def _called(folder: Path) -> Program:
     return program
 
 
+def _single_output(folder: Path) -> Program:
+    def program(ndd: Any) -> list[Any]:
+        path = folder.parent / "numbers.npy"
+        np.save(path, np.array([7]))
+        readers = [ndd.readers.Numpy(files=[str(path)]) for _ in range(3)]
+        return [readers[0](), next(iter(readers[1].next_epoch())), next(iter(readers[2].next_epoch(2)))]
+
+    return program
+
+
 def _metadata(folder: Path) -> Program:
     def program(ndd: Any) -> list[Any]:
         arguments = {"num_shards": 5, "shard_id": 3, "pad_last_batch": True}
@@ -342,6 +352,7 @@ READING: dict[str, Callable[[Path], Program]] = {
     "resumed within": lambda folder: _resumed(folder, 0),
     "resumed at the end": lambda folder: _resumed(folder, 2),
     "called": _called,
+    "single output": _single_output,
     "metadata": _metadata,
     "pictures": _pictures,
 }
