@@ -11,12 +11,13 @@ import pytest
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch import register_dataset
+from dalify.plugin.pytorch import DataLoader, register_dataset
 from dalify.plugin.pytorch.dropin.datasets import find_sources, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from tests.helpers.torchvision_import import import_torchvision
+from tests.plugin.dropin.beside_torch import TorchLoader, same
 
 transforms = import_torchvision("torchvision.transforms")
 datasets = import_torchvision("torchvision.datasets")
@@ -67,6 +68,18 @@ PAIRS = {
     "Places365": "imgs",
 }
 LISTS = ["Food101", "Flowers102", "FGVCAircraft", "DTD", "SUN397", "CLEVRClassification"]
+
+
+ARRAYS = {
+    "CIFAR100": {"data": noise(COUNT, 32, 32, 3), "targets": LABELS},
+    "KMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor(LABELS)},
+    "EMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor(LABELS)},
+    "QMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor([LABELS] * COUNT), "compat": 1},
+    "SVHN": {"data": noise(COUNT, 3, 32, 32), "labels": np.array(LABELS, np.uint8)},
+    "STL10": {"data": noise(COUNT, 3, 96, 96), "labels": np.array(LABELS, np.int64)},
+    "USPS": {"data": noise(COUNT, 28, 28), "targets": LABELS},
+    "SEMEION": {"data": noise(COUNT, 28, 28), "labels": np.array(LABELS)},
+}
 
 
 def beside(dataset: Any) -> None:
@@ -189,6 +202,29 @@ def test_coco(files, name):
         find_sources(dataset)[id(dataset)].read("1", TorchDraws(torch.default_generator))
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("workers", [0, 1])
+def test_detection_in_a_loader(files, workers):
+    dataset = make(datasets.CocoDetection, ids=[0, 2, 1], root=files[0].parent, coco=Annotations(files))
+    found = []
+    for kind in (DataLoader, TorchLoader):
+        torch.manual_seed(1)
+        found.append(list(kind(dataset, batch_size=2, shuffle=True, collate_fn=list, num_workers=workers)))
+    same(*found)
+    assert str(DataLoader(dataset).explain().mode) == "hybrid"
+
+
+@pytest.mark.parametrize("name", ["SVHN", "STL10", "QMNIST"])
+def test_batches_of_arrays_in_other_orders(name):
+    dataset = make(getattr(datasets, name), **ARRAYS[name])
+    found = []
+    for kind in (DataLoader, TorchLoader):
+        torch.manual_seed(1)
+        found.append(list(kind(dataset, batch_size=2, shuffle=True)))
+    same(*found)
+    assert str(DataLoader(dataset).explain().mode) == "full"
+
+
 def test_voc(files, tmp_path):
     annotations = []
     for number in range(COUNT):
@@ -205,18 +241,6 @@ def test_cityscapes(files, tmp_path):
     masks = [file.with_suffix(".png") for file in files]
     beside(make(datasets.Cityscapes, images=files, targets=[[polygon]] * COUNT, target_type=["polygon"]))
     beside(make(datasets.Cityscapes, images=files, targets=[[mask] for mask in masks], target_type=["semantic"]))
-
-
-ARRAYS = {
-    "CIFAR100": {"data": noise(COUNT, 32, 32, 3), "targets": LABELS},
-    "KMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor(LABELS)},
-    "EMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor(LABELS)},
-    "QMNIST": {"data": torch.from_numpy(noise(COUNT, 28, 28)), "targets": torch.tensor([LABELS] * COUNT), "compat": 1},
-    "SVHN": {"data": noise(COUNT, 3, 32, 32), "labels": np.array(LABELS, np.uint8)},
-    "STL10": {"data": noise(COUNT, 3, 96, 96), "labels": np.array(LABELS, np.int64)},
-    "USPS": {"data": noise(COUNT, 28, 28), "targets": LABELS},
-    "SEMEION": {"data": noise(COUNT, 28, 28), "labels": np.array(LABELS)},
-}
 
 
 @pytest.mark.parametrize("name", ARRAYS)
