@@ -19,10 +19,8 @@ from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
-from tests.helpers.torchvision_import import import_torchvision
-
-transforms = import_torchvision("torchvision.transforms")
-datasets = import_torchvision("torchvision.datasets")
+from tests.plugin.dropin.beside_torch import cifar as small_cifar
+from tests.plugin.dropin.beside_torch import datasets, same, transforms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
@@ -74,12 +72,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def cifar(transform: Any, count: int = 100) -> Any:
-    dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)
-    generator = np.random.default_rng(1)
-    dataset.data = generator.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
-    dataset.targets = generator.integers(0, 10, count).tolist()
-    dataset.transform, dataset.target_transform = transform, None
-    return dataset
+    return small_cifar(transform, count)
 
 
 def mnist(transform: Any, count: int = 50) -> Any:
@@ -89,19 +82,6 @@ def mnist(transform: Any, count: int = 50) -> Any:
     dataset.targets = torch.randint(0, 10, (count,), generator=generator)
     dataset.transform, dataset.target_transform = transform, None
     return dataset
-
-
-def same(left: Any, right: Any) -> None:
-    assert type(left) is type(right)
-    if isinstance(left, torch.Tensor):
-        assert left.dtype == right.dtype
-        assert torch.equal(left, right)
-    elif isinstance(left, list | tuple):
-        assert len(left) == len(right)
-        for one, other in zip(left, right, strict=True):
-            same(one, other)
-    else:
-        assert left == right
 
 
 def run(kind: Any, dataset: Any, epochs: int, options: dict[str, Any]) -> tuple[list[Any], list[Any]]:

@@ -29,7 +29,8 @@ def default_collate(samples: list[Any]) -> Any:
         return torch.utils.data.default_collate(samples)
     batch = torch.from_numpy(_pool.empty((len(images), *images[0].shape), _NUMPY[images[0].dtype]))
     torch.stack(images, out=batch)
-    return [batch, torch.utils.data.default_collate(tuple(sample[1] for sample in samples))]
+    labels: Any = tuple(sample[1] for sample in samples)
+    return [batch, torch.utils.data.default_collate(labels)]
 
 
 def _are_alike(images: list[Any]) -> bool:

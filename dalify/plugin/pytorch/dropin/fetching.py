@@ -67,7 +67,8 @@ class Fetcher:
             return _default_collate([torch.from_numpy(image) for image in images])
         if isinstance(labels, np.ndarray):
             return [torch.from_numpy(images), torch.from_numpy(labels)]
-        return [torch.from_numpy(images), torch.utils.data.default_collate(tuple(labels))]
+        of_samples: Any = tuple(labels)
+        return [torch.from_numpy(images), torch.utils.data.default_collate(of_samples)]
 
     def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, Any] | None:
         """All at once, where every sample is a window on an image in memory."""
