@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.frames import visual_layout
 from dalify.registry import PerSample, Spec, operator
 
+_FEW = 16  # regions: more are not compared with each other
 _LAYOUTS = ("HWC", "FHWC")
 
 
@@ -146,6 +148,24 @@ def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, list[Any]]
     return owners, [first.samples[index] for index in chosen.tolist()]
 
 
+def _covered(boxes: list[list[int]], sizes: list[list[int]]) -> list[bool]:
+    """Return which canvases few regions that do not overlap cover to the last pixel: those need no zeros first."""
+    regions: list[list[tuple[int, int, int, int]]] = [[] for _ in sizes]
+    for owner, y, x, _, _, height, width in boxes:
+        regions[owner].append((y, x, y + height, x + width))
+    covered: list[bool] = []
+    for own, (height, width) in zip(regions, sizes, strict=True):
+        area = sum((bottom - top) * (right - left) for top, left, bottom, right in own)
+        covered.append(
+            area == height * width
+            and len(own) <= _FEW
+            and all(
+                a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1] for a, b in itertools.combinations(own, 2)
+            )
+        )
+    return covered
+
+
 def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_size: Any, given: dict[str, Any]) -> Any:
     """Return the canvases. `memory` makes them, `fill` writes a region into one; both know the device."""
     first = inputs[0]
@@ -167,14 +187,12 @@ def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_s
 
     image = first.samples[0]
     wanted = [(*image.shape[:-3], *size, image.shape[-1]) for size in sizes.tolist()]
-    if len(set(wanted)) == 1:
-        canvases = memory(0, count, wanted[0])
-        canvases[...] = 0
-    else:
-        canvases = [memory(n, 1, shape)[0] for n, shape in enumerate(wanted)]
-        for canvas in canvases:
-            canvas[...] = 0
     boxes = np.concatenate([owners[:, None], places, corners, shapes], axis=1).tolist()
+    is_uniform = len(set(wanted)) == 1
+    canvases = memory(0, count, wanted[0]) if is_uniform else [memory(n, 1, shape)[0] for n, shape in enumerate(wanted)]
+    for n, is_covered in enumerate(_covered(boxes, sizes.tolist())):
+        if not is_covered:
+            canvases[n][...] = 0
     for source, (owner, y, x, top, left, height, width) in zip(sources, boxes, strict=True):
         fill(
             canvases[owner][..., y : y + height, x : x + width, :],

@@ -46,8 +46,8 @@ def resize(
         dtype: dtype of `x` (default) or FLOAT; uint8 is rounded half away from zero.
         interp_type: filter for both directions; INTERP_LINEAR where not given.
         mag_filter: filter for axes that do not shrink; `interp_type` where not given.
-        max_size: largest extents of the result, one for all axes or one each. Modes that keep the aspect ratio still
-            do.
+        max_size: largest extents of the result, one for all axes or one each; 0 or less: no limit. Modes that keep the
+            aspect ratio still do.
         min_filter: filter for axes that shrink; `interp_type` where not given.
         mode: ``default``: missing extents follow the others' scale; ``stretch``: they stay; ``not_larger``: keep the
             aspect ratio and let no extent exceed its size; ``not_smaller``: keep it and let none fall below.

@@ -65,7 +65,7 @@ def resize_crop_mirror(
         dtype: dtype of `x` (default) or FLOAT.
         interp_type: filter for both directions; INTERP_LINEAR where not given.
         mag_filter: filter for axes that do not shrink.
-        max_size: largest extents of the resized image.
+        max_size: largest extents of the resized image; 0 or less: no limit.
         min_filter: filter for axes that shrink.
         mirror: sum of 1 (reverse W), 2 (reverse H) and 4 (reverse D).
         mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``.

@@ -55,7 +55,7 @@ def tensor_resize(
         dtype: type of `x` (default) or FLOAT.
         interp_type: filter for both directions; INTERP_LINEAR where not given.
         mag_filter: filter for axes that do not shrink; `interp_type` where not given.
-        max_size: largest extents of the result.
+        max_size: largest extents of the result; 0 or less: no limit.
         min_filter: filter for axes that shrink; `interp_type` where not given.
         mode: ``default``: extents that are 0 follow the others' scale; ``stretch``: they stay; ``not_larger``: keep
             the ratio and let no extent exceed its size; ``not_smaller``: keep it and let none fall below.
