@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 from typing import Any
 
 import pytest
@@ -73,6 +75,20 @@ def test_between_passes(persistent):
     assert state["batches"] is None
     loader.load_state_dict(state)
     assert len(list(loader)) == 2
+
+
+@pytest.mark.parametrize("transform", [RANDOM, PARTLY], ids=["full", "hybrid"])
+def test_loaders_are_copied_without_their_pass(transform):
+    loader = DataLoader(cifar(transform, 8), batch_size=4, on_fallback="silent")
+    batches = iter(loader)
+    next(batches)
+    for twin in (pickle.loads(pickle.dumps(loader)), copy.deepcopy(loader), copy.copy(loader)):
+        assert twin.state_dict()["batches"] is None
+        assert twin.on_fallback == "silent"
+        seed()
+        found = list(twin)
+        seed()
+        same(found, list(loader))
 
 
 def test_states_of_others():

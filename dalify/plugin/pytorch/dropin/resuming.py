@@ -53,6 +53,11 @@ class Resumable:
             )
         self._resume_from = dict(state)
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state.pop("_pass", None)  # passes stay in their process
+        return state
+
     def __iter__(self) -> Any:
         state, self._resume_from = self._resume_from, None
         generators = self._generators()
