@@ -234,8 +234,15 @@ class LazySample(LazyValue):
     __xor__, __rxor__ = _both_ways(operator.xor)
     __lt__, __gt__ = _both_ways(operator.lt)
     __le__, __ge__ = _both_ways(operator.le)
-    __eq__, _ = _both_ways(operator.eq)
-    __ne__, _ = _both_ways(operator.ne)
+    __eq__ = _both_ways(operator.eq)[0]
+    __ne__ = _both_ways(operator.ne)[0]
+    # In place: the name then stands for the array.
+    __iadd__ = _both_ways(operator.iadd)[0]
+    __isub__ = _both_ways(operator.isub)[0]
+    __imul__ = _both_ways(operator.imul)[0]
+    __itruediv__ = _both_ways(operator.itruediv)[0]
+    __iand__ = _both_ways(operator.iand)[0]
+    __ior__ = _both_ways(operator.ior)[0]
     __neg__ = _unary(operator.neg)
     __pos__ = _unary(operator.pos)
     __invert__ = _unary(operator.invert)
@@ -246,6 +253,9 @@ class LazySample(LazyValue):
     __float__ = _unary(float)
     __index__ = _unary(operator.index)
     __hash__ = object.__hash__
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.get()[index] = _now(value)
 
     @classmethod
     def __torch_function__(cls, function: Any, _types: Any, given: Any = (), arguments: Any = None) -> Any:

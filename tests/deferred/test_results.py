@@ -75,6 +75,32 @@ def test_arrays_calculate_as_numpy_and_torch_do(photo):
         assert torch.equal(tensor, torch.from_numpy(flipped.copy()))
 
 
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_arrays_are_changed_in_place(kind, photo):
+    with lazy():
+        given = eager.flip(kind(photo))
+        turned = eager.rotate(given, angle=90)  # before the change
+        given[2:4] = 7
+        kept = given
+        given *= 2
+        given -= 1
+        given |= 8
+        after = eager.flip(given)
+    expected = photo[:, ::-1].copy()
+    np.testing.assert_array_equal(turned, np.rot90(expected))
+    expected[2:4] = 7
+    expected = expected * 2 - 1 | 8
+    np.testing.assert_array_equal(given, expected)
+    np.testing.assert_array_equal(kept, expected)
+    np.testing.assert_array_equal(after, expected[:, ::-1])
+    floats = eager.flip(kind(photo))
+    with lazy():
+        refused = eager.flip(kind(photo))
+    for value in (floats, refused):
+        with pytest.raises((TypeError, RuntimeError)):
+            value += 1.5
+
+
 def test_data_that_are_changed_afterwards(photo):
     for kind in (np.array, torch.tensor, eager.tensor, lambda array: eager.batch(array[None])):
         mine = photo.copy()
