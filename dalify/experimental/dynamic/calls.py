@@ -196,15 +196,18 @@ def _can_wait(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str,
     """Tell whether a call may be computed later: nothing that it reads changes meanwhile, nor does it act."""
     if operator.is_serial or operator.has_side_effect:
         return False
-    return all(_is_unchanging(item) for item in (*inputs, *arguments.values()))
+    given = (*inputs, *arguments.values())
+    # A list is copied by the call; lists inside it are not.
+    return all(_is_unchanging(tuple(item) if isinstance(item, list) else item) for item in given)
 
 
 def _is_unchanging(item: Any) -> bool:
     if isinstance(item, Held):
         return not item.is_shared
-    if isinstance(item, (list, tuple)):
-        return all(_is_unchanging(part) for part in item)
-    return (not hasattr(item, "__array__") and not hasattr(item, "__dlpack__")) or isinstance(item, _UNCHANGING)
+    if isinstance(item, tuple):
+        return all(map(_is_unchanging, item))
+    is_data = isinstance(item, list) or hasattr(item, "__array__") or hasattr(item, "__dlpack__")
+    return not is_data or isinstance(item, _UNCHANGING)
 
 
 def _put_off(operator: Operator, inputs: Sequence[Any], arguments: dict[str, Any], place: int | None) -> list[Held]:

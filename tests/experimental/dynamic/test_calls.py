@@ -88,7 +88,13 @@ def test_lists_may_change_after_the_call():
     with ndd.EvalMode.deferred:
         ones = ndd.ones(shape=shape)
     shape[0] = 7
+    assert not ones.is_computed
     assert ones.shape == (2, 3)
+    rows = [[1, 2], [3, 4]]
+    with ndd.EvalMode.deferred:
+        floats = ndd.cast(rows, dtype=ndd.float32)
+    rows[0][0] = 7
+    assert floats.torch().tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 def test_errors_of_calls_that_wait_name_the_line_of_the_call(image):
