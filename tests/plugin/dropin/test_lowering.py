@@ -228,6 +228,12 @@ def test_compositions():
     check(presets.ImageClassification(crop_size=(30,)[0], resize_size=40, interpolation=Mode.BICUBIC))
 
 
+@pytest.mark.parametrize("stage", [v1.RandomHorizontalFlip(), v1.RandomErasing(), v2.RandomApply([v1.RandomInvert()])])
+def test_version_1_behind_version_2(stage):
+    check(v2.Compose([v2.ToImage(), stage, v2.RandomVerticalFlip(), v2.ToDtype(FLOAT)]), seeds=6)
+    check(v2.Compose([v2.ToImage(), v2.ToDtype(FLOAT), stage, v2.Identity()]), seeds=6)
+
+
 def test_grey_images():
     check(v2.Compose([v2.RGB(), v2.Resize(20), v2.ToTensor(), v1.Normalize(MEAN, DEVIATION)]), channels=1)
     check(v2.Compose([v2.ToImage(), v2.RGB(), v2.RandomHorizontalFlip(), v2.ToDtype(FLOAT)]), channels=1)

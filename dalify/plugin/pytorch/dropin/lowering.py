@@ -35,6 +35,7 @@ from dalify.plugin.pytorch.dropin.own import (
     by_python,
     can_own,
     is_changed,
+    is_version_2,
     module_of,
 )
 from dalify.plugin.pytorch.dropin.plan import NotRecognisedError, Plan, Table
@@ -143,7 +144,11 @@ class _Lowering:
                 f"{place} is {kind.__module__}.{name}, which is not known",
                 "Known are most transforms of torchvision.transforms and its v2 that give one image for one image.",
             )
-        if not is_pillow and not self._are_bytes():
+        # Version 1 makes plain tensors of those of version 2 where it changes them, so it has to be asked itself.
+        mixes = not is_pillow and type(self._ramp) is not torch.Tensor and not is_version_2(stage)
+        if self.tail or (mixes and name not in _POINTWISE):
+            self._add_to_tail(place, stage)
+        elif not is_pillow and not self._are_bytes():
             self._add_behind_table(place, stage)
         elif name in _POINTWISE:
             self._add_pointwise(place, stage)
@@ -169,16 +174,20 @@ class _Lowering:
 
     def _add_behind_table(self, place: str, stage: Any) -> None:
         name = type(stage).__name__
-        if not self.tail and name in _POINTWISE:
+        if name in _POINTWISE:
             self._add_pointwise(place, stage)
-        elif not self.tail and name in ("RandomHorizontalFlip", "RandomVerticalFlip"):
+        elif name in ("RandomHorizontalFlip", "RandomVerticalFlip"):
             self.steps.append(Flip(int(name == "RandomHorizontalFlip"), stage.p))
-        elif can_own(stage, ON_TENSORS | _POINTWISE):
-            self.tail.append(stage)
         else:
+            self._add_to_tail(place, stage)
+
+    def _add_to_tail(self, place: str, stage: Any) -> None:
+        if not can_own(stage, ON_TENSORS | _POINTWISE):
             raise NotRecognisedError(
-                f"{place} ({name}) works on tensors", "Move it before ToTensor, where it is known on Pillow images."
+                f"{place} ({type(stage).__name__}) works on tensors",
+                "Move it before ToTensor, where it is known on Pillow images.",
             )
+        self.tail.append(stage)
 
     def _add_step(self, place: str, stage: Any, module: str) -> None:
         name = type(stage).__name__

@@ -29,6 +29,7 @@ __all__ = [
     "by_python",
     "can_own",
     "is_changed",
+    "is_version_2",
     "module_of",
 ]
 
@@ -193,6 +194,12 @@ def module_of(stage: Any) -> str | None:
         if getattr(sys.modules.get(module), kind.__name__, None) is kind:
             return module
     return None
+
+
+def is_version_2(stage: Any) -> bool:
+    """Tell whether a transform, and each in it where it is a container, is of torchvision's version 2."""
+    parts = getattr(stage, "transforms", ())
+    return module_of(stage) == VERSION_2 and all(is_version_2(part) for part in parts)
 
 
 def by_python(stage: Any) -> PythonOrder | PythonChoice | None:
