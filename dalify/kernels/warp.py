@@ -262,43 +262,38 @@ def _fetch_3d(x, z, y, i, channel, border, fill):
 
 @njit(nogil=True, cache=True)
 def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
-    # Positions in float32, summed up along the row, as in `_trace_row` and in DALI.
-    half = np.float32(0.5)
-    shift = np.float32(0.0) if nearest else half
-    low = np.float32(-2)
+    # Positions as in `_trace_row`.
+    half, low, shift = np.float32(0.5), np.float32(-2), np.float32(0.0 if nearest else 0.5)
     high_x, high_y, high_z = np.float32(x.shape[3] + 1), np.float32(x.shape[2] + 1), np.float32(x.shape[1] + 1)
     for n in range(x.shape[0]):
         m, source = matrix[n].astype(np.float32), x[n]
-        for z in range(out.shape[1]):
-            for y in range(out.shape[2]):
-                middle_y, middle_z = np.float32(y + 0.5), np.float32(z + 0.5)
-                at_x = m[0, 3] + m[0, 0] * half + m[0, 1] * middle_y + m[0, 2] * middle_z
-                at_y = m[1, 3] + m[1, 0] * half + m[1, 1] * middle_y + m[1, 2] * middle_z
-                at_z = m[2, 3] + m[2, 0] * half + m[2, 1] * middle_y + m[2, 2] * middle_z
-                for i in range(out.shape[3]):
-                    sx = min(max(at_x - shift, low), high_x)
-                    sy = min(max(at_y - shift, low), high_y)
-                    sz = min(max(at_z - shift, low), high_z)
-                    at_x, at_y, at_z = at_x + m[0, 0], at_y + m[1, 0], at_z + m[2, 0]
-                    column, row, plane = _floor(sx), _floor(sy), _floor(sz)
-                    fx, fy, fz = np.float32(sx - column), np.float32(sy - row), np.float32(sz - plane)
-                    for channel in range(x.shape[4]):
-                        value = _fetch_3d(source, plane, row, column, channel, border, fill)
-                        if not nearest:
-                            value = np.float32(0)
-                            for corner in range(8):
-                                dz, dy, dx = corner >> 2, corner >> 1 & 1, corner & 1
-                                weight = (
-                                    (fx if dx else np.float32(1) - fx)
-                                    * (fy if dy else np.float32(1) - fy)
-                                    * (fz if dz else np.float32(1) - fz)
-                                )
-                                voxel = _fetch_3d(source, plane + dz, row + dy, column + dx, channel, border, fill)
-                                value += weight * voxel
-                        if to_byte:
-                            out[n, z, y, i, channel] = to_uint8(value)
-                        else:
-                            out[n, z, y, i, channel] = value
+        for z, y in np.ndindex(out.shape[1], out.shape[2]):
+            middle_y, middle_z = np.float32(y + 0.5), np.float32(z + 0.5)
+            at_x = m[0, 3] + m[0, 0] * half + m[0, 1] * middle_y + m[0, 2] * middle_z
+            at_y = m[1, 3] + m[1, 0] * half + m[1, 1] * middle_y + m[1, 2] * middle_z
+            at_z = m[2, 3] + m[2, 0] * half + m[2, 1] * middle_y + m[2, 2] * middle_z
+            for i in range(out.shape[3]):
+                sx, sy = min(max(at_x - shift, low), high_x), min(max(at_y - shift, low), high_y)
+                sz = min(max(at_z - shift, low), high_z)
+                at_x, at_y, at_z = at_x + m[0, 0], at_y + m[1, 0], at_z + m[2, 0]
+                column, row, plane = _floor(sx), _floor(sy), _floor(sz)
+                fx, fy, fz = np.float32(sx - column), np.float32(sy - row), np.float32(sz - plane)
+                for channel in range(x.shape[4]):
+                    value = _fetch_3d(source, plane, row, column, channel, border, fill) if nearest else np.float32(0)
+                    if not nearest:
+                        for corner in range(8):
+                            dz, dy, dx = corner >> 2, corner >> 1 & 1, corner & 1
+                            weight = (
+                                (fx if dx else np.float32(1) - fx)
+                                * (fy if dy else np.float32(1) - fy)
+                                * (fz if dz else np.float32(1) - fz)
+                            )
+                            voxel = _fetch_3d(source, plane + dz, row + dy, column + dx, channel, border, fill)
+                            value += weight * voxel
+                    if to_byte:
+                        out[n, z, y, i, channel] = to_uint8(value)
+                    else:
+                        out[n, z, y, i, channel] = value
 
 
 def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channels: int) -> np.ndarray:
