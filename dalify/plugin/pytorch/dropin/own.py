@@ -25,6 +25,8 @@ __all__ = [
     "ON_TENSORS",
     "VERSION_2",
     "Own",
+    "PythonChoice",
+    "PythonOrder",
     "Registered",
     "by_python",
     "can_own",
