@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
@@ -232,6 +234,31 @@ def test_compositions():
 def test_version_1_behind_version_2(stage):
     check(v2.Compose([v2.ToImage(), stage, v2.RandomVerticalFlip(), v2.ToDtype(FLOAT)]), seeds=6)
     check(v2.Compose([v2.ToImage(), v2.ToDtype(FLOAT), stage, v2.Identity()]), seeds=6)
+
+
+ANYWHERE = st.sampled_from([*GEOMETRY_1, *GEOMETRY_2, v1.ColorJitter(0.5, 0.5), v2.ColorJitter(hue=0.2)])
+TO_TENSOR = st.sampled_from([v1.ToTensor(), v1.PILToTensor(), v2.ToImage(), v2.PILToTensor()])
+BEHIND = st.sampled_from(
+    [
+        v1.ConvertImageDtype(FLOAT),
+        v2.ToDtype(FLOAT, scale=True),
+        v1.Normalize(MEAN, DEVIATION),
+        v2.Normalize(MEAN, DEVIATION),
+        v1.RandomErasing(),
+        v2.RandomErasing(value=7),
+        v2.ToImage(),
+        v2.ToPureTensor(),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANYWHERE, max_size=3), TO_TENSOR, st.lists(st.one_of(BEHIND, ANYWHERE), max_size=3), st.booleans())
+def test_any_order_of_both_versions(before, to_tensor, behind, is_grey):
+    transform = v1.Compose([*before, to_tensor, *behind])
+    channels = 1 if is_grey else 3
+    assume(lower_transform(transform, channels).is_whole)
+    check(transform, channels, seeds=1)
 
 
 def test_grey_images():
