@@ -13,8 +13,10 @@ from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.frames import visual_layout
+from dalify.kernels.pasting import paste_regions
 from dalify.registry import PerSample, Spec, operator
 
+_IMAGE_DIMENSIONS = 3
 _FEW = 16  # regions: more are not compared with each other
 _LAYOUTS = ("HWC", "FHWC")
 
@@ -131,12 +133,15 @@ def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Any) -
     return extents[0]
 
 
-def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, list[Any]]:
-    """Return of each region of the batch, in order, whose canvas it goes to, and the image that it comes from."""
+def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return of each region of the batch, in order, whose canvas it goes to, and the sample that it comes from.
+
+    Samples are numbered input by input.
+    """
     first = inputs[0]
     if ids is None:
-        owners = np.repeat(np.arange(len(first)), len(inputs))
-        return owners, [image for images in zip(*(batch.samples for batch in inputs), strict=True) for image in images]
+        order = np.arange(len(inputs) * len(first)).reshape(len(inputs), len(first))
+        return np.repeat(np.arange(len(first)), len(inputs)), order.T.reshape(-1)
     chosen = _joined(ids)
     wrong = (chosen < 0) | (chosen >= len(first))
     owners = np.repeat(np.arange(len(first)), ids[0].size if isinstance(ids, np.ndarray) else [row.size for row in ids])
@@ -145,7 +150,7 @@ def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, list[Any]]
             f"in_ids must lie between 0 and {len(first) - 1}, the last of the batch; "
             f"got {ids[owners[wrong.argmax()]].reshape(-1).tolist()}."
         )
-    return owners, [first.samples[index] for index in chosen.tolist()]
+    return owners, chosen.astype(np.int64)
 
 
 def _covered(boxes: list[list[int]], sizes: list[list[int]]) -> list[bool]:
@@ -170,12 +175,13 @@ def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_s
     """Return the canvases. `memory` makes them, `fill` writes a region into one; both know the device."""
     first = inputs[0]
     count = len(first)
-    owners, sources = _chosen(inputs, ids)
+    owners, chosen = _chosen(inputs, ids)
+    images = [sample for batch in inputs for sample in batch.samples]
     if len({(*shape[:-3], shape[-1]) for batch in inputs for shape in batch.shapes()}) > 1:
         raise ShapeError("all images must have the same number of channels, and sequences as many frames.")
     sizes = _canvas_sizes(inputs, ids is not None, output_size)
     numbers = {name: _numbers(values, owners, count, name) for name, values in given.items()}
-    extents = np.array([image.shape[-3:-1] for image in sources], np.int64).reshape(-1, 2)
+    extents = np.array([image.shape[-3:-1] for image in images], np.int64).reshape(-1, 2)[chosen]
     corners = _placed(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
     corners = np.zeros_like(extents) if corners is None else corners
     shapes = _placed(numbers["shapes"], numbers["shapes_rel"], extents, np.ceil)
@@ -187,16 +193,24 @@ def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_s
 
     image = first.samples[0]
     wanted = [(*image.shape[:-3], *size, image.shape[-1]) for size in sizes.tolist()]
-    boxes = np.concatenate([owners[:, None], places, corners, shapes], axis=1).tolist()
+    table = np.concatenate([owners[:, None], places, corners, shapes], axis=1)
+    boxes = table.tolist()
     is_uniform = len(set(wanted)) == 1
-    canvases = memory(0, count, wanted[0]) if is_uniform else [memory(n, 1, shape)[0] for n, shape in enumerate(wanted)]
-    for n, is_covered in enumerate(_covered(boxes, sizes.tolist())):
+    canvases: Any = (
+        memory(0, count, wanted[0]) if is_uniform else [memory(n, 1, shape)[0] for n, shape in enumerate(wanted)]
+    )
+    covered = _covered(boxes, sizes.tolist())
+    dense = first.dense if len(inputs) == 1 and image.ndim == _IMAGE_DIMENSIONS and first.device == "cpu" else None
+    if dense is not None and is_uniform and canvases.dtype == dense.dtype:
+        paste_regions(canvases, np.ascontiguousarray(dense), chosen, table, ~np.array(covered, np.bool_))
+        return canvases
+    for n, is_covered in enumerate(covered):
         if not is_covered:
             canvases[n][...] = 0
-    for source, (owner, y, x, top, left, height, width) in zip(sources, boxes, strict=True):
+    for index, (owner, y, x, top, left, height, width) in zip(chosen.tolist(), boxes, strict=True):
         fill(
             canvases[owner][..., y : y + height, x : x + width, :],
-            source[..., top : top + height, left : left + width, :],
+            images[index][..., top : top + height, left : left + width, :],
         )
     return canvases
 
