@@ -94,7 +94,8 @@ def test_images_of_one_size(device, dtype, channels):
     images = [RANDOM.integers(0, 100, (9, 7, channels)).astype(dtype) for _ in range(3)]
     assert_equals_dali(
         "multi_paste", images, layouts="HWC", device=device, output_size=[12, 11],
-        in_ids=regions([2, 0, 1], [1, 1], [0]), in_anchors=regions([[1, 2], [0, 0], [3, 3]], [[0, 0], [8, 6]], [[4, 5]]),
+        in_ids=regions([2, 0, 1], [1, 1], [0]),
+        in_anchors=regions([[1, 2], [0, 0], [3, 3]], [[0, 0], [8, 6]], [[4, 5]]),
         shapes=regions([[8, 5], [9, 7], [2, 4]], [[9, 7], [1, 1]], [[0, 2]]),
         out_anchors=regions([[4, 6], [0, 0], [1, 1]], [[3, 4], [11, 10]], [[5, 5]]),
     )  # fmt: skip
