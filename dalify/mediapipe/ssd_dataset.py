@@ -86,6 +86,7 @@ class SsdSource(FileSource):
             OSError: the file cannot be read; whatever else Pillow raises.
         """
         picture, key = self.read(index, draws)
+        assert isinstance(picture, Picture), "dalify bug: an image that was not opened as RGB"
         _, (height, width), objects = self.dataset.images[key]
         corners = [(x / width, y / height, (x + w) / width, (y + h) / height) for (x, y, w, h), _ in objects]
         boxes, labels = torch.tensor(corners), torch.tensor([label for _, label in objects])
