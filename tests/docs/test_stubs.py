@@ -39,7 +39,7 @@ for files, numbers in reader.next_epoch(batch_size=8):
     angles = ndd.random.uniform(range=(-10, 10), rng=ndd.random.RNG(seed=1), batch_size=8)
     rotated = ndd.rotate(ndd.decoders.image(files, device="gpu"), angle=angles, keep_size=True)
     doubled: ndd.Batch = ndd.cast(rotated, dtype=ndd.float32) * 2
-unheard = ndd.flip(photo, horizonal=1)
+unheard = ndd.flip(photo, horizontol=1)
 unread = ndd.readers.File(file_rot="photos")
 """
 
