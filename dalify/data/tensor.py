@@ -15,6 +15,7 @@ from dalify.base.optional import torch
 from dalify.data.batch import Array, array_dtype
 from dalify.data.dtypes import DALIDataType
 from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, host_copy, torch_view
+from dalify.data.origin import source_info
 
 __all__ = ["Tensor", "TensorCPU", "TensorGPU", "check_layout", "converted", "layout_of", "on_device", "origin_of"]
 
@@ -54,11 +55,11 @@ class Tensor:
 
     def source_info(self) -> str:
         """Return where the data came from, e.g. a file name; "" when that is not known."""
-        return self._origin or ""
+        return source_info(self._origin) or ""
 
     def get_property(self, key: str) -> str | None:
         """Return ``layout`` or ``source_info``; None where it is not known, and for any other key."""
-        return {"layout": self._layout, "source_info": self._origin}.get(key)
+        return {"layout": self._layout, "source_info": source_info(self._origin)}.get(key)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Take the bits of the elements for another type of the same size.

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.formats.storage import folder_of, is_remote, joined, listed, read_text
+from dalify.data.origin import Origin
+from dalify.formats.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
 
 __all__ = ["KNOWN_EXTENSIONS", "FileEntry", "FileList", "files_given", "files_in_class_folders", "files_of_list"]
 
@@ -47,10 +48,16 @@ _EXTENSIONS_SHOWN = 8
 
 
 class FileEntry(NamedTuple):
-    """One file: its path and its label."""
+    """One file: its path, its label, and the folder that all paths begin with, or ""."""
 
     path: str
     label: int
+    root: str = ""
+
+    @property
+    def origin(self) -> Origin:
+        """The path; for DALI, the part of it below the root."""
+        return Origin(self.path, self.path.removeprefix(self.root))
 
 
 class FileList(Sequence[FileEntry]):
@@ -61,13 +68,20 @@ class FileList(Sequence[FileEntry]):
         counts: how many of the names belong to each folder.
         names: file names (or paths, for the folder "").
         labels: of each file; None where the label is the number of the folder.
+        root: what the user gave as the folder of all, with its separator at the end, or "".
     """
 
-    __slots__ = ("_ends", "_firsts", "_folders", "_labels", "_names")
+    __slots__ = ("_ends", "_firsts", "_folders", "_labels", "_names", "_root")
 
     def __init__(
-        self, folders: Sequence[str], counts: Sequence[int], names: Iterable[str], labels: Sequence[int] | None = None
+        self,
+        folders: Sequence[str],
+        counts: Sequence[int],
+        names: Iterable[str],
+        labels: Sequence[int] | None = None,
+        root: str = "",
     ) -> None:
+        self._root = root
         joined_names, lengths = bytearray(), array("q")
         for name in names:  # one by one: a list of a million names would be the largest thing here
             encoded = os.fsencode(name)
@@ -97,7 +111,9 @@ class FileList(Sequence[FileEntry]):
         start = int(self._ends[number - 1]) if number else 0
         name = os.fsdecode(self._names[start : int(self._ends[number])])
         folder = bisect_right(self._firsts, number) - 1
-        return FileEntry(self._folders[folder] + name, folder if self._labels is None else int(self._labels[number]))
+        label = folder if self._labels is None else int(self._labels[number])
+        path = joined(self._folders[folder], name)
+        return FileEntry(path, label, "" if path == name else self._root)
 
     def __iter__(self) -> Iterator[FileEntry]:
         """Go through the files."""
@@ -154,7 +170,7 @@ def files_in_class_folders(
     names: list[str] = []
     skipped: Counter[str] = Counter()
     for name in classes:
-        folder = f"{joined(file_root, name)}/" if is_remote(file_root) else f"{Path(file_root, name)}{os.sep}"
+        folder = prefix_of(joined(file_root, name))
         present = _names_within(folder, folders=False)
         chosen = _in_byte_order(filter(is_wanted_file, present))
         if len(chosen) < len(present) and not names:  # what was left out is told only if nothing was found
@@ -164,7 +180,7 @@ def files_in_class_folders(
         names += chosen
     if not names:
         raise _nothing_found(file_root, all_classes, classes, dir_filters, file_filters, skipped)
-    return FileList(folders, counts, names)
+    return FileList(folders, counts, names, root=prefix_of(file_root))
 
 
 def files_of_list(file_list: str, file_root: str | None = None) -> FileList:
@@ -196,7 +212,7 @@ def files_of_list(file_list: str, file_root: str | None = None) -> FileList:
     if not names:
         raise ReaderError(f"the file list {file_list!r} is empty.")
     root = folder_of(file_list) if file_root is None else file_root
-    return FileList([""], [len(names)], _below(root, names), labels)
+    return FileList([joined(root, "")], [len(names)], names, labels, joined(root, ""))
 
 
 def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_root: str | None = None) -> FileList:
@@ -218,11 +234,8 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
     for label in labels or ():
         if not _LEAST_LABEL <= label <= _LARGEST_LABEL:
             raise ArgumentValueError(f"the label {label} does not fit into 32 bits.")
-    return FileList([""], [len(files)], _below(file_root, files), range(len(files)) if labels is None else labels)
-
-
-def _below(root: str | None, names: Sequence[str]) -> Iterable[str]:
-    return (joined(root, name) for name in names) if root else names
+    numbers = range(len(files)) if labels is None else labels
+    return FileList([joined(file_root, "")], [len(files)], files, numbers, joined(file_root, ""))
 
 
 def _in_byte_order(names: Iterable[str]) -> list[str]:

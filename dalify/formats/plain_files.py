@@ -8,11 +8,10 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.file_list import FileList
-from dalify.formats.storage import folder_of, is_remote, joined, listed, read_text
+from dalify.formats.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
 
 __all__ = ["plain_files"]
 
@@ -51,26 +50,22 @@ def plain_files(
 
 
 def _paths(names: Sequence[str], root: str | None) -> FileList:
-    return FileList([""], [len(names)], [joined(root, name) for name in names] if root else names)
+    return FileList([joined(root, "")], [len(names)], names, root=joined(root, ""))
 
 
 def _in_folders(file_root: str, file_filter: str) -> FileList:
     folders, own = _listed(file_root)
-    prefixes = [_prefix(file_root)]
+    prefixes = [prefix_of(file_root)]
     groups = [fnmatch.filter(own, file_filter)]
     for name in folders:
-        prefixes.append(_prefix(joined(file_root, name)))
+        prefixes.append(prefix_of(joined(file_root, name)))
         groups.append(fnmatch.filter(_listed(prefixes[-1])[1], file_filter))
     if not any(groups):
         raise ReaderError(
             f"no file in {file_root!r} and its sub-folders matches file_filter={file_filter!r}.",
             hint=f"Files there: {', '.join(own[:8])}." if own else "",
         )
-    return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group])
-
-
-def _prefix(folder: str) -> str:
-    return f"{folder.rstrip('/')}/" if is_remote(folder) else f"{Path(folder)}{os.sep}"
+    return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group], root=prefixes[0])
 
 
 def _listed(folder: str) -> tuple[list[str], list[str]]:

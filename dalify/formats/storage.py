@@ -37,6 +37,7 @@ __all__ = [
     "joined",
     "listed",
     "local_copy",
+    "prefix_of",
     "read",
     "read_text",
     "size_of",
@@ -128,6 +129,11 @@ def joined(root: str | None, name: str) -> str:
     if not root or is_remote(name):
         return name
     return f"{root.rstrip('/')}/{name}" if is_remote(root) else os.path.join(root, name)  # noqa: PTH118 -- a million
+
+
+def prefix_of(folder: str) -> str:
+    """Return what the paths of the files in a folder begin with."""
+    return f"{folder.rstrip('/')}/" if is_remote(folder) else f"{Path(folder)}{os.sep}"
 
 
 def folder_of(path: str) -> str:

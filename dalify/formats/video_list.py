@@ -85,7 +85,7 @@ def videos_in_class_folders(file_root: str) -> list[VideoPart]:
     Raises:
         ReaderError: a folder that cannot be read, or nothing in it.
     """
-    return [VideoPart(path, label) for path, label in files_in_class_folders(file_root, file_filters=("*",))]
+    return [VideoPart(file.path, file.label) for file in files_in_class_folders(file_root, file_filters=("*",))]
 
 
 def videos_of_list(file_list: str) -> list[VideoPart]:

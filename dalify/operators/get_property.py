@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.origin import source_info
 from dalify.registry import Spec, operator
 
 _KEYS = ("source_info", "layout")
@@ -18,8 +19,8 @@ def get_property(x: Spec, /, *, key: str) -> Spec:
 
     Args:
         x: any data.
-        key: ``source_info``: where the sample came from, e.g. the file name (empty where nobody noted it); ``layout``:
-            letters of its dimensions.
+        key: ``source_info``: where the sample came from, e.g. the file's path below ``file_root`` (empty where nobody
+            noted it); ``layout``: letters of its dimensions.
 
     Returns:
         UINT8, one dimension: the text in UTF-8.
@@ -39,7 +40,7 @@ def _texts(x, key):
     if key == "layout":
         texts = [x.layout] * len(x)
     else:
-        texts = [origin or "" for origin in x.origins] if x.origins is not None else [""] * len(x)
+        texts = [source_info(origin) or "" for origin in x.origins] if x.origins is not None else [""] * len(x)
     return [np.frombuffer(text.encode(errors="surrogateescape"), np.uint8).copy() for text in texts]
 
 

@@ -60,7 +60,7 @@ def by_dali(dali: ModuleType, root: Path, **arguments: Any) -> list[tuple[str, i
 
 
 def relative(files: FileList, root: Path) -> list[tuple[str, int]]:
-    return [(path.removeprefix(f"{root}/"), label) for path, label in files]
+    return [(file.path.removeprefix(f"{root}/"), file.label) for file in files]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_wrong_lines_are_named_with_their_number(tmp_path: Path, line: str) -> N
 
 
 def test_files_one_by_one(tree: Path) -> None:
-    assert list(files_given(["x", "y"])) == [("x", 0), ("y", 1)]
-    assert list(files_given(["x", "/y"], [7, -3], "/root")) == [("/root/x", 7), ("/y", -3)]
+    assert [file[:2] for file in files_given(["x", "y"])] == [("x", 0), ("y", 1)]
+    assert [file[:2] for file in files_given(["x", "/y"], [7, -3], "/root")] == [("/root/x", 7), ("/y", -3)]
     with pytest.raises(ArgumentValueError, match="1 labels for 2 files"):
         files_given(["x", "y"], [1])
     with pytest.raises(ArgumentValueError, match="32 bits"):

@@ -74,7 +74,8 @@ def test_folders(server: tuple[str, Behaviour]) -> None:
     found = files_in_class_folders(url)
     assert len(found) == 12
     assert found.is_remote
-    assert found[7] == (f"{url}/b/1.jpg", 1)
+    assert found[7][:2] == (f"{url}/b/1.jpg", 1)
+    assert found[7].origin.name == "b/1.jpg"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
+from dalify.data.origin import Origin
 from dalify.formats.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.coco_masks import pixelwise_mask
 from dalify.formats.coco_saved import load, save
@@ -258,4 +259,4 @@ def _path(picture: _Picture) -> str:
 
 @coco.origin
 def _(picture: _Picture) -> str:
-    return _path(picture)
+    return Origin(_path(picture), picture.pictures.annotations.names[picture.number])

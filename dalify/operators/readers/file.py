@@ -102,7 +102,7 @@ def _(entry: FileEntry) -> tuple[np.ndarray[Any, Any], ...]:
 
 @file.origin
 def _(entry: FileEntry) -> str:
-    return entry.path
+    return entry.origin
 
 
 @file.stand_in

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
-from dalify.formats.file_list import FileList
+from dalify.formats.file_list import FileEntry, FileList
 from dalify.formats.numpy_file import NumpyHeader
 from dalify.formats.numpy_window import read_array, read_header, read_window
 from dalify.formats.open_files import OpenFiles
@@ -24,7 +24,7 @@ _POLICIES = ("error", "pad", "trim_to_shape")
 class _ArrayFile(NamedTuple):
     """One file, and where headers are kept; None where they are not."""
 
-    path: str
+    entry: FileEntry
     headers: dict[str, NumpyHeader] | None
 
 
@@ -50,7 +50,7 @@ class _ArrayFiles(Sequence[_ArrayFile]):
     def __getitem__(self, index: int | slice) -> _ArrayFile | list[_ArrayFile]:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
-        return _ArrayFile(self._files[index].path, self._headers)
+        return _ArrayFile(self._files[index], self._headers)
 
 
 @operator(outputs=1, reader=True)
@@ -155,13 +155,13 @@ def _(
         "rel_shape": rel_roi_shape,
     }
     if all(value is None for value in coordinates.values()):
-        return (read_array(file.path),)
-    files = OpenFiles([file.path])
-    header = None if file.headers is None else file.headers.get(file.path)
+        return (read_array(file.entry.path),)
+    files = OpenFiles([file.entry.path])
+    header = None if file.headers is None else file.headers.get(file.entry.path)
     if header is None:
         header = read_header(files)
         if file.headers is not None:
-            file.headers[file.path] = header
+            file.headers[file.entry.path] = header
     given = tuple(
         (name, None if value is None else tuple(value.ravel().tolist())) for name, value in coordinates.items()
     )
@@ -224,4 +224,4 @@ def _window(
 
 @numpy.origin
 def _(file: _ArrayFile) -> str:
-    return file.path
+    return file.entry.origin

@@ -92,4 +92,4 @@ def _(
 
 @fits.origin
 def _(file: FileEntry) -> str:
-    return file.path
+    return file.origin
