@@ -45,7 +45,10 @@ def to_array(value: Any) -> Array:
             return value
     if value.dtype.char in "USO":
         raise _text_or_object(value)
-    dtype = from_numpy(value.dtype).numpy
+    kind = from_numpy(value.dtype)
+    if kind is DALIDataType.BFLOAT16:
+        raise DTypeError("arrays of bfloat16 elements cannot be used.", hint="Convert with .astype(np.float32).")
+    dtype = kind.numpy
     # ascontiguousarray would give a 0-d array a dimension.
     return np.asarray(value, dtype, order="C")
 

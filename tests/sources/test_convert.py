@@ -2,6 +2,7 @@
 
 import functools
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -178,6 +179,7 @@ def test_memory_comes_from_the_given_allocator():
         ([np.zeros(2), np.zeros((2, 1))], ShapeError, "sample 1 has 2 dimensions"),
         ([np.zeros(2), torch.zeros(2, device="meta")], SourceError, "sample 1 is in device memory"),
         ([torch.zeros(2, dtype=torch.bfloat16)], DTypeError, "bfloat16"),
+        ([np.zeros(2, ml_dtypes.bfloat16)], DTypeError, "astype"),
         (torch.eye(2).to_sparse(), SourceError, "to_dense"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 import pytest
@@ -54,6 +55,17 @@ def fit(kind: Any, **options: Any) -> Any:
     trainer = trainer_of(max_epochs=2, **options)
     trainer.fit(model)
     return model.seen, trainer.train_dataloader
+
+
+@pytest.fixture(autouse=True)
+def _no_group_is_left():
+    """Frameworks make torch's group of processes and name it in the environment; other tests are alone."""
+    environment = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(environment)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 @pytest.mark.parametrize("strategy", ["auto", "ddp"])
