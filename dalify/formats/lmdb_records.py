@@ -7,6 +7,7 @@ fork. Needs the package ``lmdb``.
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ __all__ = ["LmdbRecord", "LmdbRecords"]
 
 lmdb: Any = LazyModule("lmdb", "reading LMDB databases", "dalify[lmdb]")
 
+_ALREADY_OPEN = "already open in this process"
+_PATIENCE_S, _PAUSE_S = 2.0, 0.005
+
 
 class _Database:
     """An open database, shared by all that read it in this process."""
@@ -34,18 +38,25 @@ class _Database:
 
     def __init__(self, path: str) -> None:
         self.process = os.getpid()
-        try:
-            self.environment: Any = lmdb.open(
-                path,
-                subdir=Path(path).is_dir(),
-                readonly=True,
-                lock=False,
-                readahead=False,
-                create=False,
-                max_spare_txns=16,
-            )
-        except lmdb.Error as error:
-            raise ReaderError(f"cannot open the LMDB database {path!r}: {error}.") from None
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                self.environment: Any = lmdb.open(
+                    path,
+                    subdir=Path(path).is_dir(),
+                    readonly=True,
+                    lock=False,
+                    readahead=False,
+                    create=False,
+                    max_spare_txns=16,
+                )
+                return
+            except lmdb.Error as error:
+                # The package opens no path twice. Another thread may just be closing it, with the last pipeline that
+                # read it: the entry in the table below is gone by then.
+                if _ALREADY_OPEN not in str(error) or time.monotonic() > deadline:
+                    raise ReaderError(f"cannot open the LMDB database {path!r}: {error}.") from None
+            time.sleep(_PAUSE_S)
 
 
 _databases: weakref.WeakValueDictionary[str, _Database] = weakref.WeakValueDictionary()
