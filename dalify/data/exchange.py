@@ -14,9 +14,9 @@ import numpy as np
 from dalify.base.errors import DeviceError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.batch import Array
-from dalify.data.dtypes import DALIDataType, to_numpy
+from dalify.data.dtypes import DALIDataType, is_bfloat16, to_numpy
 
-__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "host_copy", "torch_view"]
+__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "to_host", "torch_view"]
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
@@ -61,13 +61,15 @@ def device_tensor(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):
         # torch warns of memory that must not be written, and on its CPU device it would share the memory.
-        return torch.tensor(value, device=_device()) if value.dtype.kind != "V" else torch_view(value).to(_device())
+        return (
+            torch.tensor(value, device=_device()) if not is_bfloat16(value.dtype) else torch_view(value).to(_device())
+        )
     if hasattr(value, "__cuda_array_interface__"):
         return torch.as_tensor(value, device="cuda")
     return torch.from_dlpack(value)
 
 
-def host_copy(tensor: Any) -> np.ndarray[Any, Any]:
+def to_host(tensor: Any) -> np.ndarray[Any, Any]:
     """Return a torch tensor in main memory as a numpy array; of the same memory where it lies there already."""
     tensor = tensor.detach().cpu()
     if tensor.dtype is torch.bfloat16:  # numpy's form of it is not torch's
@@ -76,8 +78,8 @@ def host_copy(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 def torch_view(array: np.ndarray[Any, Any]) -> Any:
-    """Return a torch tensor of the same memory; numpy's elements that torch does not know are bfloat16."""
-    if array.dtype.kind == "V":
+    """Return a torch tensor of the same memory, also of bfloat16, which torch takes from no numpy array."""
+    if is_bfloat16(array.dtype):
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
@@ -114,5 +116,5 @@ def copy_out(array: Array, pointer: Any) -> None:
         array: what to copy.
         pointer: the address, a ctypes pointer or an integer; the memory there must be large enough.
     """
-    source = contiguous(array if isinstance(array, np.ndarray) else host_copy(array))
+    source = contiguous(array if isinstance(array, np.ndarray) else to_host(array))
     ctypes.memmove(int(getattr(pointer, "value", pointer)), source.ctypes.data, source.nbytes)

@@ -13,8 +13,8 @@ import numpy as np
 from dalify.base.errors import DTypeError, IndexingError, LayoutError
 from dalify.base.optional import torch
 from dalify.data.batch import Array, array_dtype
-from dalify.data.dtypes import DALIDataType
-from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, host_copy, torch_view
+from dalify.data.dtypes import DALIDataType, is_bfloat16
+from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, to_host, torch_view
 from dalify.data.origin import source_info
 
 __all__ = ["Tensor", "TensorCPU", "TensorGPU", "check_layout", "converted", "layout_of", "on_device", "origin_of"]
@@ -106,7 +106,7 @@ class Tensor:
     def __dlpack__(self, **arguments: Any) -> Any:
         """Return a DLPack capsule of the same memory."""
         array = self._array
-        if isinstance(array, np.ndarray) and array.dtype.kind == "V":
+        if isinstance(array, np.ndarray) and is_bfloat16(array.dtype):
             array = torch_view(array)  # DLPack knows bfloat16, numpy does not
         return array.__dlpack__(**arguments)
 
@@ -137,7 +137,7 @@ class TensorCPU(Tensor):
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """Numpy's description of the memory; missing for bfloat16, which it has no name for."""
-        if self._array.dtype.kind == "V":
+        if is_bfloat16(self._array.dtype):
             raise AttributeError("__array_interface__")
         return self._array.__array_interface__
 
@@ -173,7 +173,7 @@ class TensorGPU(Tensor):
 
     def as_cpu(self) -> TensorCPU:
         """Return a copy in main memory."""
-        return TensorCPU(host_copy(self._array), self._layout, self._origin)
+        return TensorCPU(to_host(self._array), self._layout, self._origin)
 
     def device_id(self) -> int:
         """Return the number of the device."""

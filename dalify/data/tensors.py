@@ -15,7 +15,7 @@ import numpy as np
 from dalify.base.errors import DTypeError, IndexingError, ShapeError
 from dalify.data.batch import Array, Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
-from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, host_copy
+from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, to_host
 from dalify.data.tensor import TensorCPU, TensorGPU, check_layout, converted, layout_of, on_device, origin_of
 
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "tensor_list"]
@@ -241,8 +241,8 @@ class TensorListGPU(_TensorList):
     def as_cpu(self) -> TensorListCPU:
         """Return a copy in main memory."""
         batch = self._batch
-        dense = None if batch.dense is None else host_copy(batch.dense)
-        samples = None if batch.dense is not None else [host_copy(sample) for sample in batch.samples]
+        dense = None if batch.dense is None else to_host(batch.dense)
+        samples = None if batch.dense is not None else [to_host(sample) for sample in batch.samples]
         return TensorListCPU(Batch(dense, samples, batch.layout, "cpu", batch.origins, batch.dtype))
 
     def device_id(self) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from dalify.data.dtypes import is_bfloat16
 from dalify.kernels.half import bfloat16_bits, float16_bits, float32_of_float16
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ __all__ = ["round_half_away", "saturate_cast", "saturate_cast_torch", "to_uint8"
 _JUST_BELOW_HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
-_BFLOAT16 = "bfloat16"
 
 
 @njit(inline="always", nogil=True)
@@ -67,7 +67,7 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
     """
     source, target = x.dtype, out.dtype
     is_dense = out.flags.c_contiguous and x.flags.c_contiguous
-    if target.name == _BFLOAT16:  # no numpy type of its own; it comes from dense float32 only
+    if is_bfloat16(target):
         bfloat16_bits(out.view(np.uint16), np.ascontiguousarray(x, np.float32))
     elif source == target or source.kind == "b":
         np.copyto(out, x, casting="unsafe")

@@ -17,20 +17,17 @@ __all__ = ["paste_regions"]
 _memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 
 
-def paste_regions(
-    canvases: np.ndarray, images: np.ndarray, sources: np.ndarray, boxes: np.ndarray, is_cleared: np.ndarray
-) -> None:
-    """Copy regions, later ones over earlier ones. All of them have to lie within image and canvas.
+def paste_regions(canvases: np.ndarray, images: np.ndarray, sources: np.ndarray, boxes: np.ndarray) -> None:
+    """Copy regions onto empty canvases, later ones over earlier ones; they have to lie within image and canvas.
 
     Args:
         canvases: [N, H, W, C], C-contiguous, to fill.
         images: [M, h, w, C], C-contiguous, of the same type.
         sources: int64 [R], the image of each region.
         boxes: int64 [R, 7]: canvas, row and column there, row and column in the image, height, width.
-        is_cleared: bool [N], canvases to be set to 0 first.
     """
     pixel_bytes = canvases.shape[-1] * canvases.itemsize
-    _paste(_rows(canvases), read_only(_rows(images)), sources, boxes, is_cleared, pixel_bytes)
+    _paste(_rows(canvases), read_only(_rows(images)), sources, boxes, pixel_bytes)
 
 
 def _rows(images: np.ndarray) -> np.ndarray:
@@ -40,10 +37,8 @@ def _rows(images: np.ndarray) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _paste(canvases, images, sources, boxes, is_cleared, pixel_bytes):
-    for n in range(len(canvases)):
-        if is_cleared[n]:
-            canvases[n] = 0
+def _paste(canvases, images, sources, boxes, pixel_bytes):
+    canvases[:] = 0
     for region in range(len(boxes)):
         canvas, y, x, top, left, height, width = boxes[region]
         x, left, width = x * pixel_bytes, left * pixel_bytes, width * pixel_bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,6 @@ from dalify.kernels.pasting import paste_regions
 from dalify.registry import PerSample, Spec, operator
 
 _IMAGE_DIMENSIONS = 3
-_FEW = 16  # regions: more are not compared with each other
 _LAYOUTS = ("HWC", "FHWC")
 
 
@@ -153,24 +151,6 @@ def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, np.ndarray
     return owners, chosen.astype(np.int64)
 
 
-def _covered(boxes: list[list[int]], sizes: list[list[int]]) -> list[bool]:
-    """Return which canvases few regions that do not overlap cover to the last pixel: those need no zeros first."""
-    regions: list[list[tuple[int, int, int, int]]] = [[] for _ in sizes]
-    for owner, y, x, _, _, height, width in boxes:
-        regions[owner].append((y, x, y + height, x + width))
-    covered: list[bool] = []
-    for own, (height, width) in zip(regions, sizes, strict=True):
-        area = sum((bottom - top) * (right - left) for top, left, bottom, right in own)
-        covered.append(
-            area == height * width
-            and len(own) <= _FEW
-            and all(
-                a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1] for a, b in itertools.combinations(own, 2)
-            )
-        )
-    return covered
-
-
 def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_size: Any, given: dict[str, Any]) -> Any:
     """Return the canvases. `memory` makes them, `fill` writes a region into one; both know the device."""
     first = inputs[0]
@@ -194,20 +174,17 @@ def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_s
     image = first.samples[0]
     wanted = [(*image.shape[:-3], *size, image.shape[-1]) for size in sizes.tolist()]
     table = np.concatenate([owners[:, None], places, corners, shapes], axis=1)
-    boxes = table.tolist()
     is_uniform = len(set(wanted)) == 1
     canvases: Any = (
         memory(0, count, wanted[0]) if is_uniform else [memory(n, 1, shape)[0] for n, shape in enumerate(wanted)]
     )
-    covered = _covered(boxes, sizes.tolist())
     dense = first.dense if len(inputs) == 1 and image.ndim == _IMAGE_DIMENSIONS and first.device == "cpu" else None
     if dense is not None and is_uniform and canvases.dtype == dense.dtype:
-        paste_regions(canvases, np.ascontiguousarray(dense), chosen, table, ~np.array(covered, np.bool_))
+        paste_regions(canvases, np.ascontiguousarray(dense), chosen, table)
         return canvases
-    for n, is_covered in enumerate(covered):
-        if not is_covered:
-            canvases[n][...] = 0
-    for index, (owner, y, x, top, left, height, width) in zip(chosen.tolist(), boxes, strict=True):
+    for canvas in [canvases] if is_uniform else canvases:
+        canvas[...] = 0
+    for index, (owner, y, x, top, left, height, width) in zip(chosen.tolist(), table.tolist(), strict=True):
         fill(
             canvases[owner][..., y : y + height, x : x + width, :],
             images[index][..., top : top + height, left : left + width, :],
