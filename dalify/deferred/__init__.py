@@ -7,6 +7,5 @@ and the threads of pipelines.
 
 from dalify.deferred.mode import Lazy, lazy
 from dalify.deferred.statistics import Fallback, Statistics
-from dalify.deferred.values import LazyBatch, LazySample
 
-__all__ = ["Fallback", "Lazy", "LazyBatch", "LazySample", "Statistics", "lazy"]
+__all__ = ["Fallback", "Lazy", "Statistics", "lazy"]

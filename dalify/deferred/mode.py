@@ -6,12 +6,19 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.deferred.statistics import COUNTS, Statistics
-from dalify.deferred.tape import Tape
 from dalify.eager.functions import RECORDER
+
+if TYPE_CHECKING:
+    from dalify.deferred import tape
+else:
+    # `import dalify` comes here, and most programs put nothing off.
+    tape = LazyModule("dalify.deferred.tape", "lazy mode")
 
 __all__ = ["Lazy", "lazy"]
 
@@ -69,16 +76,16 @@ class Lazy:
 
     @contextmanager
     def _block(self, num_threads: int, copy: bool) -> Iterator[None]:
-        tape = self._tape()
-        outer, before = RECORDER.get(), (tape.num_threads, tape.copies)
-        tape.num_threads, tape.copies = num_threads, copy
-        token = RECORDER.set(tape.record)
+        own = self._tape()
+        outer, before = RECORDER.get(), (own.num_threads, own.copies)
+        own.num_threads, own.copies = num_threads, copy
+        token = RECORDER.set(own.record)
         try:
             yield
         finally:
             RECORDER.reset(token)
             if outer is not None:
-                tape.num_threads, tape.copies = before
+                own.num_threads, own.copies = before
 
     def flush(self) -> None:
         """Compute all values of this thread that somebody holds.
@@ -97,11 +104,11 @@ class Lazy:
         report = self._tape().report
         return "" if report is None else str(report)
 
-    def _tape(self) -> Tape:
-        tape = getattr(self._local, "tape", None)
-        if tape is None:
-            tape = self._local.tape = Tape()
-        return tape
+    def _tape(self) -> tape.Tape:
+        found = getattr(self._local, "tape", None)
+        if found is None:
+            found = self._local.tape = tape.Tape()
+        return found
 
 
 def _processors() -> int:

@@ -24,13 +24,13 @@ from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.data.tensor import check_layout
 from dalify.eager.generator import GENERATOR, STREAM
-from dalify.eager.threads import Threads
 from dalify.eager.values import Deferred, Kind, Value, is_batch, is_value, shown, value_of
 from dalify.graph import Expression, Node
 from dalify.registry import Operator
 
 if TYPE_CHECKING:
     from dalify.eager import prepared
+    from dalify.eager.threads import Threads
 else:
     # It loads the executor, which a program that only defines pipelines does not need yet.
     prepared = LazyModule("dalify.eager.prepared", "computing at once")

@@ -14,7 +14,7 @@ from dalify.base.errors import (
     ArgumentTypeError,
     ConditionError,
 )
-from dalify.deferred import LazyBatch
+from dalify.deferred.values import LazyBatch
 
 
 def photos(count: int, seed: int = 0, height: int = 30) -> list[np.ndarray]:

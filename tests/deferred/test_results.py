@@ -25,7 +25,8 @@ from dalify.base.errors import (
     UnknownArgumentError,
 )
 from dalify.data import TensorCPU, TensorListCPU
-from dalify.deferred import Fallback, LazySample
+from dalify.deferred import Fallback
+from dalify.deferred.values import LazySample
 
 # -- equal results -----------------------------------------------------------------------------------------------------
 

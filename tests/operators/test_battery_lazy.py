@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify import eager, lazy
 from dalify.data import TensorListCPU
-from dalify.deferred import LazyBatch
+from dalify.deferred.values import LazyBatch
 from dalify.registry import catalogue
 from tests.operators.cases import SAMPLES, Case, Each
 from tests.operators.run_case import ALL, assert_same, case_of, every_operator, outputs_of
