@@ -7,7 +7,6 @@ fork. Needs the package ``lmdb``.
 from __future__ import annotations
 
 import os
-import time
 import weakref
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -27,38 +26,20 @@ __all__ = ["LmdbRecord", "LmdbRecords"]
 
 lmdb: Any = LazyModule("lmdb", "reading LMDB databases", "dalify[lmdb]")
 
-_ALREADY_OPEN = "already open in this process"
-_PATIENCE_S, _PAUSE_S = 2.0, 0.005
-
 
 class _Database:
-    """An open database, shared by all that read it in this process."""
+    """An open database, shared by all that read it in this process; closed when the last of them is gone."""
 
     __slots__ = ("__weakref__", "environment", "process")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, environment: Any) -> None:
+        self.environment = environment
         self.process = os.getpid()
-        deadline = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                self.environment: Any = lmdb.open(
-                    path,
-                    subdir=Path(path).is_dir(),
-                    readonly=True,
-                    lock=False,
-                    readahead=False,
-                    create=False,
-                    max_spare_txns=16,
-                )
-                return
-            except lmdb.Error as error:
-                # The package opens no path twice. Another thread may just be closing it, with the last pipeline that
-                # read it: the entry in the table below is gone by then.
-                if _ALREADY_OPEN not in str(error) or time.monotonic() > deadline:
-                    raise ReaderError(f"cannot open the LMDB database {path!r}: {error}.") from None
-            time.sleep(_PAUSE_S)
 
 
+# The package opens no path twice, and closing takes a while. So an environment is known here until it is closed, longer
+# than anybody reads it, and is opened and closed under the lock: who opens it anew never meets one that still closes.
+_environments: dict[str, Any] = {}
 _databases: weakref.WeakValueDictionary[str, _Database] = weakref.WeakValueDictionary()
 _lock = ForkLock()
 
@@ -68,12 +49,35 @@ def _opened(path: str) -> _Database:
     key = os.path.realpath(path)
     with _lock:
         found = _databases.get(key)
-        if found is not None and found.process != os.getpid():
-            found.environment.close()  # ours alone, the parent keeps its own; the package opens no path twice
-            found = None
-        if found is None:
-            found = _databases[key] = _Database(path)
+        if found is None or found.process != os.getpid():
+            if key in _environments:  # nobody reads it any more; or it is the parent's, who keeps its own
+                _close(key, _environments[key])
+            environment = _environments[key] = _open(path)
+            found = _databases[key] = _Database(environment)
+            weakref.finalize(found, _close, key, environment).atexit = False
         return found
+
+
+def _open(path: str) -> Any:
+    try:
+        return lmdb.open(
+            path,
+            subdir=Path(path).is_dir(),
+            readonly=True,
+            lock=False,
+            readahead=False,
+            create=False,
+            max_spare_txns=16,
+        )
+    except lmdb.Error as error:
+        raise ReaderError(f"cannot open the LMDB database {path!r}: {error}.") from None
+
+
+def _close(key: str, environment: Any) -> None:
+    with _lock:
+        environment.close()
+        if _environments.get(key) is environment:
+            del _environments[key]
 
 
 class LmdbRecord(NamedTuple):
