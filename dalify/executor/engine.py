@@ -29,7 +29,7 @@ from dalify.executor.device_steps import PendingCopies, device_stream, hand_over
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
-from dalify.executor.iteration import Iteration, join_positions, slice_values, take_outputs
+from dalify.executor.iteration import Iteration, gathered, join_positions, slice_values, take_outputs
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
@@ -385,7 +385,7 @@ class Engine:
         if iteration.error is None and not iteration.discarded:
             try:
                 for slot, collector in iteration.collectors.items():
-                    batch = iteration.values[slot] = collector.result()
+                    batch = iteration.values[slot] = gathered(collector, slot, stage.steps)
                     if batch is not None and batch.dense is None and len(set(batch.shapes())) > 1:
                         stage.ragged.add(slot)
                     else:

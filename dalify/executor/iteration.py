@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.errors import DalifyError
 from dalify.data import Batch
 from dalify.executor.frame import Collector
+from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
 from dalify.sources.convert import to_batch
 
-__all__ = ["Iteration", "join_positions", "slice_values", "take_outputs"]
+__all__ = ["Iteration", "gathered", "join_positions", "slice_values", "take_outputs"]
 
 
 class Iteration:
@@ -73,6 +75,19 @@ class Iteration:
         fresh.padded, fresh.bad, fresh.attempts = self.padded, self.bad, self.attempts
         fresh.stand_ins, fresh.drawing = self.stand_ins, self.drawing
         return fresh
+
+
+def gathered(collector: Collector, slot: int, steps: Sequence[Step]) -> Batch | None:
+    """Return what the chunks of a batch made of a value; None where there was no sample.
+
+    Raises:
+        DivergentBranchesError: each chunk took one side of a condition, and the sides differ.
+    """
+    try:
+        return collector.result()
+    except DalifyError as error:
+        maker = next(step for step in steps if slot in step.outputs)
+        raise located(error, maker.node, None, None) from None
 
 
 def join_positions(iteration: Iteration) -> None:

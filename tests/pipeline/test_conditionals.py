@@ -146,6 +146,23 @@ def test_branches_that_differ_are_refused_when_the_graph_is_built() -> None:
     assert "fn.cast" in text
 
 
+@pytest.mark.parametrize("num_threads", [1, 4])
+def test_samples_of_branches_that_differ_name_the_users_line(num_threads: int) -> None:
+    @pipeline_def(batch_size=4, num_threads=num_threads)
+    def pipeline() -> Any:
+        flag = fn.external_source(source=lambda: np.array([False, True, False, True]), ndim=0, dtype=types.BOOL)
+        matrix = fn.external_source(source=lambda: np.zeros((4, 2, 3), np.float32))
+        if flag:  # noqa: SIM108
+            value = matrix
+        else:
+            value = matrix[0]
+        return value
+
+    with pytest.raises(DivergentBranchesError, match="another number of dimensions") as caught:
+        pipeline().run()
+    assert "if flag:" in str(caught.value)
+
+
 def test_a_condition_of_several_elements_names_the_users_line() -> None:
     @pipeline_def(batch_size=4, num_threads=1)
     def pipeline() -> Any:
