@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import LazyModule
+from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
 from dalify.deferred.statistics import COUNTS, Statistics
 from dalify.eager.functions import RECORDER
@@ -72,7 +72,7 @@ class Lazy:
             raise ArgumentValueError(
                 f"num_threads must be a positive integer; got {num_threads!r}.", line=SourceLine.capture()
             )
-        return self._block(num_threads or _processors(), copy)
+        return self._block(num_threads or available_processors(), copy)
 
     @contextmanager
     def _block(self, num_threads: int, copy: bool) -> Iterator[None]:
@@ -109,11 +109,6 @@ class Lazy:
         if found is None:
             found = self._local.tape = tape.Tape()
         return found
-
-
-def _processors() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 lazy = Lazy()

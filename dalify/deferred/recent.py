@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
+
+from dalify.base.fork_lock import ForkLock
 
 __all__ = ["Recent"]
 
@@ -21,7 +22,7 @@ class Recent(Generic[_T]):
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._values: OrderedDict[Hashable, _T] = OrderedDict()
 
     def get(self, key: Hashable | None, make: Callable[[], _T]) -> tuple[_T, bool]:
@@ -46,9 +47,9 @@ class Recent(Generic[_T]):
         return made, False
 
     def clear(self) -> None:
-        """Forget all; also in a child process, where a thread of the parent may have held the lock."""
-        self._lock = threading.Lock()
-        self._values = OrderedDict()
+        """Forget all."""
+        with self._lock:
+            self._values.clear()
 
     def __len__(self) -> int:
         """Return how many there are."""

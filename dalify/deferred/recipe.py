@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dalify.base.errors import DalifyError
+from dalify.base.fork_lock import ForkLock
 from dalify.data import Batch, BufferPool
 from dalify.deferred.calls import Call
 from dalify.deferred.recent import Recent
@@ -37,7 +38,7 @@ _POOL_BYTES = 256 << 20
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
 _numbers = itertools.count()
 _threads: dict[int, AwaitedThreads] = {}
-_threads_lock = threading.Lock()
+_threads_lock = ForkLock()
 
 
 class Structure(NamedTuple):
@@ -161,8 +162,6 @@ def _threads_of(count: int) -> AwaitedThreads:
 
 def _begin_child() -> None:
     """Go on in a child process: threads do not survive a fork, and plans hold them."""
-    global _threads_lock
-    _threads_lock = threading.Lock()
     _threads.clear()
     PLANS.clear()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from dataclasses import dataclass
+
+from dalify.base.fork_lock import ForkLock
 
 __all__ = ["COUNTS", "Counts", "Fallback", "Statistics"]
 
@@ -50,7 +51,7 @@ class Counts:
 
     def __init__(self) -> None:
         # Reentrant: the garbage collector may prune a call while something is counted.
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._counts: Counter[str] = Counter()
         self._fallbacks: Counter[Fallback] = Counter()
 

@@ -6,14 +6,13 @@ data and still held; what nobody holds is not there any more.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from dalify.api.functions import arranged
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
@@ -36,8 +35,6 @@ __all__ = ["Tape"]
 
 _templates: Recent[Template] = Recent(4096)
 
-_tapes: WeakSet[Tape] = WeakSet()
-
 _Wanted = tuple[Call, int]
 
 
@@ -54,13 +51,8 @@ class Tape:
         self.num_threads = 1
         self.copies = True
         self.report: Report | None = None
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._calls: WeakSet[Call] = WeakSet()
-        _tapes.add(self)
-
-    def renew_lock(self) -> None:
-        """Forget who is computing."""
-        self._lock = threading.RLock()
 
     # -- recording
 
@@ -230,14 +222,3 @@ def _beside(call: Call) -> list[_Wanted]:
                 waiting.append(reader)
     ends = sorted((one for one in around if not one.waiting_readers()), key=lambda one: one.place)
     return [(one, output) for one in ends if one.use.count == call.use.count for output in one.held()]
-
-
-def _begin_child() -> None:
-    """Go on in a child process: locks may be held by threads that are no more."""
-    _templates.clear()
-    for tape in _tapes:
-        tape.renew_lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)

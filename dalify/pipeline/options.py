@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -16,6 +15,7 @@ from dalify.base.errors import (
     option_error_text,
     suggestion,
 )
+from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
 __all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names"]
@@ -131,7 +131,7 @@ class PipelineOptions:
         if given.get("batch_size") in (None, -1):
             raise ArgumentTypeError("a pipeline needs batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
-            given["num_threads"] = min(8, _available_cpus())
+            given["num_threads"] = min(8, available_processors())
         for name in ("batch_size", "num_threads", "py_num_workers", "seed"):
             value = given.get(name)
             if isinstance(value, SupportsIndex) and not isinstance(value, bool):
@@ -217,11 +217,6 @@ class PipelineOptions:
 def option_names() -> frozenset[str]:
     """Return the names of all arguments of a pipeline."""
     return _NAMES
-
-
-def _available_cpus() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 _NAMES = frozenset(field.name for field in fields(PipelineOptions)) | set(_RETIRED)

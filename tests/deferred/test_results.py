@@ -6,6 +6,7 @@ import copy
 import io
 import os
 import pickle
+import signal
 import threading
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from dalify.base.errors import (
 )
 from dalify.data import TensorCPU, TensorListCPU
 from dalify.deferred import Fallback
+from dalify.deferred.statistics import COUNTS
 from dalify.deferred.values import LazySample
 
 # -- equal results -----------------------------------------------------------------------------------------------------
@@ -338,6 +340,29 @@ def test_fork(photo):
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     np.testing.assert_array_equal(waiting.numpy()[0], photo[:, ::-1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_fork_while_another_thread_counts(photo):
+    holds, may_end = threading.Event(), threading.Event()
+
+    def count() -> None:
+        with COUNTS._lock:
+            holds.set()
+            may_end.wait()
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    holds.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends a child that waits for the thread, which it does not have
+        with lazy(num_threads=1):
+            os._exit(0 if (eager.flip(photo).numpy() == photo[:, ::-1]).all() else 1)
+    may_end.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_device(photo, device):

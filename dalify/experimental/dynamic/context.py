@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
 from dalify.eager.threads import Threads
 from dalify.experimental.dynamic.devices import Device
@@ -22,11 +23,6 @@ _chosen: list[int] = []
 _pools: list[ThreadPool] = []
 
 
-def _processors() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
 def get_num_threads() -> int:
     """Return the number of threads of contexts that were made without one.
 
@@ -35,7 +31,7 @@ def get_num_threads() -> int:
     """
     if _chosen:
         return _chosen[0]
-    return int(os.environ.get("DALI_NUM_THREADS") or _processors())
+    return int(os.environ.get("DALI_NUM_THREADS") or available_processors())
 
 
 def set_num_threads(n: int | None) -> None:

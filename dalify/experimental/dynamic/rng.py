@@ -13,6 +13,7 @@ import threading
 from typing import Any, SupportsIndex
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError
+from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
 
 __all__ = ["RNG", "RNGState", "get_default_rng", "set_seed"]
@@ -72,7 +73,7 @@ class RNG:
             raise ArgumentValueError("give either a seed or a state, not both.", line=SourceLine.capture())
         self._seed = int.from_bytes(os.urandom(8)) if seed is None else _checked_seed(seed)
         self._position = 0
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         if state is not None:
             self.set_state(state)
 
@@ -149,7 +150,6 @@ class RNG:
 
     def begin_child(self) -> None:
         """Take other numbers in a child process; they depend on the parent's state alone."""
-        self._lock = threading.Lock()
         self._seed ^= _word(self._seed, self._position) << 32 | _word(self._seed, self._position + 1) | 1
 
     def __repr__(self) -> str:

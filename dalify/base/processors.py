@@ -1,0 +1,13 @@
+"""How many processors this process may use."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["available_processors"]
+
+
+def available_processors() -> int:
+    """Return the number of processors that the system lets this process run on, which may be less than it has."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
