@@ -7,7 +7,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch.utils.data import ConcatDataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
 from tests.plugin.dropin.beside_torch import Brighten, TorchLoader, cifar, datasets, photos, same, seed, transforms
@@ -29,12 +32,23 @@ def fail_to_collate(samples: list[Any]) -> Any:
     raise KeyError("labels")
 
 
+class Odd:
+    """What a dataset may give as well."""
+
+    shape = 3
+
+
 def fail_to_start(worker: int) -> None:
     raise LookupError(f"no shard for worker {worker}")
 
 
 def of(transform: Any) -> Callable[[Any], Any]:
     return lambda root: cifar(transform)
+
+
+def of_own(sample: Any) -> Callable[[Any], Any]:
+    """A dataset that is not known: torch makes its samples."""
+    return lambda root: [sample]
 
 
 FAILING = transforms.Compose([transforms.RandomCrop(24), Failing(), transforms.ToTensor()])
@@ -49,9 +63,14 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "images differ in size": (lambda root: datasets.ImageFolder(root, RAGGED), {"batch_size": 3}, "differ in shape"),
     "a sampler yields strings": (of(KNOWN), {"sampler": ["a", "b"]}, "the sampler gave 'a'"),
     "a sampler yields strings, hybrid": (of(PARTLY), {"sampler": ["a", "b"]}, "the sampler gave 'a'"),
+    "a sampler yields arrays": (of(KNOWN), {"sampler": [0, np.array([1, 2])]}, "the sampler gave array([1, 2])"),
+    "a sampler yields tensors": (of(KNOWN), {"sampler": [torch.tensor([1, 2])]}, "the sampler gave tensor([1, 2])"),
+    "a sampler yields tuples": (of(KNOWN), {"batch_sampler": [[(1, 2), (3,)]]}, "the sampler gave (1, 2)"),
     "an index too large": (of(KNOWN), {"sampler": [0, 99]}, "gave index 99, but the dataset has 40 samples"),
     "collate_fn fails": (of(KNOWN), {"collate_fn": fail_to_collate}, "function fail_to_collate, given 1 samples"),
     "collate_fn fails, hybrid": (of(PARTLY), {"collate_fn": fail_to_collate}, "the collate function fail_to_collate"),
+    "collate_fn fails, no batches": (of_own(3), {"collate_fn": fail_to_collate, "batch_size": None}, "given int."),
+    "collate_fn fails, odd shapes": (of_own(Odd()), {"collate_fn": fail_to_collate}, "the first of them Odd."),
     "worker_init_fn fails": (of(KNOWN), {"worker_init_fn": fail_to_start}, "worker_init_fn=fail_to_start in worker 0"),
     "a lambda is spawned": (
         of(transforms.Compose([transforms.Lambda(lambda image: image), transforms.ToTensor()])),
@@ -122,3 +141,15 @@ def test_wrong_options():
         DataLoader(cifar(KNOWN), num_workers=-1)
     with pytest.raises(TypeError, match="nonsense"):
         DataLoader(cifar(KNOWN), nonsense=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("part", [lambda dataset: Subset(dataset, range(5)), lambda dataset: ConcatDataset([dataset])])
+def test_an_error_comes_behind_what_samples_before_it_draw(part):
+    def run(kind: Any) -> list[Any]:
+        seed()
+        batches = iter(kind(part(cifar(KNOWN)), batch_size=3, sampler=[0, 1, 99, 2, 3, 4]))
+        with pytest.raises(IndexError):
+            next(batches)
+        return [*batches, torch.get_rng_state()]
+
+    same(run(DataLoader), run(TorchLoader))

@@ -72,18 +72,13 @@ class Fetcher:
 
     def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[Any, Any] | None:
         """All at once, where every sample is a window on an image in memory."""
-        source = self.sources.get(id(self.dataset))
-        places = indices
-        if source is None and indices and len(self.sources) == 1:
-            located = [locate(self.sources, self.dataset, index) for index in indices]
-            source, places = located[0][0], [place for _, place in located]
+        source = next(iter(self.sources.values())) if len(self.sources) == 1 else None
         if not isinstance(source, ArraySource) or source.draws_per_sample is None or not indices:
             return None
-        numbers = np.asarray(places)
         count, height, width, channels = source.images.shape
-        if numbers.dtype.kind not in "iu" or numbers.min() < -count or numbers.max() >= count:
+        numbers = self._numbers(indices, count)
+        if numbers is None:
             return None
-        numbers = numbers.astype(np.int64) % count
         batch_draws = draws.batch(len(indices), source.draws_per_sample)
         windows = windows_of(source.plan, len(indices), height, width, batch_draws)
         assert source.plan.table is not None
@@ -93,6 +88,21 @@ class Fetcher:
         fill = np.array(windows.fill or (0,) * channels, np.uint8)
         planes_of_windows(source.images, numbers, windows.corners, windows.flips, fill, table, batch)
         return batch, source.labels[numbers]
+
+    def _numbers(self, indices: list[Any], count: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """Places in the only source, which has `count` samples; None where an index leads to none.
+
+        Such a batch is made one sample after the other: the error comes behind what the samples before it draw.
+        """
+        try:
+            is_source = id(self.dataset) in self.sources
+            places = indices if is_source else [locate(self.sources, self.dataset, index)[1] for index in indices]
+            numbers = np.asarray(places)
+        except Exception:
+            return None
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or numbers.min() < -count or numbers.max() >= count:
+            return None
+        return numbers.astype(np.int64) % count
 
     def _tensor_type(self) -> type[torch.Tensor]:
         """Of the samples of the only source."""

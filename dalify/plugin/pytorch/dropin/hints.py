@@ -6,6 +6,7 @@ a worker process; torch carries their text into the exception that the main proc
 
 from __future__ import annotations
 
+import operator
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -55,9 +56,11 @@ class SampleNote:
             _add(error, self._text())
 
     def _text(self) -> str:
-        index, count = self._index, len(self._dataset)
-        if not hasattr(index, "__index__"):
-            return f"the sampler gave {index!r}, but samples are asked for by integers: let it yield int."
+        count = len(self._dataset)
+        try:
+            index = operator.index(self._index)
+        except TypeError:
+            return f"the sampler gave {self._index!r}, but samples are asked for by integers: let it yield int."
         if -count <= index < count:
             return f"raised while sample {index} was made. To see it alone: dataset[{index}]"
         return (
@@ -122,14 +125,21 @@ def _outline(value: Any) -> str:
         return f"({', '.join(map(_outline, value))})"
     if isinstance(value, Image.Image):
         return f"a Pillow image ({value.mode}, {value.width} x {value.height})"
-    shape = getattr(value, "shape", None)
-    return type(value).__name__ if shape is None else f"{type(value).__name__} of shape {tuple(shape)}"
+    shape = _shape(value)
+    return type(value).__name__ if shape is None else f"{type(value).__name__} of shape {shape}"
+
+
+def _shape(value: Any) -> tuple[Any, ...] | None:
+    shape = getattr(value, "shape", None)  # of the user's own classes, it may be anything
+    return tuple(shape) if isinstance(shape, tuple | list) else None
 
 
 def _remedy(samples: Any) -> str:
+    if not isinstance(samples, list | tuple):  # a single one, where there are no batches
+        return ""
     firsts: list[Any] = [sample[0] if isinstance(sample, tuple) and sample else sample for sample in samples]
     if any(isinstance(first, Image.Image) for first in firsts):
         return " Batches cannot be made of Pillow images: let the dataset's transform end with ToTensor()."
-    if len({tuple(first.shape) for first in firsts if hasattr(first, "shape")}) > 1:
+    if len({_shape(first) for first in firsts} - {None}) > 1:
         return " They differ in shape: add Resize((height, width)) or a crop, or give a collate_fn."
     return ""

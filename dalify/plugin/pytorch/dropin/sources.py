@@ -155,7 +155,8 @@ def _plain_jpeg_header(data: bytes) -> JpegHeader | None:
         header = read_jpeg_header(np.frombuffer(data, np.uint8))
     except DecodeError:
         return None
-    is_large = header.height * header.width > (Image.MAX_IMAGE_PIXELS or 0)  # Pillow warns or refuses
+    limit = Image.MAX_IMAGE_PIXELS  # beyond it, Pillow warns or refuses; None for no limit
+    is_large = limit is not None and header.height * header.width > limit
     is_plain = header.components in (1, 3) and header.bits == 8 and header.frame in _COMMON_FRAMES
     return header if is_plain and not is_large else None
 
