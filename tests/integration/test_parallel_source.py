@@ -18,6 +18,7 @@ import pytest
 
 from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceError, WorkerError
+from tests.helpers.processes import children, is_running
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
 
@@ -40,21 +41,6 @@ def make() -> Iterator[Callable[..., Any]]:
     yield build
     for pipe in pipes:
         pipe.close()
-
-
-def children() -> set[int]:
-    """Process ids of our children, the dead ones that nobody awaited among them."""
-    found: set[int] = set()
-    for task in Path("/proc/self/task").iterdir():
-        found |= {int(number) for number in (task / "children").read_text().split()}
-    return found
-
-
-def is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:

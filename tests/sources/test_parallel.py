@@ -31,6 +31,7 @@ from dalify.sources.convert import to_batch
 from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.worker_pool import WorkerPool
+from tests.helpers.processes import is_running
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need Linux or macOS")
 
@@ -547,17 +548,9 @@ def assert_all_ended(out):
     (line,) = re.findall(r"workers ([\d ]+)", out)
     deadline = time.monotonic() + LIMIT_S
     for process in map(int, line.split()):
-        while _runs(process):
+        while is_running(process):
             assert time.monotonic() < deadline, f"worker {process} stayed behind"
             time.sleep(0.01)
-
-
-def _runs(process):
-    try:
-        with open(f"/proc/{process}/stat") as file:  # noqa: PTH123
-            return file.read().split()[2] != "Z"  # a zombie whose parent was killed waits for init to look
-    except OSError:
-        return False
 
 
 linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")  # noqa: PTH112

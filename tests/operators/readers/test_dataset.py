@@ -9,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset, WeightedRa
 
 from dalify import Pipeline, fn, samplers
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WorkerError
+from tests.helpers.processes import children
 
 STARTS = ["fork", "spawn"]
 
@@ -200,22 +200,16 @@ def test_processes_end_when_the_program_is_killed() -> None:
 
 
 def test_no_process_is_left() -> None:
+    before = children()
     pipe = pipe_of(Squares(), processes=2)
     pipe.run()
-    assert len(_children()) >= 2
+    assert len(children() - before) >= 2
     pipe.close()
     for _ in range(100):
-        if not _children():
+        if children() <= before:
             break
         time.sleep(0.05)
-    assert not _children()
-
-
-def _children() -> list[str]:
-    found = []
-    for thread in Path("/proc/self/task").iterdir():
-        found += (thread / "children").read_text().split()
-    return [pid for pid in found if "resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_text()]
+    assert children() <= before
 
 
 # -- mistakes

@@ -1,0 +1,29 @@
+"""Processes that a test has started, as the system knows them."""
+
+from __future__ import annotations
+
+import psutil
+
+__all__ = ["children", "is_running"]
+
+
+def children() -> set[int]:
+    """Process ids of our children, the dead ones that nobody awaited among them; without Python's resource tracker."""
+    found: set[int] = set()
+    for process in psutil.Process().children():
+        try:
+            if not any("resource_tracker" in word for word in process.cmdline()):
+                found.add(process.pid)
+        except psutil.ZombieProcess:
+            found.add(process.pid)
+        except psutil.NoSuchProcess:
+            pass
+    return found
+
+
+def is_running(process: int) -> bool:
+    """Tell whether it has not ended; zombies have."""
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
