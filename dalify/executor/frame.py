@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.data import Batch, BufferPool
+from dalify.data import Batch, BufferPool, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.executor.arena import Arena
 from dalify.executor.origins import joined_origins
@@ -94,9 +94,22 @@ class Collector:
         elif batch.is_lasting:
             samples, self._uniform = batch.samples, False
         else:
-            samples = [self._kept(start + row, sample[None])[0, ...] for row, sample in enumerate(batch.samples)]
+            dense = self._gathered(start, batch.samples)
+            if dense is None:
+                samples = [self._kept(start + row, sample[None])[0, ...] for row, sample in enumerate(batch.samples)]
         with self._lock:
             self._parts[start] = Batch(dense, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+
+    def _gathered(self, start: int, samples: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
+        """Copy samples to their rows of the dense buffer; None where they do not fit it, or some are there already."""
+        first = samples[0]
+        shape, dtype = first.shape, first.dtype
+        if any(start + row in self._lent for row in range(len(samples))):
+            return None
+        if any(sample.shape != shape or sample.dtype != dtype for sample in samples):
+            return None
+        rows = self._rows(start, len(samples), shape, dtype)
+        return None if rows is None else stack_samples(samples, rows)
 
     def _kept(self, start: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the same samples where they can stay."""

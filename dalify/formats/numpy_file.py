@@ -28,15 +28,19 @@ class NumpyHeader(NamedTuple):
 
     Attributes:
         dtype: as stored, so the byte order may be foreign.
+        native: the same in the byte order of the machine.
         shape: of the array.
         is_fortran: the first extent varies fastest.
         offset: of the first element in the file, bytes.
+        file_size: in bytes.
     """
 
     dtype: np.dtype[Any]
+    native: np.dtype[Any]
     shape: tuple[int, ...]
     is_fortran: bool
     offset: int
+    file_size: int
 
 
 def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) -> NumpyHeader:
@@ -61,19 +65,20 @@ def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) ->
         raise DecodeError(f"the NumPy file ends within its header: {data.size} bytes of {offset}.")
     if length > _LARGEST_HEADER:
         raise DecodeError(f"the NumPy file has a header of {length} bytes, which describes no array of numbers.")
-    dtype, shape, is_fortran = _parsed(data[8 + size : offset].tobytes())
-    expected = offset + math.prod(shape) * dtype.itemsize
+    header = _parsed(data[:offset].tobytes(), 8 + size)
     present = data.size if size_of_file is None else size_of_file
-    if expected != present:
+    if header.file_size != present:
         raise DecodeError(
-            f"the NumPy file has {present} bytes; an array of shape {shape} and type {dtype} takes {expected}."
+            f"the NumPy file has {present} bytes; an array of shape {header.shape} and type {header.dtype} takes "
+            f"{header.file_size}."
         )
-    return NumpyHeader(dtype, shape, is_fortran, offset)
+    return header
 
 
 @lru_cache(maxsize=1024)  # the files of a data set mostly say the same
-def _parsed(text: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
+def _parsed(start: bytes, text_begins: int) -> NumpyHeader:
     try:
+        text = start[text_begins:]
         entries = ast.literal_eval(text.decode("utf-8" if not text.isascii() else "ascii").strip())
         description, shape, is_fortran = entries["descr"], entries["shape"], entries["fortran_order"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
@@ -88,7 +93,9 @@ def _parsed(text: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
         raise DecodeError(
             f"the NumPy file holds elements of type {description!r}; arrays of numbers and booleans can be decoded."
         )
-    return dtype, shape, bool(is_fortran)
+    offset = len(start)
+    file_size = offset + math.prod(shape) * dtype.itemsize
+    return NumpyHeader(dtype, dtype.newbyteorder("="), shape, bool(is_fortran), offset, file_size)
 
 
 def numpy_array(data: np.ndarray[Any, Any], header: NumpyHeader) -> np.ndarray[Any, Any]:
@@ -99,8 +106,9 @@ def numpy_array(data: np.ndarray[Any, Any], header: NumpyHeader) -> np.ndarray[A
         header: what that returned.
     """
     order = "F" if header.is_fortran else "C"
-    elements = data[header.offset :].view(np.uint8)
-    stored = np.ndarray(header.shape, header.dtype, elements.data if elements.size else None, order=order)
+    if header.file_size == header.offset:
+        return np.empty(header.shape, header.native)
+    stored = np.ndarray(header.shape, header.dtype, data.data, header.offset, order=order)
     if header.dtype.isnative and stored.flags.c_contiguous and stored.flags.aligned:
         return stored
-    return np.array(stored, header.dtype.newbyteorder("="), order="C")
+    return np.array(stored, header.native, order="C")

@@ -65,7 +65,7 @@ def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], sto
         ReaderError: the file cannot be read, or has become shorter.
     """
     shape = [last - first for first, last in zip(start, stop, strict=True)]
-    dtype = header.dtype.newbyteorder("=")
+    dtype = header.native
     if 0 in shape:
         return np.empty(shape, dtype)
     strides = _strides(header)

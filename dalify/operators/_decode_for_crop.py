@@ -18,7 +18,7 @@ from dalify.registry import Spec, operator
 _LARGEST_RADIUS = 3
 
 
-@operator(random=True, stands_for="fn.decoders.image")
+@operator(listed=True, random=True, stands_for="fn.decoders.image")
 def _decode_for_crop(
     encoded: Spec,
     /,

@@ -20,7 +20,7 @@ _DTYPES = (
 )
 
 
-@operator
+@operator(listed=True)
 def peek_image_shape(
     encoded: Spec,
     /,

@@ -93,6 +93,7 @@ class Operator:
         whole_batch: tells from the constant arguments that a groupwise operator must see its batch in one piece,
             because ``prepare`` looks at all samples.
         is_allocating: kernels return their results instead of filling arrays given to them.
+        is_listed: kernels take the samples of each input as a list, of any shapes.
         is_ragged: kernels take samples of different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.
@@ -110,6 +111,7 @@ class Operator:
         batchwise: bool = False,
         whole_batch: Callable[[Mapping[str, Any]], bool] | None = None,
         allocating: bool = False,
+        listed: bool = False,
         ragged: bool = False,
         random: bool = False,
         reader: bool = False,
@@ -125,6 +127,7 @@ class Operator:
         self.is_batchwise = batchwise
         self.whole_batch = whole_batch
         self.is_allocating = allocating
+        self.is_listed = listed
         self.is_ragged = ragged
         self.is_random = random
         self.is_reader = reader
@@ -311,6 +314,7 @@ def operator(
     batchwise: bool = ...,
     whole_batch: Callable[[Mapping[str, Any]], bool] | None = ...,
     allocating: bool = ...,
+    listed: bool = ...,
     ragged: bool = ...,
     random: bool = ...,
     reader: bool = ...,
@@ -326,8 +330,8 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
-        flags: see Operator: outputs, batchwise, whole_batch, allocating, ragged, random, reader, serial, side_effect,
-            mixed, stands_for.
+        flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
+            side_effect, mixed, stands_for.
     """
     if rule is not None:
         return Operator(rule, **flags)

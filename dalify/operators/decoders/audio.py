@@ -17,7 +17,7 @@ _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
 _HIGHEST_RATE_HZ = 1e9
 
 
-@operator(allocating=True, outputs=2)
+@operator(allocating=True, listed=True, outputs=2)
 def audio(
     encoded: Spec,
     /,

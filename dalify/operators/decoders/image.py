@@ -9,7 +9,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.registry import Spec, operator
 
 
-@operator(mixed=True)
+@operator(listed=True, mixed=True)
 def image(
     encoded: Spec,
     /,

@@ -13,7 +13,7 @@ from dalify.kernels.crop_geometry import check_crop_arguments
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(mixed=True)
+@operator(listed=True, mixed=True)
 def image_crop(
     encoded: Spec,
     /,

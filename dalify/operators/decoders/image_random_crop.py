@@ -12,7 +12,7 @@ from dalify.kernels.random_crop_window import check_random_crop, draws_per_sampl
 from dalify.registry import Spec, operator
 
 
-@operator(mixed=True, random=True)
+@operator(listed=True, mixed=True, random=True)
 def image_random_crop(
     encoded: Spec,
     /,

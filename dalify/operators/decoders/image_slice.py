@@ -14,7 +14,7 @@ from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(mixed=True)
+@operator(listed=True, mixed=True)
 def image_slice(
     encoded: Spec,
     anchor: Spec | None = None,

@@ -21,7 +21,7 @@ from dalify.registry import VARIES, Shaping, Spec, operator
 _ALGORITHMS = ("LZ4",)
 
 
-@operator
+@operator(listed=True)
 def inflate(
     compressed: Spec,
     /,

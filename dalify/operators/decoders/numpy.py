@@ -20,7 +20,7 @@ def _needs_batch(arguments: Mapping[str, Any]) -> bool:
     return arguments.get("dtype") is None
 
 
-@operator(allocating=True, whole_batch=_needs_batch)
+@operator(allocating=True, listed=True, whole_batch=_needs_batch)
 def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
     """Decode arrays from NumPy files (``.npy``).
 
@@ -61,8 +61,11 @@ def _(data, *, dtype):
             headers.append(None)  # the kernel, which knows the number of the sample, finds the same fault and tells
             continue
         headers.append(header)
-        known = known or header
-        if dtype is None and header.dtype.newbyteorder("=") != known.dtype.newbyteorder("="):
+        if known is None:
+            known = header
+        elif header is known:
+            continue
+        if dtype is None and header.native != known.native:
             raise DTypeError(
                 f"the files hold arrays of different types: {known.dtype} and {header.dtype}.",
                 hint="Give the type that they should be converted to, for instance dtype=types.FLOAT.",
@@ -73,7 +76,7 @@ def _(data, *, dtype):
                 f"{len(header.shape)}, shapes {known.shape} and {header.shape}."
             )
     if dtype is None and known is not None:
-        from_numpy(known.dtype.newbyteorder("="))
+        from_numpy(known.native)
     return {"headers": tuple(headers)}
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dalify import types
+from dalify import fn, pipeline_def, types
 from dalify.base.errors import DecodeError, DTypeError, ShapeError
 from dalify.formats.numpy_file import numpy_array, numpy_header
 from tests.helpers.one_operator import run_dalify
@@ -65,6 +65,18 @@ def test_conversion_beside_dali(dtype):
         strict=True,
     ):
         np.testing.assert_array_equal(sample, theirs)
+
+
+def test_a_file_that_is_a_column_of_an_array():
+    values = np.arange(12.0).reshape(2, 6)
+    columns = [np.stack([encoded(value)] * 3, axis=1) for value in values]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def graph():
+        return fn.decoders.numpy(fn.external_source(source=lambda: columns)[:, 1])
+
+    with graph() as pipe:
+        np.testing.assert_array_equal(pipe.run()[0].as_cpu().as_array(), values)
 
 
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])

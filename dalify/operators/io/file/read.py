@@ -10,7 +10,7 @@ from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
 
 
-@operator(allocating=True)
+@operator(allocating=True, listed=True)
 def read(filepaths: Spec, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Spec:
     """Read the contents of files whose paths come as data, for instance from ``fn.external_source``.
 
