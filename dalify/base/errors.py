@@ -53,17 +53,24 @@ class DalifyError(Exception):
         line: the user's line that caused it.
         hint: what to write instead.
         operator: public name, e.g. ``fn.resize``.
+        sample: its place in the batch.
     """
 
     def __init__(
-        self, message: str, *, line: SourceLine | None = None, hint: str = "", operator: str | None = None
+        self,
+        message: str,
+        *,
+        line: SourceLine | None = None,
+        hint: str = "",
+        operator: str | None = None,
+        sample: int | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.line = line
         self.hint = hint
         self.operator = operator
-        self.sample: int | None = None
+        self.sample = sample
         self.origin: str | None = None
 
     def locate(

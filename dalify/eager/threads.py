@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from dalify.base.held_error import HeldError
+
 __all__ = ["Threads"]
 
 
@@ -35,11 +37,14 @@ class Threads:
             self._executor = ThreadPoolExecutor(max(1, self.count - 1), "dalify-dynamic")
             self._process = os.getpid()
         others = [self._executor.submit(task) for task in tasks[1:]]
-        errors: list[BaseException] = []
+        failure = HeldError()
         try:
             tasks[0]()
         except Exception as error:
-            errors.append(error)
-        errors += [error for other in others if (error := other.exception()) is not None]
-        if errors:
-            raise errors[0]
+            failure.hold(error)
+        while others:
+            try:
+                others.pop(0).result()
+            except Exception as error:
+                failure.hold(error)
+        failure.release()

@@ -118,15 +118,15 @@ class Engine:
         """
         self._revive_after_fork()
         before = self._asked = self._sources_state()
-        fed, error = self.feeds.next_batches(before["sources"])
+        fed, failure = self.feeds.next_batches(before["sources"])
         size = self._batch_size
-        if error is None:
+        if not failure:
             try:
                 size = common_size([(feed.node, batches[0]) for feed, batches in fed], size)
-            except DalifyError as mistake:
-                error = mistake
+            except DalifyError as error:
+                failure.hold(error)
         iteration = Iteration(self.next_number, size, self.plan.slot_count)
-        iteration.before, iteration.error = before, error
+        iteration.before, iteration.error = before, failure
         self.next_number += 1
         for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
             iteration.entries[slot] = reader.next_entries(size, iteration.number)
@@ -158,8 +158,7 @@ class Engine:
         if iteration.discarded:
             raise PipelineStateError("another thread has closed the pipeline, which this one waits for.")
         self._scheduled.popleft()
-        if iteration.error is not None:
-            raise iteration.error
+        iteration.error.release()
         self.recovery.settle(iteration)
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
@@ -250,7 +249,7 @@ class Engine:
                         self._parked[iteration.stage][iteration.order] = iteration
                         return
             # Where there is nothing to do any more, the turns of serial stages must pass all the same.
-            if iteration.error is None and not iteration.discarded:
+            if not iteration.error and not iteration.discarded:
                 chunks = self._start(iteration, stage)
                 if not self._brief[iteration.stage] or not is_brief(iteration.size, stage.seconds_per_sample):
                     tasks = [partial(self._run, iteration, stage, start, stop) for start, stop in chunks]
@@ -298,7 +297,7 @@ class Engine:
 
     def _work(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Take one chunk through a stage; return whether it was the last one. Never raises."""
-        if iteration.error is None and not iteration.discarded:
+        if not iteration.error and not iteration.discarded:
             began = time.perf_counter()
             # What is not finite in data or arguments is not finite in results. Users' functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
@@ -310,8 +309,7 @@ class Engine:
                         self._run_whole(iteration, stage)
             except BaseException as error:
                 with iteration.lock:
-                    if iteration.error is None or start < iteration.error_start:
-                        iteration.error, iteration.error_start = error, start
+                    iteration.error.hold(error, start)
             else:
                 with iteration.lock:
                     iteration.chunk_seconds += time.perf_counter() - began
@@ -382,7 +380,7 @@ class Engine:
         iteration.parts.append((0, frame.branches()))
 
     def _settle(self, iteration: Iteration, stage: Stage) -> None:
-        if iteration.error is None and not iteration.discarded:
+        if not iteration.error and not iteration.discarded:
             try:
                 for slot, collector in iteration.collectors.items():
                     batch = iteration.values[slot] = gathered(collector, slot, stage.steps)
@@ -393,7 +391,7 @@ class Engine:
                 iteration.collectors = {}
                 join_positions(iteration)
             except BaseException as error:
-                iteration.error = error
+                iteration.error.hold(error)
             seconds = iteration.chunk_seconds / iteration.size
             # The least of late: compilation and waits are not work, and smaller chunks for their sake make them worse.
             known = stage.seconds_per_sample or seconds

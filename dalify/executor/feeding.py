@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dalify.base.held_error import HeldError
 from dalify.data import Batch
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
 
@@ -30,7 +31,7 @@ class Feeds:
         for place, feed in enumerate(self._in_order):
             feed.place = place
 
-    def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], Exception | None]:
+    def next_batches(self, states: Sequence[Any]) -> tuple[list[tuple[ExternalFeed, list[Batch]]], HeldError]:
         """Ask every external source, also when one fails; return the batches and the first error.
 
         Args:
@@ -40,14 +41,14 @@ class Feeds:
             StopIteration: a source is at its end.
         """
         fed: list[tuple[ExternalFeed, list[Batch]]] = []
-        failure: Exception | None = None
+        failure = HeldError()
         for feed in self.externals:
             try:
                 fed.append((feed, feed.next_batch()))
             except StopIteration:
                 raise
             except Exception as error:
-                failure = failure or error
+                failure.hold(error)
             except BaseException:  # Ctrl-C: nobody has given anything, or sources would be ahead of others
                 for earlier, batches in fed:
                     earlier.take_back(batches, states[earlier.place])

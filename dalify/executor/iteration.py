@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError
+from dalify.base.held_error import HeldError
 from dalify.data import Batch
 from dalify.executor.frame import Collector
 from dalify.executor.steps import Step, located
@@ -29,7 +30,7 @@ class Iteration:
         positions: of the samples of each branch, for later stages.
         entries: what the samplers chose, by slot of the reader's first output.
         before: where the engine stood before it asked for this batch; see ``Engine.state``.
-        error: the first error, by sample; None while all is well.
+        error: the first error, by sample.
         padded: how many samples at the end repeat another.
         attempts: by position, how many samples were tried there in place of bad ones.
         stand_ins: by node, positions that get a blank sample.
@@ -53,8 +54,7 @@ class Iteration:
         self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
         self.stage = 0
         self.pending = 0
-        self.error: BaseException | None = None
-        self.error_start = 0
+        self.error = HeldError()
         self.collectors: dict[int, Collector] = {}
         self.parts: list[tuple[int, dict[Branch | None, np.ndarray[Any, Any]]]] = []
         self.chunk_seconds = 0.0

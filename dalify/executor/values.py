@@ -95,9 +95,10 @@ def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> N
     for first, values in enumerate(batch.samples if batch.dense is None else [batch.dense]):
         wrong = ~((values >= -(2**31)) & (values < 2**31))
         if wrong.any():
-            error = ArgumentValueError(f"{parameter.name} must be within 32 bits; got {values[wrong].flat[0]}.")
-            error.sample = first if batch.dense is None else int(np.argwhere(wrong)[0][0])
-            raise error
+            raise ArgumentValueError(
+                f"{parameter.name} must be within 32 bits; got {values[wrong].flat[0]}.",
+                sample=first if batch.dense is None else int(np.argwhere(wrong)[0][0]),
+            )
 
 
 def _too_many(parameter: Parameter, shape: tuple[int, ...]) -> ShapeError:

@@ -129,12 +129,11 @@ def _reciprocal_root(out: np.ndarray, a: np.ndarray) -> None:
 def _refuse_zero(divisor: np.ndarray) -> None:
     if not divisor.all():
         zero = np.argwhere((divisor == 0).reshape(len(divisor), -1).any(axis=1))
-        error = ArgumentValueError(
+        raise ArgumentValueError(
             "integer division by zero.",
             hint="Divide floats (the result is then inf or nan), or replace the zeros first.",
+            sample=int(zero[0, 0]),
         )
-        error.sample = int(zero[0, 0])
-        raise error
 
 
 def _divide(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:

@@ -95,12 +95,11 @@ _COMPARISONS: dict[str, Callable[..., torch.Tensor]] = {
 def _refuse_zero(divisor: torch.Tensor) -> None:
     zero = (divisor == 0).reshape(len(divisor), -1).any(dim=1)
     if bool(zero.any()):
-        error = ArgumentValueError(
+        raise ArgumentValueError(
             "integer division by zero.",
             hint="Divide floats (the result is then inf or nan), or replace the zeros first.",
+            sample=int(zero.nonzero()[0, 0]),
         )
-        error.sample = int(zero.nonzero()[0, 0])
-        raise error
 
 
 def _divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

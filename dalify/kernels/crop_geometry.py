@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
+from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
 
 __all__ = [
     "POLICIES",
@@ -146,7 +146,9 @@ def crop_anchors(
         # Written so that NaN fails; one sample, which ragged batches come as, needs no array arithmetic.
         if not (0 <= position.item() <= 1 if position.size == 1 else ((position >= 0) & (position <= 1)).all()):
             wrong = ~((position >= 0) & (position <= 1))
-            raise _of_sample(wrong, ArgumentValueError(f"{name} must lie within 0..1; got {position[wrong][0]:g}."))
+            raise ArgumentValueError(
+                f"{name} must lie within 0..1; got {position[wrong][0]:g}.", sample=int(wrong.argmax())
+            )
         half = product(0 if rounding == "truncate" else 0.5 if size <= extent else -0.5)
         if position.size == 1:
             columns.append(int(product(position.reshape(-1)[0]) * product(extent - size) + half))
@@ -160,11 +162,6 @@ def crop_anchors(
     if columns and isinstance(columns[0], int):
         return np.array([columns], np.int64)
     return np.stack(columns, 1).astype(np.int64)
-
-
-def _of_sample(wrong: np.ndarray, error: DalifyError) -> DalifyError:
-    error.sample = int(wrong.argmax())
-    return error
 
 
 def trimmed(

@@ -82,9 +82,9 @@ def random_crop_windows(
     empty = (np.asarray(extents) < 1).any(axis=1)
     if empty.any():
         first = int(empty.argmax())
-        error = ShapeError(f"an image of {extents[first][0]} x {extents[first][1]} pixels has no window to crop.")
-        error.sample = first
-        raise error
+        raise ShapeError(
+            f"an image of {extents[first][0]} x {extents[first][1]} pixels has no window to crop.", sample=first
+        )
     windows = np.empty((len(extents), 4), np.int64)
     _choose_windows(
         np.ascontiguousarray(extents, np.int64),

@@ -102,6 +102,4 @@ def check_each(is_good: Any, message: str, values: Any) -> None:
         sample = int(np.argmin(good))
         rows = np.atleast_1d(np.asarray(values))
         shown = rows[sample] if len(rows) == len(good) else rows
-        error = ArgumentValueError(message.format(shown.tolist()))
-        error.sample = sample
-        raise error
+        raise ArgumentValueError(message.format(shown.tolist()), sample=sample)

@@ -69,13 +69,14 @@ def slice_bounds(
     for values in (first, last):
         wrong = ~(np.abs(values) < 2**31)
         if wrong.any():
-            error = ArgumentValueError(f"coordinates must be numbers within 32 bits; got {values[wrong][0]:g}.")
-            error.sample = int(np.argwhere(wrong)[0][0])
-            raise error
+            raise ArgumentValueError(
+                f"coordinates must be numbers within 32 bits; got {values[wrong][0]:g}.",
+                sample=int(np.argwhere(wrong)[0][0]),
+            )
     begins, ends = (np.trunc(value + np.copysign(0.5, value)).astype(np.int64) for value in (first, last))
     if (ends < begins).any():
         where = tuple(np.argwhere(ends < begins)[0])
-        error = ArgumentValueError(f"the part ends at {ends[where]}, before it begins at {begins[where]}.")
-        error.sample = int(where[0])
-        raise error
+        raise ArgumentValueError(
+            f"the part ends at {ends[where]}, before it begins at {begins[where]}.", sample=int(where[0])
+        )
     return begins, ends

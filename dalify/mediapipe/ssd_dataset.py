@@ -206,7 +206,7 @@ def try_out(source: SsdSource) -> None:
     """
     coco = source.dataset
     count = len(coco.img_keys)
-    failure: Exception | None = None
+    failure = ""
     was_made = False
     for trial in range(_TRIALS if count else 0):
         index = trial * count // _TRIALS
@@ -216,7 +216,7 @@ def try_out(source: SsdSource) -> None:
             try:
                 expected = coco[index]
             except Exception as error:  # of this sample perhaps: torch's loader raises it, and ours
-                failure = error
+                failure = repr(error)
                 continue
         found = source.sample(index, TorchDraws(torch.Generator().manual_seed(trial), random.Random(trial)))
         if not _same(found, expected):
@@ -225,5 +225,5 @@ def try_out(source: SsdSource) -> None:
                 "The dataset's transforms have rules of their own, which dalify does not know.",
             )
         was_made = True
-    if failure is not None and not was_made:
-        raise NotRecognisedError(f"samples cannot be made: {failure!r}") from failure
+    if failure and not was_made:
+        raise NotRecognisedError(f"samples cannot be made: {failure}")

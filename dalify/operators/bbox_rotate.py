@@ -99,9 +99,9 @@ def _rotated(rotate: Any, bboxes: Rows, labels: Rows | None, **given: Any) -> An
     image = input_shape[:, [layout.index("W"), layout.index("H")]].astype(np.float64)
     canvas, bad = canvases(image, given["angle"], size, given["keep_size"])
     if bad < len(bboxes):
-        error = ArgumentValueError(f"an angle must be a finite number of degrees; got {given['angle'][bad]:g}.")
-        error.sample = bad
-        raise error
+        raise ArgumentValueError(
+            f"an angle must be a finite number of degrees; got {given['angle'][bad]:g}.", sample=bad
+        )
     result, kept = rotate(
         bboxes,
         given["angle"],

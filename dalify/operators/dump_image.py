@@ -56,9 +56,7 @@ def _(x, *, suffix):
     for index, image in enumerate(x.samples):
         height, width, channels = image.shape
         if channels not in (1, 3):
-            error = ShapeError(f"images with 1 or 3 channels can be written; got the shape {image.shape}.")
-            error.sample = index
-            raise error
+            raise ShapeError(f"images with 1 or 3 channels can be written; got the shape {image.shape}.", sample=index)
         # One line per row, with a space behind each value.
         rows = _TEXTS[np.reshape(image, (height, width * channels))].reshape(height, 4 * width * channels)
         lines = np.concatenate([rows, np.full((height, 1), ord("\n"), np.uint8)], axis=1)

@@ -74,9 +74,9 @@ def _(out, x, *, paste_x, paste_y, fill_value):
     for axis, (name, places) in enumerate((("paste_y", paste_y), ("paste_x", paste_x))):
         wrong = ~((places >= 0) & (places <= 1))
         if wrong.any():
-            error = ArgumentValueError(f"{name} must lie within 0..1; got {places[wrong][0]:g}.")
-            error.sample = int(wrong.argmax())
-            raise error
+            raise ArgumentValueError(
+                f"{name} must lie within 0..1; got {places[wrong][0]:g}.", sample=int(wrong.argmax())
+            )
         # The window begins before the image: the canvas is a window around it.
         anchors[:, axis] = -np.trunc(places * np.float32(out.shape[1 + axis] - x.shape[1 + axis])).astype(np.int64)
     copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch

@@ -173,12 +173,11 @@ def _(
     inside = ((corners.values >= -_SLACK) & (corners.values <= 1 + _SLACK)).all(axis=1)
     if not inside.all():
         row = int(np.argmin(inside))
-        error = ArgumentValueError(
+        raise ArgumentValueError(
             f"boxes are relative to the image, from 0 to 1; got {boxes.values[row].tolist()}.",
             hint="Divide pixels by the image's extents, and write ltrb=False for boxes of corner and extents.",
+            sample=int(np.searchsorted(boxes.starts, row, side="right")) - 1,
         )
-        error.sample = int(np.searchsorted(boxes.starts, row, side="right")) - 1
-        raise error
     extents = np.ones((len(boxes), axes))
     if input_shape is not None:
         extents = _extents(input_shape, axes, shape_layout, "input_shape")

@@ -129,7 +129,5 @@ def _(x, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, draws):
             _TOO_LARGE: (IndexingError, f"the window of {extent} elements is larger than the data, {whole}"),
             _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) reaches out of the data, {whole} elements"),
         }[problem]
-        error = kind(f"{text}, axis {axis}.")
-        error.sample = n
-        raise error
+        raise kind(f"{text}, axis {axis}.", sample=n)
     return out

@@ -185,13 +185,12 @@ def _(
     outside = (anchors < 0) | (anchors + windows > extents)
     if outside.any() and out_of_bounds_policy == "error":
         n, axis = np.argwhere(outside)[0].tolist()
-        error = IndexingError(
+        raise IndexingError(
             f"the part [{anchors[n, axis]}, {anchors[n, axis] + windows[n, axis]}) of axis {axis} reaches out of its "
             f"{extents[n, axis]} elements.",
             hint="Write out_of_bounds_policy='pad' or 'trim_to_shape' if that is meant.",
+            sample=n,
         )
-        error.sample = n
-        raise error
     if out_of_bounds_policy == "trim_to_shape":
         anchors, windows = trimmed(anchors, windows, extents)
     return {"anchors": anchors, "out_shapes": [tuple(window) for window in windows.tolist()]}

@@ -115,9 +115,7 @@ def _select(x: Any, indices: tuple[Any, ...], items: Any, take: Any) -> Any:
     if tuple(items) == (("at", ("node", 0)),):  # a look-up in a table: all samples at once
         for sample, row in enumerate(values[0]):
             if not -shape[0] <= row < shape[0]:
-                error = IndexingError(f"index {row} is out of range for axis 0 of extent {shape[0]}.")
-                error.sample = sample
-                raise error
+                raise IndexingError(f"index {row} is out of range for axis 0 of extent {shape[0]}.", sample=sample)
         return x[range(len(x)), values[0]]
     if all(len(set(column)) <= 1 for column in values):
         return take(x, (slice(None), *_python_index(items, shape, [column[0] for column in values])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping
@@ -112,7 +113,7 @@ class Pipeline(Inspection, Reading, Resumable):
                 "the pipeline has been closed.", line=self._line, hint="Build it anew to run it again."
             )
         if self._refusal is not None:
-            raise self._refusal
+            raise copy.copy(self._refusal)  # anew, or it would keep the frames of each caller
         if self._built is None:
             self.build()
         assert self._built is not None, "dalify bug: build did not build"

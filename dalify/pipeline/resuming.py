@@ -6,6 +6,7 @@ ahead for him.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -172,7 +173,7 @@ class Resumable:
             try:
                 engine.restore(state)
             except DalifyError as error:
-                self._refusal = error
+                self._refusal = copy.copy(error)
                 raise
             self._refusal = None
             return

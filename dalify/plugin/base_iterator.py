@@ -23,6 +23,7 @@ from dalify.base.errors import (
     BatchSizeError,
     option_error_text,
 )
+from dalify.base.held_error import HeldError
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
@@ -181,17 +182,17 @@ class BaseIterator(ResumableIterator, Generic[T]):
 
     def _fetch_once(self) -> list[Outputs]:
         outputs: list[Outputs] = []
-        failure: Exception | None = None
+        failure = HeldError()
         for pipeline in self._pipelines:
             try:
                 outputs.append(pipeline.next_outputs())
             except StopIteration:
                 raise
             except Exception as error:
-                failure = failure or error
-        if failure is not None:
+                failure.hold(error)
+        if failure:
             self._delivered += 1  # the batch is lost, in all pipelines, so that they stay in step
-            raise failure
+            failure.release()
         return outputs
 
     def _check_sizes(self, outputs: list[Outputs]) -> None:

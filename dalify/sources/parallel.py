@@ -222,7 +222,7 @@ class ParallelSource:
                 self._ended = True
                 raise StopIteration
             if result.failure is not None:
-                _raise(result.failure, self.callback)
+                raise _error_of(result.failure, self.callback)
 
     def _assembled(self, memory: NDArray[np.uint8], flight: _Flight, results: list[Result]) -> list[Any]:
         starts = uniform_starts(flight.expected, self.batch_size)
@@ -324,7 +324,7 @@ class ParallelSource:
         return f"ParallelSource({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"
 
 
-def _raise(failure: Failure, callback: Callback) -> None:
+def _error_of(failure: Failure, callback: Callback) -> Exception:
     error: BaseException | None = None
     if failure.pickled is not None:
         try:
@@ -336,4 +336,4 @@ def _raise(failure: Failure, callback: Callback) -> None:
             f"the source {callback.name} failed in a worker process: {failure.text}", line=callback.line
         )
     error.add_note(f"In the worker process:\n{failure.trace}")
-    raise error
+    return error

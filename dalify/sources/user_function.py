@@ -132,13 +132,12 @@ def _checked(samples: list[Any], layout: str | None, taken: Convert, function: C
             array = taken(sample)
             array_dtype(array)
         except (DTypeError, TypeError, ValueError, BufferError) as error:
-            wrong = DTypeError(
+            raise DTypeError(
                 f"the function {_name_of(function)} returned {_describe(sample)}, which is no array of numbers that a "
                 "pipeline can hold.",
                 hint="Return a numpy array (or a tensor) of integers, floats or bool.",
-            )
-            wrong.sample = index
-            raise wrong from error
+                sample=index,
+            ) from error
         if arrays and array.dtype != arrays[0].dtype:
             raise _unequal(DTypeError, function, index, "element type", arrays[0].dtype, array.dtype)
         if arrays and array.ndim != arrays[0].ndim:
@@ -156,12 +155,11 @@ def _checked(samples: list[Any], layout: str | None, taken: Convert, function: C
 def _unequal(
     kind: type[DTypeError | ShapeError], function: Callable[..., Any], index: int, what: str, first: Any, other: Any
 ) -> Exception:
-    error = kind(
+    return kind(
         f"the function {_name_of(function)} returned samples of different {what}: "
-        f"{first} for sample 0, {other} for sample {index}."
+        f"{first} for sample 0, {other} for sample {index}.",
+        sample=index,
     )
-    error.sample = index
-    return error
 
 
 def _wrong(function: Callable[..., Any], problem: str, hint: str) -> SourceError:

@@ -90,7 +90,7 @@ class WorkerPool:
         self._generations: NDArray[Any] = np.zeros(0, np.int64)
         self._waiting: deque[tuple[Task, int | None]] = deque()
         self._tasks_out = 0
-        self._failure: WorkerError | None = None
+        self._failure = ""
         self._closed = False
         self._owner = os.getpid()
         # Two, so that one thread can give out tasks while another waits for results. Where both, in this order.
@@ -179,8 +179,8 @@ class WorkerPool:
                 "the worker processes belong to the process that this one was forked from.",
                 hint="Build the pipeline in the process that runs it.",
             )
-        if self._failure is not None:
-            raise WorkerError(self._failure.message, hint=self._failure.hint)
+        if self._failure:
+            raise self._failed()
         if self._closed:
             raise PipelineStateError("the pipeline's worker processes have been closed.")
 
@@ -253,10 +253,13 @@ class WorkerPool:
             reason = f"was ended by signal {-code} ({signal.Signals(-code).name})"
         else:
             reason = f"ended with exit code {code}"
-        hint = "Look for a crash in the source, or for the system running out of memory; then build the pipeline anew."
-        self._failure = WorkerError(f"a worker process (pid {worker.process.pid}) {reason}.", hint=hint)
+        self._failure = f"a worker process (pid {worker.process.pid}) {reason}."
         self.close()
-        raise self._failure
+        raise self._failed()
+
+    def _failed(self) -> WorkerError:
+        hint = "Look for a crash in the source, or for the system running out of memory; then build the pipeline anew."
+        return WorkerError(self._failure, hint=hint)
 
     def close(self) -> None:
         """End the workers. Their last results stay readable. Can be called again, and in a forked process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, str
                 numbers = _selected(count, first, last, length, step, pad_mode)
         except DalifyError as error:
             shapes.append((1, 1, 1, 3))  # something to fill, so that the kernel is called and can tell
-            opened.append(error)
+            opened.append(copy.copy(error))
             continue
         shapes.append((len(numbers), film.height, film.width, 3))
         opened.append((film, numbers))
@@ -139,7 +140,7 @@ def _(out, encoded, *, fill_value, opened):
     for index, entry in enumerate(opened):
         try:
             if isinstance(entry, DalifyError):
-                raise entry
+                raise copy.copy(entry)  # anew: the frames of its traceback hold the data
             film, numbers = entry
             fill_sequence(out[index], film, numbers, fill_value, FrameConverter())
             film.close()

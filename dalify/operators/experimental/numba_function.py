@@ -125,9 +125,7 @@ def output_shapes(
     for output, shapes in enumerate(found):
         for sample, shape in enumerate(shapes):
             if min(shape, default=0) < 0 or len(shape) != outs_ndim[output]:
-                error = ShapeError(f"setup_fn gave output {output} the shape {shape}.")
-                error.sample = sample
-                raise error
+                raise ShapeError(f"setup_fn gave output {output} the shape {shape}.", sample=sample)
     return found
 
 

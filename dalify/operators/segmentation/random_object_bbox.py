@@ -126,20 +126,15 @@ def _classes_of(
         if chosen is None:
             chosen = list(range(1, len(weights) + 1))
         if len(weights) != len(chosen):
-            raise _of(sample, ShapeError(f"there are {len(weights)} class_weights for {len(chosen)} classes."))
+            raise ShapeError(f"there are {len(weights)} class_weights for {len(chosen)} classes.", sample=sample)
         if not all(0 <= weight < float("inf") for weight in weights):
-            raise _of(sample, ArgumentValueError(f"class_weights must be finite and not negative; got {weights}."))
+            raise ArgumentValueError(f"class_weights must be finite and not negative; got {weights}.", sample=sample)
     if background is None:
         none = min(chosen) - 1 if chosen and 0 in chosen else 0
         return (none if none >= -(2**31) else 2**31 - 1), chosen, weights
     if chosen and int(background[sample]) in chosen:
-        raise _of(sample, ArgumentValueError(f"the label {int(background[sample])} is both background and a class."))
+        raise ArgumentValueError(f"the label {int(background[sample])} is both background and a class.", sample=sample)
     return int(background[sample]), chosen, weights
-
-
-def _of(sample: int, error: Any) -> Any:
-    error.sample = sample
-    return error
 
 
 def _pick(weights: list[float], uniform: float) -> int:

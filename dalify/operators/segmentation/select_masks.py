@@ -137,17 +137,13 @@ def _(mask_ids, polygons, vertices, *, reindex_masks):
 
 def _mistake(problem: int, sample: int, what: int, polygons: np.ndarray, vertices: int) -> Exception:
     if problem == _REPEATED:
-        error = ArgumentValueError(f"the mask {what} is asked for twice in mask_ids.")
-    elif problem == _UNKNOWN:
+        return ArgumentValueError(f"the mask {what} is asked for twice in mask_ids.", sample=sample)
+    if problem == _UNKNOWN:
         known = np.unique(polygons[sample, :, 0]).tolist()
         shown = ", ".join(map(str, known[:10])) + (", …" if len(known) > 10 else "")
-        error = ArgumentValueError(f"no polygon belongs to the mask {what} of mask_ids; there are {shown or 'none'}.")
-    else:
-        mask, first, end = polygons[sample, what].tolist()
-        message = f"polygon {what}, of the mask {mask}, has the vertices [{first}, {end})"
-        if problem == _REVERSED:
-            error = IndexingError(f"{message}, which end before they begin.")
-        else:
-            error = IndexingError(f"{message}; there are {vertices} vertices.")
-    error.sample = sample
-    return error
+        message = f"no polygon belongs to the mask {what} of mask_ids; there are {shown or 'none'}."
+        return ArgumentValueError(message, sample=sample)
+    mask, first, end = polygons[sample, what].tolist()
+    reason = ", which end before they begin" if problem == _REVERSED else f"; there are {vertices} vertices"
+    message = f"polygon {what}, of the mask {mask}, has the vertices [{first}, {end}){reason}."
+    return IndexingError(message, sample=sample)

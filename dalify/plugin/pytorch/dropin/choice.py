@@ -65,7 +65,9 @@ def choose(loader: Any) -> Choice:
         _check_loader(loader)
         sources = find_sources(loader.dataset)
     except NotRecognisedError as error:
-        return Choice(Mode.TORCH, {}, (_with_hint_for_transform(error, loader.dataset),))
+        hint = error.hint + _hint_for_transform(error.code, loader.dataset)
+        # Anew: its traceback would keep the caller's frames, and with them iterators that should end.
+        return Choice(Mode.TORCH, {}, (NotRecognisedError(error.reason, hint, error.code),))
     rests = [NotRecognisedError(plan.rest_reason, plan.rest_hint, "TF01") for plan in _unfinished(sources)]
     if rests and not any(source.plan.names or _resumes(source) for source in sources.values()):
         return Choice(Mode.TORCH, {}, (rests[0],))
@@ -73,12 +75,11 @@ def choose(loader: Any) -> Choice:
     return Choice(Mode.HYBRID if reasons else Mode.FULL, sources, tuple(reasons))
 
 
-def _with_hint_for_transform(error: NotRecognisedError, dataset: Any) -> NotRecognisedError:
+def _hint_for_transform(code: str, dataset: Any) -> str:
     transform = getattr(dataset, "transform", None)
-    if error.code != "DS02" or type(transform) in WRAPPERS or not lower_transform(transform, 3).names:
-        return error
-    hint = "dataset.transform = lower(dataset.transform), of dalify.plugin.pytorch, makes its transforms faster."
-    return NotRecognisedError(error.reason, f"{error.hint} {hint}", error.code)
+    if code != "DS02" or type(transform) in WRAPPERS or not lower_transform(transform, 3).names:
+        return ""
+    return " dataset.transform = lower(dataset.transform), of dalify.plugin.pytorch, makes its transforms faster."
 
 
 def _check_loader(loader: Any) -> None:
