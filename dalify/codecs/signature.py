@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ __all__ = ["Bytes", "as_bytes_array", "picture_format"]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _LONGEST_SIGNATURE = 16
+_FILE_NAME = re.compile(rb"[ -~]{0,4000}[.]\w{2,5}")
 _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
     (b"BM", "BMP"),
@@ -77,6 +79,12 @@ def picture_format(data: Bytes) -> str:
         return "PNM"
     if head[4:8] == b"ftyp" and head[8:12] in (b"avif", b"avis"):
         return "AVIF"
+    text = data[:4096].tobytes()
+    if _FILE_NAME.fullmatch(text):
+        raise DecodeError(
+            f"not an image: the data are the text {text.decode()!r}.",
+            hint="Give what the file of that name holds: pathlib.Path(...).read_bytes(), or fn.io.file.read.",
+        )
     raise DecodeError(_why_not(data.size, head))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import LayoutError, ShapeError
-from dalify.data.spec import Spec
+from dalify.data import DALIDataType, Spec
 
 __all__ = ["flat_frames", "frame_count", "per_frame", "visual_layout"]
 
@@ -37,10 +37,10 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
         if len(layout) == spec.ndim:
             return layout
     dimensions = "1 dimension" if spec.ndim == 1 else f"{spec.ndim} dimensions"
-    raise LayoutError(
-        f"the input has {dimensions} and no layout; this operator takes {options}.",
-        hint="Name the dimensions, for instance external_source(..., layout='HWC').",
-    )
+    hint = "Name the dimensions, for instance external_source(..., layout='HWC')."
+    if spec.ndim == 1 and spec.dtype is DALIDataType.UINT8:
+        hint = "Encoded images are decoded first: fn.decoders.image(...)."
+    raise LayoutError(f"the input has {dimensions} and no layout; this operator takes {options}.", hint=hint)
 
 
 def frame_count(layout: str, shape: Sequence[int]) -> int:

@@ -41,6 +41,7 @@ def test_formats_are_told_by_their_first_bytes(name: str, pillow_name: str) -> N
         (bytes(4000), "zeros"),
         (b"RIFF\0\0\0\0WAVEfmt ", "RIFF"),
         (b"\0\xff\xd8\xff\xe0", "no known picture format"),
+        (b"photos/cat 1.jpg", "the text 'photos/cat 1.jpg'.*\n.*read_bytes"),
     ],
 )
 def test_what_is_no_picture_is_described(data: bytes, message: str) -> None:

@@ -47,6 +47,8 @@ def test_layouts():
         frames.visual_layout(spec("CHW", 3), allowed)
     with pytest.raises(LayoutError, match="2 dimensions and no layout"):
         frames.visual_layout(spec("", 2), allowed)
+    with pytest.raises(LayoutError, match=r"1 dimension and no layout.*\n.*decoded first"):
+        frames.visual_layout(spec("", 1), allowed)
 
 
 def test_flat_frames():
