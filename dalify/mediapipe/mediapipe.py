@@ -94,6 +94,7 @@ class MediaPipe:
         self.pipe_name = pipe_name
         self.batch_size = batch_size
         self._depth = prefetch_depth if queue_depth is None else queue_depth
+        self._seed = seed
         self._options = {"num_threads": num_threads or -1, "seed": -1 if seed is None else seed, "on_error": on_error}
         self._pipeline: Pipeline | None = None
         self._lowering: Lowering | None = None
@@ -152,7 +153,7 @@ class MediaPipe:
             )
         depth = max(1, self._depth)
         pipeline = Pipeline(batch_size=self.batch_size, prefetch_queue_depth=depth, **self._options)
-        lowering = Lowering(self.batch_size, self._has_accelerator())
+        lowering = Lowering(self.batch_size, self._has_accelerator(), self._seed)
         with pipeline:
             values = [lowering.value_of(node) for node in nodes]
         self._shapes_of_outputs = [(value.batched, value.is_bfloat16) for value in values]

@@ -7,7 +7,7 @@ composes dalify's own ones; ``@operator`` makes of it the class that programs us
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -27,7 +27,18 @@ from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType
 from dalify.graph import DataNode
 
-__all__ = ["BatchReader", "Call", "Lowering", "Node", "Operation", "Value", "extents", "operator"]
+__all__ = [
+    "BatchReader",
+    "Call",
+    "Lowering",
+    "Node",
+    "Operation",
+    "Value",
+    "extents",
+    "operator",
+    "seed_of",
+    "whole_numbers",
+]
 
 _COMMON = ("device", "name")
 
@@ -102,12 +113,14 @@ class Lowering:
     Attributes:
         batch_size: samples of a batch.
         is_accelerated: whether decoders may use the accelerator.
+        seed: of the pipe, for readers without one of their own; None where the pipe has none.
         readers: met so far.
         valid: how many samples of a batch are real, of the first reader.
     """
 
     batch_size: int
     is_accelerated: bool = False
+    seed: int | None = None
     readers: list[BatchReader] = field(default_factory=list)
     valid: DataNode | None = None
     results: dict[int, tuple[Value, ...]] = field(default_factory=dict)
@@ -142,6 +155,9 @@ class Lowering:
                     result = type(call.operation).lower(self, *inputs, **call.operation.arguments)
             except DalifyError as error:
                 error.locate(line=call.line, operator=f"mediapipe.fn.{type(call.operation).__name__}")
+                raise
+            except Exception as error:  # a class of the user's, or an argument of a type that nobody thought of
+                error.add_note(f"in mediapipe.fn.{type(call.operation).__name__} at {call.line}")
                 raise
             self.results[id(call)] = result if isinstance(result, tuple) else (result,)
         return self.results[id(call)][node.index]
@@ -255,15 +271,16 @@ class Operation:
 
 
 def operator(
-    *, outputs: int | Callable[[Mapping[str, Any]], int] = 1, inputs: tuple[int, int] | None = None
+    *, outputs: int | str | Callable[[Mapping[str, Any]], int] = 1, inputs: tuple[int, int] | None = None
 ) -> Callable[[Callable[..., Any]], type[Operation]]:
     """Make an operator of the function that translates it.
 
     Args:
-        outputs: number of results, or what finds it from the arguments.
+        outputs: number of results, or the argument that tells it, or what finds it from the arguments.
         inputs: least and most inputs; by default what the function's positional parameters say, those with a default
             being optional.
     """
+    count = (lambda arguments: int(arguments[outputs])) if isinstance(outputs, str) else outputs
 
     def decorate(function: Callable[..., Any]) -> type[Operation]:
         signature = inspect.signature(function)
@@ -277,20 +294,44 @@ def operator(
             "lower": staticmethod(function),
             "parameters": names,
             "input_counts": counts,
-            "output_count": outputs if isinstance(outputs, int) else staticmethod(outputs),
+            "output_count": count if isinstance(count, int) else staticmethod(count),
         }
         return type(function.__name__, (Operation,), members)
 
     return decorate
 
 
-def extents(sizes: Sequence[int], count: int, what: str) -> list[int]:
+def seed_of(seed: int | None) -> int:
+    """Return the seed of an operator as dalify's take it: -1 leaves it to the pipe."""
+    return -1 if seed is None else int(seed)
+
+
+def whole_numbers(numbers: Any, count: int, least: int, what: str) -> list[int]:
+    """Return the numbers that an argument holds.
+
+    Args:
+        numbers: as the user gave them.
+        count: how many there have to be.
+        least: the smallest that makes sense.
+        what: name of the argument.
+
+    Raises:
+        ArgumentValueError: others.
+    """
+    try:
+        found = [int(number) for number in numbers]
+    except (TypeError, ValueError):
+        found = []
+    if len(found) != count or min(found) < least:
+        kind = "positive numbers" if least else "numbers of at least 0"
+        raise ArgumentValueError(f"{what} has to be {count} {kind}; got {numbers!r}.")
+    return found
+
+
+def extents(sizes: Any, count: int, what: str) -> list[int]:
     """Return sizes in numpy's order, which is the reverse of MediaPipe's.
 
     Raises:
         ArgumentValueError: another number of sizes, or one that is not positive.
     """
-    found = [int(size) for size in sizes]
-    if len(found) != count or min(found, default=0) < 1:
-        raise ArgumentValueError(f"{what} has to be {count} positive numbers; got {list(sizes)!r}.")
-    return found[::-1]
+    return whole_numbers(sizes, count, 1, what)[::-1]

@@ -26,12 +26,16 @@ class SlicedOrder:
         count: items of the data set.
         batch_size: samples of a batch.
         shuffle: whether orders are random.
-        seed: of the orders; None: a random one, but 0 where there are several slices, which have to agree.
+        seed: of the orders.
+        pipe_seed: where `seed` is None; of several slices, for the order within this one: each pipe may have its own.
         num_slices: number of slices.
         slice_index: which slice this is.
         drop_remainder: leave out what fills no batch; otherwise the last batch is filled up.
         pad_remainder: fill with the last item of the slice; otherwise with random items of the data set.
         shuffle_across: shuffle everything and cut the slices anew in each epoch.
+
+    Attributes:
+        seed: of what is the same on all cards; None for a random one.
 
     Raises:
         ReaderError: there are no items, or no whole batch of them.
@@ -45,6 +49,7 @@ class SlicedOrder:
         *,
         shuffle: bool,
         seed: int | None,
+        pipe_seed: int | None,
         num_slices: int,
         slice_index: int,
         drop_remainder: bool,
@@ -54,18 +59,23 @@ class SlicedOrder:
         if num_slices < 1:
             raise ArgumentValueError(f"num_slices must be at least 1; got {num_slices}.")
         if not 0 <= slice_index < num_slices:
-            raise ArgumentValueError(f"slice_index must be from 0 to {num_slices - 1} (num_slices - 1).")
+            raise ArgumentValueError(
+                f"slice_index must be from 0 to {num_slices - 1} (num_slices - 1); got {slice_index}."
+            )
         if not count:
             raise ReaderError("there is nothing to read: the data set has no items.")
-        if seed is None and num_slices > 1:
-            seed = 0
-        self._common = np.random.default_rng(seed)
+        own = pipe_seed if seed is None else seed
+        self.seed = own
+        if num_slices > 1:  # cards have to agree how the data set is cut
+            self.seed = 0 if seed is None else seed
+            own = self.seed if own is None else own
+        self._common = np.random.default_rng(self.seed)
         order = self._common.permutation(count) if shuffle else np.arange(count)
         self._count = count
         self._part = slice(slice_index, None, num_slices)
         self._slice = order[self._part]
         # The slices go on with random numbers of their own.
-        self._random = np.random.default_rng([seed, slice_index]) if seed is not None else self._common
+        self._random = np.random.default_rng([own, slice_index]) if own is not None else self._common
         self._shuffle = shuffle
         self._shuffles_across = shuffle and shuffle_across
         self._pads_with_last = pad_remainder

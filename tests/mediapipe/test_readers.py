@@ -139,3 +139,24 @@ def test_mistakes_around_registering() -> None:
     schema.add_operator("Crop", None, 0, 0, [], 2, None, None, PairReader)
     with pytest.raises(ArgumentValueError, match="'Crop' already"):
         fn.operator_add("Crop")
+
+
+def orders(root: Path, **arguments: Any) -> list[list[int]]:
+    """Return the numbers that two epochs of a pipe give."""
+    pipe_seed = arguments.pop("pipe_seed", None)
+    reader = {"dir": str(root), "pattern": "y_*.npy", "dtype": dt.INT32, **arguments}
+    pipe = Graph(lambda: fn.ReadNumpyDatasetFromDir(**reader)(), seed=pipe_seed)
+    return [[int(number) for batch in pipe for number in batch[0].as_nparray().ravel()] for _ in range(2)]
+
+
+def test_the_seed_of_a_pipe_is_that_of_its_readers(arrays: list[np.ndarray], tmp_path: Path) -> None:
+    first = orders(tmp_path, pipe_seed=5)
+    assert first == orders(tmp_path, pipe_seed=5)
+    assert first != orders(tmp_path, pipe_seed=6)
+    assert orders(tmp_path, pipe_seed=5, seed=1) == orders(tmp_path, pipe_seed=6, seed=1)
+
+
+def test_pipes_with_seeds_of_their_own_cut_the_data_alike(arrays: list[np.ndarray], tmp_path: Path) -> None:
+    slices = [orders(tmp_path, pipe_seed=index, num_slices=3, slice_index=index) for index in range(3)]
+    for epoch in range(2):
+        assert sorted(number for found in slices for number in found[epoch]) == list(range(COUNT))

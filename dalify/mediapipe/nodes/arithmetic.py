@@ -5,7 +5,7 @@ Alone because it is where MediaPipe's dimensions (fastest first, the batch last)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -140,11 +140,7 @@ def Concat(context: Lowering, /, *xs: Value, axis: int, dtype: str | None = None
     return values[0].having(dali.cat(*[each.node for each in values], axis=-1 - axis))
 
 
-def _parts(arguments: Mapping[str, Any]) -> int:
-    return int(arguments["num_outputs"])
-
-
-@operator(outputs=_parts)
+@operator(outputs="num_outputs")
 def Split(context: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
     """Cut data into equal parts along a dimension, counted from the fastest; not along that of the batch."""
     index = axis_of(x, axis, "Split")

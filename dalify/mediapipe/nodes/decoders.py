@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, LayoutError, option_error_text
 from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import decoderStage, ftype, imgtype, randomCropType
-from dalify.mediapipe.node import Lowering, Value, extents, operator
+from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of, whole_numbers
 
-__all__ = ["CROPS", "RANDOM_CROPS", "CropWindowGen", "ImageDecoder", "filter_of"]
+__all__ = ["RANDOM_CROPS", "CropWindowGen", "ImageDecoder", "check_output", "covering", "cut", "filter_of"]
 
 _FILTERS = {
     ftype.LINEAR: DALIInterpType.INTERP_LINEAR,
@@ -28,7 +29,7 @@ RANDOM_CROPS = (
     randomCropType.RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP,
     randomCropType.RANDOMIZED_ASPECT_RATIO_CROP,
 )
-CROPS = (randomCropType.NO_RANDOM_CROP, *RANDOM_CROPS, randomCropType.CENTER_CROP)
+_CROPS = (randomCropType.NO_RANDOM_CROP, *RANDOM_CROPS, randomCropType.CENTER_CROP)
 
 
 def filter_of(number: int) -> DALIInterpType:
@@ -41,6 +42,37 @@ def filter_of(number: int) -> DALIInterpType:
         names = [f"ftype.{name}" for name, value in vars(ftype).items() if value in _FILTERS and name.isupper()]
         raise ArgumentValueError(option_error_text("resampling_mode", number, names))
     return _FILTERS[number]
+
+
+def check_output(output_format: str, random_crop_type: int) -> None:
+    """Refuse what no decoder can give.
+
+    Raises:
+        ArgumentValueError: no member of ``imgtype``, or none of ``randomCropType``.
+    """
+    if output_format not in (imgtype.RGB_I, imgtype.RGB_P):
+        raise ArgumentValueError(option_error_text("output_format", output_format, ["imgtype.RGB_I", "imgtype.RGB_P"]))
+    if random_crop_type not in _CROPS:
+        names = [name for name in vars(randomCropType) if name.isupper()]
+        raise ArgumentValueError(option_error_text("random_crop_type", random_crop_type, names))
+
+
+def covering(image: DataNode, height: int, width: int, interpolation: DALIInterpType) -> DataNode:
+    """Resize images or clips until they cover a size, and cut their middle out."""
+    image = dali.resize(image, size=[height, width], mode="not_smaller", interp_type=interpolation)
+    return dali.crop(image, crop=[height, width])
+
+
+def cut(image: DataNode, part: Any, axes: Sequence[int]) -> DataNode:
+    """Cut out what ``crop_after_resize`` says: [left, top, width, height], in pixels; all where None.
+
+    Raises:
+        ArgumentValueError: something else.
+    """
+    if part is None:
+        return image
+    left, top, width, height = whole_numbers(part, 4, 0, "crop_after_resize")
+    return dali.slice(image, start=[top, left], shape=[height, width], axes=axes)
 
 
 def _files(value: Value) -> DataNode:
@@ -94,7 +126,7 @@ def CropWindowGen(
         raise ArgumentValueError(option_error_text("type", type, options))
     shape = dali.peek_image_shape(_files(files))
     anchor, size = dali.random_crop_generator(
-        shape, random_area=[scale_min, scale_max], random_aspect_ratio=[ratio_min, ratio_max], seed=_seed(seed)
+        shape, random_area=[scale_min, scale_max], random_aspect_ratio=[ratio_min, ratio_max], seed=seed_of(seed)
     )
     height, width = shape[0], shape[1]
     return Value(dali.stack(anchor[1] / width, anchor[0] / height, size[1] / width, size[0] / height))
@@ -146,11 +178,7 @@ def ImageDecoder(
     """
     del decoder_stage
     height, width = extents(resize, 2, "resize")
-    if output_format not in (imgtype.RGB_I, imgtype.RGB_P):
-        raise ArgumentValueError(option_error_text("output_format", output_format, ["imgtype.RGB_I", "imgtype.RGB_P"]))
-    if random_crop_type not in CROPS:
-        names = [name for name in vars(randomCropType) if name.isupper()]
-        raise ArgumentValueError(option_error_text("random_crop_type", random_crop_type, names))
+    check_output(output_format, random_crop_type)
     interpolation = filter_of(resampling_mode)
     device = "mixed" if context.is_accelerated else "cpu"
     encoded = _files(files)
@@ -161,23 +189,16 @@ def ImageDecoder(
             encoded,
             random_area=[scale_min, scale_max],
             random_aspect_ratio=[ratio_min, ratio_max],
-            seed=_seed(seed),
+            seed=seed_of(seed),
             device=device,
         )
     else:
         image = dali.decoders.image(encoded, device=device)
     if window is None and random_crop_type == randomCropType.CENTER_CROP:
-        image = dali.resize(image, size=[height, width], mode="not_smaller", interp_type=interpolation)
-        image = dali.crop(image, crop=[height, width])
+        image = covering(image, height, width, interpolation)
     else:
         image = dali.resize(image, size=[height, width], interp_type=interpolation)
-    if crop_after_resize is not None:
-        left, top, wide, high = (int(number) for number in crop_after_resize)
-        image = dali.slice(image, start=[top, left], shape=[high, wide], axes=[0, 1])
+    image = cut(image, crop_after_resize, [0, 1])
     if output_format == imgtype.RGB_P:
         return replace(Value(dali.transpose(image, perm=[2, 0, 1]), "CHW"), interleaved=image)
     return Value(image, "HWC")
-
-
-def _seed(seed: int | None) -> int:
-    return -1 if seed is None else int(seed)

@@ -78,6 +78,7 @@ def CocoReader(
         context.batch_size,
         shuffle=shuffle,
         seed=seed,
+        pipe_seed=context.seed,
         num_slices=num_slices,
         slice_index=slice_index,
         drop_remainder=drop_remainder,

@@ -6,7 +6,7 @@ Alone because they list files. They give paths; the files are read in the pipeli
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,7 @@ def ReadImageDatasetFromDir(
         context.batch_size,
         shuffle=shuffle,
         seed=seed,
+        pipe_seed=context.seed,
         num_slices=num_slices,
         slice_index=slice_index,
         drop_remainder=drop_remainder,
@@ -132,11 +133,7 @@ def ReadImageDatasetFromDir(
 _UINT8 = to_dalify_type(types.UINT8)
 
 
-def _number_of_outputs(arguments: Mapping[str, Any]) -> int:
-    return int(arguments["num_outputs"])
-
-
-@operator(outputs=_number_of_outputs)
+@operator(outputs="num_outputs")
 def ReadNumpyDatasetFromDir(
     context: Lowering,
     /,
@@ -191,6 +188,7 @@ def ReadNumpyDatasetFromDir(
         context.batch_size,
         shuffle=shuffle,
         seed=seed,
+        pipe_seed=context.seed,
         num_slices=num_slices,
         slice_index=slice_index,
         drop_remainder=drop_remainder,

@@ -19,7 +19,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_err
 from dalify.data import DALIDataType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import MetadataOps
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Lowering, Value, operator, seed_of
 
 __all__ = ["MOST_BOXES", "SSDBBoxFlip", "SSDCropWindowGen", "SSDEncode", "SSDMetadata", "default_boxes"]
 
@@ -119,7 +119,7 @@ def SSDCropWindowGen(
         allow_no_crop=True,
         ltrb=True,
         quiet=True,
-        seed=-1 if seed is None else int(seed),
+        seed=seed_of(seed),
     )
     pixels = dali.cast(dali.stack(sizes.node[1], sizes.node[0]), dtype=DALIDataType.FLOAT)
     start = graph_math.floor(anchor * pixels)

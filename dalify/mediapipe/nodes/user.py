@@ -6,7 +6,7 @@ Alone because users' classes are called here, and nowhere else.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,10 @@ def _file(content: Any) -> np.ndarray[Any, Any]:
     return np.asarray(content, np.uint8)
 
 
+def _seed(context: Lowering, seed: int | None) -> int | None:
+    return context.seed if seed is None else seed
+
+
 def _made(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
     """Make a user's object: older classes take one argument, newer ones two."""
     if not callable(cls):
@@ -90,11 +94,7 @@ def _made(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
     return cls(params, framework) if takes_two else cls(params)
 
 
-def _number_of_outputs(arguments: Mapping[str, Any]) -> int:
-    return int(arguments["num_outputs"])
-
-
-@operator(outputs=_number_of_outputs)
+@operator(outputs="num_outputs")
 def MediaExtReaderOp(
     context: Lowering, /, *, impl: Any, num_outputs: int = 1, seed: int | None = None, priv_params: Any = None
 ) -> tuple[Value, ...]:
@@ -104,13 +104,13 @@ def MediaExtReaderOp(
         context: the graph.
         impl: the class.
         num_outputs: number of results; the first are files, or paths of files.
-        seed: handed to the class.
+        seed: handed to the class; that of the pipe by default.
         priv_params: handed to the class.
 
     Returns:
         `num_outputs` batches.
     """
-    params = {"priv_params": priv_params, "seed": seed, "num_outputs": num_outputs}
+    params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
     return _read(context, _made(impl, params, FrameworkParams(context.batch_size)), num_outputs)
 
 
@@ -208,7 +208,7 @@ def MediaFunc(
         func: the class.
         shape: extents of the result, the fastest dimension first and the batch last.
         dtype: element type of the result.
-        seed: handed to the class.
+        seed: handed to the class; that of the pipe by default.
         priv_params: handed to the class.
         layout: letters of the dimensions, in the same order.
 
@@ -217,17 +217,13 @@ def MediaFunc(
     """
     to_dalify_type(dtype)
     extents = np.array(shape, np.uint32)
-    params = {"shape": extents, "dtype": dtype, "seed": seed, "priv_params": priv_params}
+    params = {"shape": extents, "dtype": dtype, "seed": _seed(context, seed), "priv_params": priv_params}
     has_batch = len(extents) > 0 and int(extents[-1]) == context.batch_size
     letters = layout[:-1][::-1] if has_batch else layout[::-1]
     return _called(context, func(params), xs, [dtype], has_batch, letters)[0]
 
 
-def _results(arguments: Mapping[str, Any]) -> int:
-    return int(arguments["num_outputs"])
-
-
-@operator(inputs=(1, 10), outputs=_results)
+@operator(inputs=(1, 10), outputs="num_outputs")
 def ExtCpuOp(
     context: Lowering,
     /,
@@ -246,12 +242,12 @@ def ExtCpuOp(
         impl: the class.
         num_outputs: number of results.
         dtype: element type of the results; that of the arrays by default.
-        seed: handed to the class.
+        seed: handed to the class; that of the pipe by default.
         priv_params: handed to the class.
 
     Returns:
         what it returns.
     """
-    params = {"priv_params": priv_params, "seed": seed, "num_outputs": num_outputs}
+    params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
     function = _made(impl, params, FrameworkParams(context.batch_size))
     return _called(context, function, xs, [dtype] * num_outputs, True, "")

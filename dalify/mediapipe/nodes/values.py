@@ -15,7 +15,7 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.graph import constant
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Lowering, Value, operator, seed_of
 
 __all__ = ["CoinFlip", "Constant", "MediaConst", "RandomNormal", "RandomUniform"]
 
@@ -107,7 +107,7 @@ def CoinFlip(context: Lowering, probability: Value, /, *, seed: int | None = 100
         chance = float(probability.constant.reshape(-1)[0])
         if not 0 <= chance <= 1:
             raise ArgumentValueError(f"the probability of CoinFlip must be from 0 to 1; got {chance}.")
-    return Value(dali.random.coin_flip(probability=chance, dtype=to_dalify_type(dtype), seed=_seed(seed)))
+    return Value(dali.random.coin_flip(probability=chance, dtype=to_dalify_type(dtype), seed=seed_of(seed)))
 
 
 @operator()
@@ -138,7 +138,7 @@ def RandomUniform(
     """
     extents = _sample_shape(shape, context, dims)
     options: dict[str, Any] = {} if extents is None else {"shape": extents}
-    node = dali.random.uniform(range=(low, high), dtype=to_dalify_type(dtype), seed=_seed(seed), **options)
+    node = dali.random.uniform(range=(low, high), dtype=to_dalify_type(dtype), seed=seed_of(seed), **options)
     return Value(node)
 
 
@@ -175,12 +175,8 @@ def RandomNormal(
     options: dict[str, Any] = {} if extents is None or like is not None else {"shape": extents}
     inputs = [] if like is None else [like.node]
     node = dali.random.normal(
-        *inputs, mean=mean, stddev=deviation, dtype=to_dalify_type(dtype), seed=_seed(seed), **options
+        *inputs, mean=mean, stddev=deviation, dtype=to_dalify_type(dtype), seed=seed_of(seed), **options
     )
     if like is not None and like.layout:
         return Value(dali.reinterpret(node, layout=like.layout), like.layout)
     return Value(node)
-
-
-def _seed(seed: int | None) -> int:
-    return -1 if seed is None else int(seed)

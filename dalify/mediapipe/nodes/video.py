@@ -16,11 +16,10 @@ from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, LayoutError, ReaderError, option_error_text
 from dalify.codecs.video import Video
 from dalify.data import DALIDataType
-from dalify.graph import DataNode
 from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCropType, to_dalify_type
 from dalify.mediapipe.media_types import dtype as types
-from dalify.mediapipe.node import Lowering, Value, extents, operator
-from dalify.mediapipe.nodes.decoders import CROPS, RANDOM_CROPS, filter_of
+from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
+from dalify.mediapipe.nodes.decoders import RANDOM_CROPS, check_output, covering, cut, filter_of
 from dalify.mediapipe.nodes.readers import labelled_files, path_rows
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
 
@@ -77,14 +76,13 @@ class _ClipReader(IndexedReader):
         films: list[tuple[str, np.generic, _Clips]],
         most: int,
         sampler: int,
-        seed: int | None,
     ) -> None:
         super().__init__(order, batch_size, self._clips)
         self._films = films
         self._most = most
         self._sampler = sampler
         # The same on all cards: each shows its own items of what is chosen.
-        self._choice = np.random.default_rng(seed)
+        self._choice = np.random.default_rng(order.seed)
         self._chosen: list[tuple[str, np.generic, Indices]] = []
 
     def start_epoch(self) -> None:
@@ -187,12 +185,13 @@ def ReadVideoDatasetFromDir(
         context.batch_size,
         shuffle=shuffle,
         seed=seed,
+        pipe_seed=context.seed,
         num_slices=num_slices,
         slice_index=slice_index,
         drop_remainder=drop_remainder,
         pad_remainder=pad_remainder,
     )
-    reader = _ClipReader(order, context.batch_size, films, most, sampler, seed)
+    reader = _ClipReader(order, context.batch_size, films, most, sampler)
     number = DALIDataType.INT32
     nodes = context.read(reader, 4, dtype=[DALIDataType.UINT8, kind, number, number], ndim=[1, 0, 1, 1])
     kinds = ("path", "", "frames", "first")
@@ -243,11 +242,7 @@ def VideoDecoder(
     """
     del max_frame_vid, dpb_size
     height, width = extents(resize, 2, "resize")
-    if output_format not in (imgtype.RGB_I, imgtype.RGB_P):
-        raise ArgumentValueError(option_error_text("output_format", output_format, ["imgtype.RGB_I", "imgtype.RGB_P"]))
-    if random_crop_type not in CROPS:
-        names = [name for name in vars(randomCropType) if name.isupper()]
-        raise ArgumentValueError(option_error_text("random_crop_type", random_crop_type, names))
+    check_output(output_format, random_crop_type)
     by_kind = {value.kind: value.node for value in xs}
     path = by_kind.pop("path", None)
     if path is None or by_kind.keys() not in (set(), {"frames", "first"}):
@@ -266,20 +261,14 @@ def VideoDecoder(
             clip.shape()[1:3],
             random_area=[scale_min, scale_max],
             random_aspect_ratio=[ratio_min, ratio_max],
-            seed=-1 if seed is None else int(seed),
+            seed=seed_of(seed),
         )
         clip = dali.slice(clip, start=anchor, shape=size, axes=_IMAGE_AXES)
-    clip = _resized(clip, height, width, random_crop_type == randomCropType.CENTER_CROP, interpolation)
-    if crop_after_resize is not None:
-        left, top, wide, high = (int(number) for number in crop_after_resize)
-        clip = dali.slice(clip, start=[top, left], shape=[high, wide], axes=_IMAGE_AXES)
+    if random_crop_type == randomCropType.CENTER_CROP:
+        clip = covering(clip, height, width, interpolation)
+    else:
+        clip = dali.resize(clip, size=[height, width], interp_type=interpolation)
+    clip = cut(clip, crop_after_resize, _IMAGE_AXES)
     if output_format == imgtype.RGB_P:
         return Value(dali.transpose(clip, perm=[0, 3, 1, 2]), "FCHW")
     return Value(clip, "FHWC")
-
-
-def _resized(clip: DataNode, height: int, width: int, is_cut: bool, interpolation: Any) -> DataNode:
-    if not is_cut:
-        return dali.resize(clip, size=[height, width], interp_type=interpolation)
-    covering = dali.resize(clip, size=[height, width], mode="not_smaller", interp_type=interpolation)
-    return dali.crop(covering, crop=[height, width])

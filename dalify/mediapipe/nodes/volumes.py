@@ -13,7 +13,7 @@ from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, extents, operator
+from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
 
 __all__ = ["BasicCrop", "RandomBiasedCrop", "Zoom"]
 
@@ -90,13 +90,12 @@ def RandomBiasedCrop(
     if not 0 <= over_sampling <= 1:
         raise ArgumentValueError(f"over_sampling must be from 0 to 1; got {over_sampling}.")
     patch = extents(patch_size, 3, "patch_size")
-    number = -1 if seed is None else int(seed)
     classes = dali.cast(labels.node, dtype=to_dalify_type(types.INT32))
     start, end = dali.segmentation.random_object_bbox(
-        classes, format="start_end", foreground_prob=over_sampling, k_largest=2, background=0, seed=number
+        classes, format="start_end", foreground_prob=over_sampling, k_largest=2, background=0, seed=seed_of(seed)
     )
     anchor = dali.roi_random_crop(
-        crop_shape=patch, roi_start=start[1:], roi_end=end[1:], in_shape=labels.node.shape()[1:], seed=number
+        crop_shape=patch, roi_start=start[1:], roi_end=end[1:], in_shape=labels.node.shape()[1:], seed=seed_of(seed)
     )
 
     def part(volume: DataNode) -> DataNode:
