@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import cv2
 import numpy as np
 
@@ -70,31 +68,22 @@ def clahe(
     return x
 
 
-def _equaliser(bins: int, **options: Any) -> Any:
-    """Return a function that equalises a plane, like that of OpenCV's object."""
-    if bins >= _LEVELS:
-        return cv2.createCLAHE(options["clip_limit"], (options["tiles_x"], options["tiles_y"])).apply
-
-    def equalise(plane: np.ndarray, dst: np.ndarray | None = None) -> np.ndarray:
-        result = np.empty(plane.shape, np.uint8) if dst is None else dst
-        equalise_plane(result, plane, bins=bins, **options)
-        return result
-
-    return equalise
-
-
 @clahe.cpu
 def _(out, x, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
-    equalise = _equaliser(bins, clip_limit=clip_limit, tiles_x=tiles_x, tiles_y=tiles_y)
+    options = {"tiles_x": tiles_x, "tiles_y": tiles_y, "clip_limit": clip_limit, "bins": min(bins, _LEVELS)}
+    plane, equalised = np.empty(x.shape[1:3], np.uint8), np.empty(x.shape[1:3], np.uint8)
     for source, target in zip(x, out, strict=True):
         if source.shape[2] == 1:
-            equalise(source[..., 0], dst=target[..., 0])
+            equalise_plane(target[..., 0], source[..., 0], **options)
         elif luma_only:
             lab = cv2.cvtColor(source, cv2.COLOR_RGB2LAB)
-            cv2.insertChannel(equalise(cv2.extractChannel(lab, 0)), lab, 0)
+            equalise_plane(equalised, cv2.extractChannel(lab, 0, plane), **options)
+            cv2.insertChannel(equalised, lab, 0)
             cv2.cvtColor(lab, cv2.COLOR_LAB2RGB, dst=target)
         else:
-            cv2.merge([equalise(channel) for channel in cv2.split(source)], dst=target)
+            for channel in range(source.shape[2]):
+                equalise_plane(equalised, cv2.extractChannel(source, channel, plane), **options)
+                cv2.insertChannel(equalised, target, channel)
 
 
 @clahe.gpu
