@@ -262,7 +262,7 @@ def test_ctrl_c_in_the_middle_of_an_epoch() -> None:
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert process.returncode in (130, -signal.SIGINT)
     assert errors.count("Traceback") == 1
     assert errors.rstrip().endswith("KeyboardInterrupt")

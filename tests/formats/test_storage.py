@@ -117,12 +117,12 @@ def test_tries_again(server: tuple[str, Behaviour], monkeypatch: pytest.MonkeyPa
 
 def test_storage_that_stalls(server: tuple[str, Behaviour]) -> None:
     url, behaviour = server
-    behaviour.delay_s = 3
+    behaviour.delay_s = 60
     storage.configure(timeout_s=0.3, retries=0)
     began = time.perf_counter()
     with pytest.raises(ReaderError, match=r"one attempt, each of at most 0\.3 s"):
         storage.read(f"{url}/a/3.jpg")
-    assert time.perf_counter() - began < 2
+    assert time.perf_counter() - began < 30
 
 
 def test_unknown_scheme() -> None:
@@ -355,18 +355,17 @@ def test_a_request_that_fails_costs_its_batch(server: tuple[str, Behaviour]) -> 
     pipe.run()
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("on_error", ["raise", "skip"])
 def test_closing_does_not_wait_for_a_storage_that_stalls(server: tuple[str, Behaviour], on_error: str) -> None:
-    storage.configure(timeout_s=20, retries=0)
+    storage.configure(timeout_s=60, retries=0)
     pipe = reading(server[0], on_error=on_error)
     pipe.build()
-    server[1].delay_s = 5
+    server[1].delay_s = 60
     pipe.schedule_run()
     time.sleep(0.3)  # threads wait by now
     start = time.perf_counter()
     pipe.close()
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 30
     server[1].delay_s = 0
 
 

