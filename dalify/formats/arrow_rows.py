@@ -27,7 +27,6 @@ __all__ = ["ArrowRow", "ArrowRows"]
 
 _LABELS = ("label", "labels")
 _MOST_BLOCKS = 4
-_SMALL_BYTES = 1 << 10
 
 
 class ArrowRow(NamedTuple):
@@ -239,12 +238,7 @@ def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: ND
         return None
     addresses, sizes = (_joined(chosen, parts) for parts in zip(*filter(None, places), strict=True))
     pieces = copy_pieces(addresses, sizes)
-    if pieces is None:
-        return None
-    bounds = zip(pieces.starts.tolist(), pieces.stops.tolist(), strict=True)
-    # What is small is copied, so that a text does not hold on to pictures.
-    samples = [pieces.data[start:stop] for start, stop in bounds]
-    return [sample if sample.size > _SMALL_BYTES else sample.copy() for sample in samples]
+    return None if pieces is None else pieces.samples()
 
 
 def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArray[Any]:

@@ -18,10 +18,10 @@ from dalify.base.fork_lock import ForkLock
 from dalify.formats import storage
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import Pieces, read_pieces
+from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS, read_at
 
 __all__ = ["OpenFiles"]
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _MOST_OPEN = 128
 
 
@@ -103,17 +103,12 @@ class OpenFiles:
         if offset + size > descriptor.size:
             raise self._ends_early(file, offset, size)
         contents = file_memory(size)
-        filled = 0
         try:
-            while filled < size:
-                count = os.preadv(descriptor.number, [contents.data[filled:]], offset + filled)
-                if count == 0:  # the file has become shorter since it was opened
-                    raise self._ends_early(file, offset, size)
-                filled += count
+            filled = read_at(descriptor.number, contents, offset)
         except OSError as error:
-            if isinstance(error, ReaderError):
-                raise
             raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
+        if filled < size:  # the file has become shorter since it was opened
+            raise self._ends_early(file, offset, size)
         return contents
 
     def read_many(
@@ -126,6 +121,8 @@ class OpenFiles:
             offsets: of the first bytes, ``[N]``.
             sizes: numbers of bytes, ``[N]``.
         """
+        if not HAS_POSITIONS:
+            return None
         first = int(files[0])
         wanted = [first] if (files == first).all() else np.unique(files).tolist()
         if len(wanted) > _MOST_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
@@ -149,7 +146,7 @@ class OpenFiles:
         if found is None:
             path = self.paths[file]
             try:
-                found = _Descriptor(os.open(storage.copy_if_there(path), _FLAGS))
+                found = _Descriptor(os.open(storage.copy_if_there(path), OPEN_FLAGS))
             except OSError as error:
                 raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
             with self._lock:

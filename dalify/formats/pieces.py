@@ -8,6 +8,7 @@ takes; asking the system for each piece whether a map of it can be touched witho
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numba
@@ -17,13 +18,19 @@ from numpy.typing import NDArray
 
 from dalify.formats.memory import file_memory
 
-__all__ = ["Pieces", "copy_pieces", "read_pieces"]
+__all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces"]
 
 _MOST_BYTES = 1 << 26
+_SEEK_END = os.SEEK_END
 # Pieces begin at a multiple of this, so that their elements are aligned whatever their type.
 _ALIGNMENT_BYTES = 64
+# What is small is copied, so that a label does not hold on to pictures.
+_SMALL_BYTES = 1 << 10
 
 _memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
+_open: Any = types.ExternalFunction("open", types.int32(types.uintp, types.int32))
+_close: Any = types.ExternalFunction("close", types.int32(types.int32))
+_lseek: Any = types.ExternalFunction("lseek", types.int64(types.int32, types.int64, types.int32))
 _pread: Any = types.ExternalFunction("pread", types.int64(types.int32, types.uintp, types.uintp, types.int64))
 
 
@@ -48,10 +55,33 @@ class Pieces:
         self.stops = self.starts + sizes
         self.data = file_memory(int(stops[-1]))
 
+    def samples(self) -> list[NDArray[np.uint8]]:
+        """Return each piece, uint8 ``[n]``."""
+        return _samples(self.data, self.starts, self.stops)
+
     @staticmethod
     def are_few(sizes: NDArray[np.int64]) -> bool:
         """Tell whether there are pieces, of sizes that can be, of 64 MiB together at most: above, nothing is gained."""
         return len(sizes) > 0 and bool(sizes.min() >= 0) and bool(sizes.max() <= _MOST_BYTES // len(sizes))
+
+
+def _samples(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
+    return [
+        data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+    ]
+
+
+@numba.njit(nogil=True, cache=True)
+def _read_at(descriptor: int, offset: int, size: int, address: int) -> bool:
+    """Read a part of a file; False at an error or early end."""
+    done = np.int64(0)
+    while done < size:
+        count = _pread(descriptor, np.uintp(address + done), np.uintp(size - done), offset + done)
+        if count <= 0:
+            return False
+        done += count
+    return True
 
 
 @numba.njit(nogil=True, cache=True)
@@ -59,17 +89,8 @@ def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> 
     """Fill ``out`` from each start on; False at the first error or early end."""
     address = out.ctypes.data
     for piece in range(offsets.size):
-        done = np.int64(0)
-        while done < sizes[piece]:
-            count = _pread(
-                descriptors[piece],
-                np.uintp(address + starts[piece] + done),
-                np.uintp(sizes[piece] - done),
-                offsets[piece] + done,
-            )
-            if count <= 0:
-                return False
-            done += count
+        if not _read_at(descriptors[piece], offsets[piece], sizes[piece], address + starts[piece]):
+            return False
     return True
 
 
@@ -112,3 +133,43 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     pieces = Pieces(sizes)
     _copy(addresses, sizes, pieces.starts, pieces.data)
     return pieces
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[int, int]:
+    """Read files whose paths end with zeros; return how many, and what is wanted for the next one."""
+    path, place = 0, 0
+    for file in range(starts.size):
+        descriptor = _open(np.uintp(paths.ctypes.data + path), flags)
+        if descriptor < 0:
+            return file, -1
+        size = _lseek(descriptor, 0, _SEEK_END)
+        has_room = size <= out.size - place
+        is_read = has_room and size > 0 and _read_at(descriptor, 0, size, out.ctypes.data + place)
+        _close(descriptor)
+        if not is_read:
+            return file, -1 if has_room else size
+        starts[file], stops[file] = place, place + size
+        place = (place + size + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
+        while paths[path]:
+            path += 1
+        path += 1
+    return starts.size, 0
+
+
+def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -> tuple[list[NDArray[np.uint8]], int]:
+    """Read whole files as long as there is room, one open at a time. The GIL is free meanwhile.
+
+    Args:
+        paths: ``[N]``, without zeros in them.
+        flags: for ``open`` of the C library.
+        memory: to be filled, uint8 ``[n]``.
+
+    Returns:
+        contents of the first files, uint8 ``[bytes]`` each, and the bytes that the next one takes: 0 where all are
+        read, -1 where it is empty or cannot be read.
+    """
+    starts, stops = np.empty(len(paths), np.int64), np.empty(len(paths), np.int64)
+    text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
+    count, wanted_bytes = _fill(text, flags, starts, stops, memory)
+    return _samples(memory, starts[:count], stops[:count]), wanted_bytes

@@ -1,4 +1,8 @@
-"""The bytes of one file, read without detours."""
+"""The bytes of whole files, read without detours.
+
+Alone because it is the way of every picture in a folder: what Python does for each of them takes as long as the system.
+So the files of a chunk are opened and read by compiled loops, and one by one only where something is unusual.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,19 @@ import os
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 from dalify.formats import storage
 from dalify.formats.memory import file_memory
+from dalify.formats.pieces import fill_with_files
+from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS, read_at
 
-__all__ = ["read_file"]
+__all__ = ["read_file", "read_files"]
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_MOST_BYTES = 1 << 26
+# Files share memory up to this size, all of which whoever keeps one of them holds on to.
+_BLOCK_BYTES = 1 << 22
 
 
 def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -28,19 +37,40 @@ def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
     if storage.is_remote(path):
         return storage.read(path)
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = os.open(path, OPEN_FLAGS)
     except OSError as error:
         raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
     try:
         contents = file_memory(os.fstat(descriptor).st_size)
-        filled = 0
-        while filled < contents.size:
-            count = os.readv(descriptor, [contents.data[filled:]])
-            if count == 0:  # the file has become shorter since it was opened
-                contents = contents[:filled]
-            filled += count
+        contents = contents[: read_at(descriptor, contents, 0)]  # it may have become shorter since it was opened
     except OSError as error:
         raise ReaderError(f"cannot read the file {path!r}: {error.strerror}.") from None
     finally:
         os.close(descriptor)
+    return contents
+
+
+def read_files(paths: list[bytes], typical_bytes: int) -> list[NDArray[np.uint8]] | None:
+    """Return the contents of files on this machine, uint8 ``[bytes]`` each. The GIL is free while data come.
+
+    Args:
+        paths: as the system has them, ``[N]``.
+        typical_bytes: how long a file mostly is, so that there is memory for all; 0 where that is not known.
+
+    Returns:
+        None where one of them cannot be read, is empty, large or no file, and where the system has no ``pread``: then
+        each is to be read by itself.
+    """
+    if not HAS_POSITIONS or any(b"\0" in path for path in paths):
+        return None
+    contents: list[NDArray[np.uint8]] = []
+    wanted_bytes, expected_bytes = 0, typical_bytes
+    while len(contents) < len(paths):
+        left = paths[len(contents) :]
+        size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, expected_bytes * len(left) * 9 // 8))
+        samples, wanted_bytes = fill_with_files(left, OPEN_FLAGS, file_memory(size_bytes))
+        if not 0 <= wanted_bytes <= _MOST_BYTES:
+            return None
+        contents += samples
+        expected_bytes = max(typical_bytes, wanted_bytes)
     return contents

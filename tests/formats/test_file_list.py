@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +30,25 @@ TREE = [
     "deep/y.bmp",
     "top.jpg",
 ]
+
+
+def test_many_are_read_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the paths are like, and wherever folders without files stand."""
+    monkeypatch.chdir(tmp_path)
+    names = ["x", "é", "sub/y", str(tmp_path / "z"), "\udcff", "last"]
+    (tmp_path / "sub").mkdir()
+    for name in names:
+        (tmp_path / name).write_text(ascii(name) * 300)
+    folders = [f"{tmp_path}{os.sep}", "", f"{tmp_path / 'sub'}{os.sep}", f".{os.sep}", "."]
+    files = FileList(folders, [2, 1, 0, 2, 1], names)
+    for numbers in ([0, 1, 2, 3, 4, 5], [5, 0, 0, 3], [4, 2, 1, 0]):
+        found = files.read_many(np.array(numbers))
+        assert found is not None
+        assert [contents.tobytes() for contents in found] == [Path(files[n].path).read_bytes() for n in numbers]
+        assert files.labels_of(np.array(numbers)).tolist() == [[files[n].label] for n in numbers]
+    assert files.read_many(np.array([2])) is None  # nothing would be gained
+    copy = pickle.loads(pickle.dumps(files))
+    assert copy.read_many(np.arange(4)) is not None
 
 
 @pytest.fixture

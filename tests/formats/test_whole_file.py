@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from dalify.base.errors import ReaderError
-from dalify.formats.whole_file import read_file
+from dalify.formats import whole_file
+from dalify.formats.whole_file import read_file, read_files
 
 
 @pytest.mark.parametrize("size", [0, 1, 100_000])
@@ -26,3 +29,51 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_file(str(tmp_path / "nowhere.jpg"))
     with pytest.raises(ReaderError, match="Is a directory"):
         read_file(str(tmp_path))
+
+
+def _written(folder: Path, sizes: list[int]) -> list[bytes]:
+    random = np.random.default_rng(1)
+    paths = [folder / f"é{number}" for number in range(len(sizes))]
+    for path, size in zip(paths, sizes, strict=True):
+        path.write_bytes(random.bytes(size))
+    return [os.fsencode(path) for path in paths]
+
+
+@pytest.mark.parametrize("typical_bytes", [0, 1, 500, 70_000, 1 << 40])
+@pytest.mark.parametrize(
+    "sizes", [[1], [1, 64, 65, 3], [500] * 20, [100_000, 7, 3_000_000, 5_000_000, 20], [1_500_000] * 4], ids=str
+)
+def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -> None:
+    paths = _written(tmp_path, sizes)
+    found = read_files(paths, typical_bytes)
+    assert found is not None
+    assert [contents.tobytes() for contents in found] == [Path(os.fsdecode(path)).read_bytes() for path in paths]
+    assert all(contents.ctypes.data % 8 == 0 for contents in found)
+    for contents in found:  # each in a place of its own
+        contents[:] = 1
+    assert [contents.sum() for contents in found] == sizes
+
+
+def test_who_keeps_one_of_many_keeps_no_more_than_a_block(tmp_path: Path) -> None:
+    found = read_files(_written(tmp_path, [10, 3_000_000, 20, 6_000_000, 2_000_000, 2_000_000, 2_000_000]), 1_000_000)
+    assert found is not None
+    owners = [contents if contents.base is None else contents.base for contents in found]
+    assert all(owner.nbytes <= max(4 << 20, contents.nbytes) for owner, contents in zip(owners, found, strict=True))
+    assert owners[0].nbytes == 10
+
+
+def test_what_is_no_plain_file_is_to_be_read_by_itself(tmp_path: Path) -> None:
+    paths = _written(tmp_path, [10, 20, 30])
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    open_before = psutil.Process().num_fds()
+    for bad in ("absent", "empty", "folder", "\0", "é0\0"):
+        for typical_bytes in (0, 100):
+            assert read_files([*paths, os.fsencode(tmp_path / bad), paths[0]], typical_bytes) is None
+    assert psutil.Process().num_fds() == open_before
+
+
+def test_large_ones_are_to_be_read_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_file, "_MOST_BYTES", 1000)
+    assert read_files(_written(tmp_path, [10, 1001, 10]), 10) is None
+    assert read_files(_written(tmp_path, [10, 1000, 10]), 10) is not None

@@ -100,6 +100,12 @@ def _(entry: FileEntry) -> tuple[np.ndarray[Any, Any], ...]:
     return read_file(entry.path), np.array([entry.label], np.int32)
 
 
+@file.read_many
+def _(files: FileList, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
+    contents = files.read_many(numbers)
+    return None if contents is None else (contents, files.labels_of(numbers))
+
+
 @file.origin
 def _(entry: FileEntry) -> str:
     return entry.origin

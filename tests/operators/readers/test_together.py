@@ -30,7 +30,7 @@ from tests.helpers.containers import (
 from tests.operators.readers.datasets import write_tar
 
 COUNT = 9
-READERS = ("tfrecord", "webdataset", "mxnet", "caffe", "caffe2")
+READERS = ("file", "tfrecord", "webdataset", "mxnet", "caffe", "caffe2")
 every_reader = pytest.mark.parametrize("reader", READERS)
 
 
@@ -41,6 +41,14 @@ def _contents(number: int) -> bytes:
 
 def _write(reader: str, folder: Path) -> dict[str, Any]:
     """Write a data set; return the arguments of its reader."""
+    if reader == "file":
+        for number in range(COUNT):
+            (folder / f"{number}.x").write_bytes(_contents(number))
+        return {
+            "files": [f"{number}.x" for number in range(COUNT)],
+            "file_root": str(folder),
+            "labels": [*range(COUNT)],
+        }
     if reader == "tfrecord":
         records = [example({"image": _contents(n), "label": [n, -n], "score": [n / 4]}) for n in range(COUNT)]
         write_tfrecord(folder / "a", records, folder / "a.idx")
@@ -78,6 +86,12 @@ def _pipeline(reader: str, arguments: dict[str, Any], **options: Any) -> dalify.
 
 def _samples(pipe: dalify.Pipeline) -> list[list[np.ndarray]]:
     return [[np.array(output.at(index)) for index in range(len(output))] for output in pipe.run()]
+
+
+def _run_often(pipe: dalify.Pipeline) -> None:
+    """Run past what was read ahead."""
+    for _ in range(4):
+        pipe.run()
 
 
 def _one_by_one(reader: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> list[list[np.ndarray]]:
@@ -177,12 +191,6 @@ def test_what_consumers_write_stays_with_them(reader: str, tmp_path: Path) -> No
         assert path.read_bytes() == contents
 
 
-def _run_often(pipe: dalify.Pipeline) -> None:
-    """Run past what was read ahead."""
-    for _ in range(4):
-        pipe.run()
-
-
 @pytest.mark.parametrize("reader", ["tfrecord", "webdataset", "mxnet"])
 def test_file_that_was_cut_off_names_the_sample(reader: str, tmp_path: Path) -> None:
     arguments = _write(reader, tmp_path)
@@ -194,6 +202,38 @@ def test_file_that_was_cut_off_names_the_sample(reader: str, tmp_path: Path) -> 
         _run_often(pipe)
     assert "sample 0" in str(raised.value)
     assert str(cut) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [("vanish", r"cannot open the file.*No such file"), ("folder", r"cannot read the file.*Is a directory")],
+)
+def test_file_that_cannot_be_read_is_one_bad_sample(change: str, message: str, tmp_path: Path) -> None:
+    arguments = _write("file", tmp_path)
+    (tmp_path / "4.x").unlink()
+    if change == "folder":
+        (tmp_path / "4.x").mkdir()
+    with pytest.raises(ReaderError, match=message) as raised:
+        _samples(_pipeline("file", arguments))
+    assert "sample 4" in str(raised.value)
+    assert str(tmp_path / "4.x") in str(raised.value)
+    pipe = _pipeline("file", arguments, on_error="replace")
+    found = _samples(pipe)
+    expected = [b"" if number == 4 else _contents(number) for number in range(COUNT)]
+    assert [sample.tobytes() for sample in found[0]] == expected
+    assert [sample.tolist() for sample in found[1]] == [[number] for number in range(COUNT)]
+    assert [bad.source for bad in pipe.bad_samples()] == [str(tmp_path / "4.x")]
+
+
+def test_file_that_becomes_shorter_or_longer_comes_as_it_is(tmp_path: Path) -> None:
+    pipe = _pipeline("file", _write("file", tmp_path))
+    _samples(pipe)
+    (tmp_path / "3.x").write_bytes(b"")
+    (tmp_path / "5.x").write_bytes(b"longer" * 100_000)
+    _run_often(pipe)
+    found = _samples(pipe)
+    assert (found[0][3].size, found[0][5].tobytes()) == (0, b"longer" * 100_000)
+    assert found[0][8].tobytes() == _contents(8)
 
 
 @every_reader
@@ -222,8 +262,8 @@ def test_stand_ins(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert one[4].dtype == other[4].dtype
         assert one[4].ndim == other[4].ndim
         np.testing.assert_array_equal(one[3], other[3])
-    if reader == "webdataset":
-        np.testing.assert_array_equal(found[1][4], whole[1][4])  # the label could be read
+    if reader in ("file", "webdataset"):
+        np.testing.assert_array_equal(found[1][4], whole[1][4])  # the label is known
     else:
         assert not found[1][4].any()
 
