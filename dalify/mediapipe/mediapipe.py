@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, GraphError, PipelineStateError
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DalifyError,
+    GraphError,
+    PipelineStateError,
+    option_error_text,
+)
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.executor.device_steps import emulated
@@ -22,6 +29,7 @@ from dalify.pipeline import Pipeline
 __all__ = ["MediaPipe"]
 
 _log = logging.getLogger("dalify.mediapipe")
+_ON_ERROR = ("raise", "replace")  # readers decide on a whole batch: none can take another file for one sample
 _ACCELERATED = ("mixed", "legacy", "hpu", "gaudi", "gaudi2", "gaudi3", "gpu", "cuda", "auto")
 
 
@@ -57,7 +65,7 @@ class MediaPipe:
         queue_depth: old name of `prefetch_depth`.
         layout: of very old programs; accepted.
         seed: of all random numbers whose operators have no seed of their own; random by default.
-        on_error: what decoders do about a broken file: "raise", "skip" or "replace"; see ``PipelineOptions``.
+        on_error: what decoders do about a broken file: "raise", or "replace" to put a blank image there.
 
     Example:
         >>> class Pipe(MediaPipe):
@@ -110,6 +118,8 @@ class MediaPipe:
                 raise ArgumentValueError(f"prefetch_depth must be 0 or more; got {self._depth!r}.")
             if not isinstance(batch_size, int) or batch_size < 1:
                 raise ArgumentValueError(f"batch_size must be 1 or more; got {batch_size!r}.")
+            if on_error not in _ON_ERROR:
+                raise ArgumentValueError(option_error_text("on_error", on_error, _ON_ERROR))
         except DalifyError as error:
             error.locate(line=self._line)
             raise
@@ -193,11 +203,11 @@ class MediaPipe:
             StopIteration: the epoch is at its end; until ``iter_init``.
             DalifyError: an error of this batch; the next call gives the next batch.
         """
+        pipeline = self.as_pipeline()
         if not self._has_begun:
             self.iter_init()
         if self._is_at_end:
             raise StopIteration
-        pipeline = self.as_pipeline()
         try:
             outputs = pipeline.run()
         except StopIteration:
@@ -250,8 +260,10 @@ class MediaPipe:
 
     def set_repeat_count(self, count: int) -> None:
         """Let an epoch be `count` times the data; -1: without end."""
-        if count == 0 or count < -1:
-            raise ArgumentValueError(f"the repeat count must be -1 or at least 1; got {count}.")
+        if not isinstance(count, int) or count == 0 or count < -1:
+            raise ArgumentValueError(
+                f"the repeat count must be -1 or at least 1; got {count!r}.", line=SourceLine.capture()
+            )
         self._repeats = count if count > 0 else 0
         self._epochs_left = self._repeats - 1
 

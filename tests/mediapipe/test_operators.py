@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy import ndimage
 
 from dalify.base.errors import (
@@ -186,6 +187,64 @@ def test_arithmetic() -> None:
     for found, wanted in zip(run(make), expected, strict=True):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_where_takes_no_notice_of_what_it_does_not_take() -> None:
+    first, second = np.array([[1, np.nan], [2, np.inf], [3, -np.inf]], np.float32), np.full((BATCH, 2), 7, np.float32)
+    second[:, 0] = np.inf
+    condition = np.tile(np.array([1, 0], np.uint8), (BATCH, 1))
+    (found,) = run(lambda: fn.Where()(given(condition), given(first), given(second)))
+    np.testing.assert_array_equal(found, [[1, 7], [2, 7], [3, 7]])
+
+
+def test_a_constant_beside_a_batch_gives_a_batch() -> None:
+    row = np.arange(5, dtype=np.float32)
+
+    def make() -> Any:
+        constant = fn.MediaConst(data=row, shape=[5], dtype=dt.FLOAT32)()
+        limits, batch = given(SCALES), given(FLOATS[:, 0])
+        return (
+            fn.Where()(given((FLOATS[:, 0] > 0).astype(np.uint8)), constant, batch),
+            fn.Concat(axis=0)(constant, batch),
+            fn.Clamp()(constant, limits, fn.Constant(constant=3.0)()),
+        )
+
+    rows = np.tile(row, (BATCH, 1))
+    where, joined, clamped = run(make)
+    np.testing.assert_array_equal(where, np.where(FLOATS[:, 0] > 0, rows, FLOATS[:, 0]))
+    np.testing.assert_array_equal(joined, np.concatenate([rows, FLOATS[:, 0]], axis=1))
+    np.testing.assert_array_equal(clamped, rows.clip(SCALES[:, None], 3.0))
+
+
+class Thirds(media_function):
+    """Numbers that bfloat16 does not have."""
+
+    def __call__(self, *inputs: Any) -> np.ndarray:
+        return np.full((BATCH, 2), 1 / 3)
+
+
+def test_bfloat16_is_rounded_wherever_it_is_asked_for() -> None:
+    def make() -> Any:
+        constant = fn.Constant(constant=1 / 3, dtype=dt.BFLOAT16)
+        data = fn.MediaConst(data=[1 / 3, 2 / 3], shape=[2], dtype=dt.BFLOAT16)
+        places = fn.MediaConst(data=[1, 0], shape=[2], dtype=dt.INT32)
+        return (
+            constant(),
+            data(),
+            fn.MediaFunc(func=Thirds, shape=[2, BATCH], dtype=dt.BFLOAT16)(),
+            fn.ExtCpuOp(impl=Thirds, dtype=dt.BFLOAT16)(constant()),
+            fn.GatherND()(data(), fn.MediaConst(data=[1], shape=[1], dtype=dt.INT32)()),
+            fn.RandomUniform(seed=1, dtype=dt.BFLOAT16)(),
+            fn.RandomNormal(seed=1, dtype=dt.BFLOAT16)(constant()),
+            fn.Sub()(data(), places()),
+        )
+
+    *rounded, mixed = Graph(make).run()
+    assert [output.dtype for output in rounded] == ["bfloat16"] * len(rounded)
+    assert mixed.dtype == "float32"
+    third = torch.tensor(1 / 3).bfloat16()
+    assert rounded[0].torch().tolist() == [third.item()] * BATCH
+    assert rounded[2].torch().unique().tolist() == rounded[3].torch().unique().tolist() == [third.item()]
 
 
 def test_dimensions_are_counted_from_the_fastest() -> None:
@@ -393,6 +452,10 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: fn.ReadNumpyDatasetFromDir(file_list=["a.txt"])(), ReaderError, "numpy.save"),
         (lambda: fn.Split(axis=3, num_outputs=2)(given(PLANES, "WHCN"))[0], ArgumentValueError, "from 0 to 2; got 3"),
         (lambda: fn.Gather()(given(FLOATS), given(SCALES)), ShapeError, "dimensions are known"),
+        (lambda: fn.Clamp(lowerBound=5)(given(FLOATS)), ArgumentValueError, "above upperBound=0"),
+        (lambda: fn.Concat(axis=-1)(given(FLOATS), given(FLOATS)), ArgumentValueError, "no dimension of a sample"),
+        (lambda: fn.Normalize()(given(FLOATS)), ShapeError, "fn.Normalize needs data whose dimensions are known"),
+        (lambda: fn.Pad(pads=[])(given(FLOATS)), ShapeError, "fn.Pad needs data whose dimensions are known"),
         (lambda: 3, ArgumentTypeError, "has to return a node"),
     ],
 )
@@ -421,6 +484,8 @@ def test_options_of_decoders_are_listed(photo_folder: Path) -> None:
         ({"output_format": "bgr"}, "imgtype.RGB_P"),
         ({"random_crop_type": 9}, "CENTER_CROP"),
         ({"resize": [3]}, "2 positive numbers"),
+        ({"resize": 8}, "2 positive numbers; got 8"),
+        ({"crop_after_resize": [1, 2, 3]}, "4 numbers of at least 0"),
     ):
         with pytest.raises(ArgumentValueError, match=text):
             run(lambda options=options: make(**options))
@@ -430,6 +495,15 @@ def test_options_of_decoders_are_listed(photo_folder: Path) -> None:
         run(lambda: fn.ReadImageDatasetFromDir(dir=str(photo_folder), num_slices=0)()[1])
 
 
+def test_errors_of_users_classes_name_the_operator() -> None:
+    class WithoutParameters:
+        pass
+
+    with pytest.raises(TypeError, match="takes no arguments") as caught:
+        run(lambda: fn.MediaExtReaderOp(impl=WithoutParameters)())
+    assert "in mediapipe.fn.MediaExtReaderOp at" in caught.value.__notes__[0]
+
+
 def test_mistakes_around_pipes(photo_folder: Path) -> None:
     with pytest.raises(ArgumentValueError, match="hpu"):
         MediaPipe(device="tpu")
@@ -437,6 +511,10 @@ def test_mistakes_around_pipes(photo_folder: Path) -> None:
         MediaPipe(prefetch_depth=-1)
     with pytest.raises(ArgumentValueError, match="batch_size"):
         MediaPipe(batch_size=0)
+    with pytest.raises(ArgumentValueError, match="on_error must be one of raise, replace"):
+        MediaPipe(on_error="skip")
+    with pytest.raises(ArgumentValueError, match="repeat count"):
+        MediaPipe().set_repeat_count("two")  # pyright: ignore[reportArgumentType]
     with pytest.raises(GraphError, match="does not define definegraph"):
         MediaPipe().build()
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, UnknownArgumentError
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DalifyError,
+    DecodeError,
+    ReaderError,
+    UnknownArgumentError,
+)
 from dalify.mediapipe import fn
 from dalify.mediapipe.backend.nodes import opnode_tensor_info
 from dalify.mediapipe.backend.operator_specs import schema
@@ -160,3 +167,26 @@ def test_pipes_with_seeds_of_their_own_cut_the_data_alike(arrays: list[np.ndarra
     slices = [orders(tmp_path, pipe_seed=index, num_slices=3, slice_index=index) for index in range(3)]
     for epoch in range(2):
         assert sorted(number for found in slices for number in found[epoch]) == list(range(COUNT))
+
+
+@pytest.mark.parametrize("broken", ["x_0.npz", "x_1.npz", "y_0.npy", "y_1.npy"])
+def test_a_broken_file_is_named(arrays: list[np.ndarray], tmp_path: Path, broken: str) -> None:
+    contents = (tmp_path / broken).read_bytes()
+    (tmp_path / broken).write_bytes(contents[: len(contents) // 2])
+    pattern = f"{broken[0]}_*{broken[-4:]}"
+    with pytest.raises(DalifyError, match=f"(?s){broken}.*test_readers.py"):
+        run(lambda: fn.ReadNumpyDatasetFromDir(dir=str(tmp_path), pattern=pattern, shuffle=False)())
+
+
+def test_a_broken_image_is_named(photo_folder: Path, tmp_path: Path) -> None:
+    photo = next(photo_folder.rglob("*.jpg"))
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(photo.read_bytes()[:300])
+
+    def make() -> Any:
+        files = [str(photo), str(broken), str(photo)]
+        reader = fn.ReadImageDatasetFromDir(file_list=files, file_classes=["a"] * 3, shuffle=False)
+        return fn.ImageDecoder(resize=[8, 8])(reader()[0])
+
+    with pytest.raises(DecodeError, match=r"sample 1 of the batch, from .*broken\.jpg"):
+        run(make)

@@ -33,9 +33,9 @@ __all__ = [
     "Split",
     "Sub",
     "Transpose",
-    "Where",
     "axis_of",
     "cast",
+    "named",
 ]
 
 
@@ -114,10 +114,13 @@ def Clamp(
     dtype: str | None = None,
 ) -> Value:
     """Limit numbers to a range, given by arguments or by two further inputs. The element type stays."""
+    if low is None and lowerBound > upperBound:
+        raise ArgumentValueError(f"lowerBound={lowerBound} is above upperBound={upperBound}.")
     least = lowerBound if low is None else low.node
     most = upperBound if high is None else high.node
     result = x.having(math.clamp(x.node, least, most))
-    return cast(result, dtype)
+    is_batched = x.batched or any(limit is not None and limit.batched for limit in (low, high))
+    return cast(replace(result, batched=is_batched), dtype)
 
 
 @operator()
@@ -135,14 +138,20 @@ def Cast(context: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> 
 def Concat(context: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> Value:
     """Join data along a dimension, counted from the fastest; not along that of the batch."""
     values = [cast(each, dtype) for each in xs]
-    if values[0].layout and axis >= len(values[0].layout):
-        raise ArgumentValueError(f"axis={axis} is the dimension of the batch; Concat joins the data of a sample.")
-    return values[0].having(dali.cat(*[each.node for each in values], axis=-1 - axis))
+    if axis < 0 or (values[0].layout and axis >= len(values[0].layout)):
+        raise ArgumentValueError(
+            f"axis={axis} is no dimension of a sample; they are counted from 0, the fastest, and the batch is the last."
+        )
+    joined = values[0].having(dali.cat(*[each.node for each in values], axis=-1 - axis))
+    return replace(joined, batched=any(each.batched for each in values))
 
 
 @operator(outputs="num_outputs")
 def Split(context: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
-    """Cut data into equal parts along a dimension, counted from the fastest; not along that of the batch."""
+    """Cut data into parts along a dimension, counted from the fastest; not along that of the batch.
+
+    They are equal where the extent is a multiple of their number, and differ by one element otherwise.
+    """
     index = axis_of(x, axis, "Split")
     size = 1.0 / num_outputs
     return tuple(
@@ -167,14 +176,6 @@ def Slice(
         raise ArgumentValueError(f"steps={list(steps)} are not offered; each has to be 1.")
     indices = [axis_of(x, axis, "Slice") for axis in axes]
     return x.having(dali.slice(x.node, start=list(starts), end=list(ends), axes=indices))
-
-
-@operator()
-def Where(context: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
-    """Take elements of the first data where the condition is not 0, else those of the second."""
-    mask = condition.node != 0
-    kept = a.node * mask + b.node * (condition.node == 0)
-    return a.having(dali.cast_like(dali.reinterpret(kept, layout=a.layout) if a.layout else kept, a.node))
 
 
 @operator()
@@ -243,16 +244,28 @@ def Transpose(
         )
     axes = [count - 1 - order[count - 1 - axis] for axis in range(count)]
     letters = "".join(x.layout[axis] for axis in axes) if len(x.layout) == count else ""
-    source = x.node
     if x.interleaved is not None and axes == [1, 2, 0]:
-        return cast(replace(x.having(x.interleaved, "HWC"), is_bfloat16=x.is_bfloat16), dtype)
-    return cast(replace(x.having(dali.transpose(source, perm=axes), letters)), dtype)
+        return cast(x.having(x.interleaved, "HWC"), dtype)
+    return cast(x.having(dali.transpose(x.node, perm=axes), letters), dtype)
 
 
 @operator()
 def MemCpy(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
     """Return the data as they are."""
     return cast(x, dtype)
+
+
+def named(x: Value, name: str) -> str:
+    """Return the letters of the dimensions of a sample, for the operator of a name.
+
+    Raises:
+        ShapeError: they are not known.
+    """
+    if not x.layout:
+        raise ShapeError(
+            f"fn.{name} needs data whose dimensions are known: images, volumes, or what Reshape(layout=…) names."
+        )
+    return x.layout
 
 
 def axis_of(x: Value, axis: int, name: str) -> int:
@@ -262,10 +275,7 @@ def axis_of(x: Value, axis: int, name: str) -> int:
         ShapeError: the dimensions are not known.
         ArgumentValueError: there is no such dimension.
     """
-    if not x.layout:
-        raise ShapeError(
-            f"fn.{name} needs data whose dimensions are known: images, volumes, or what Reshape(layout=…) names."
-        )
-    if not 0 <= axis < len(x.layout):
-        raise ArgumentValueError(f"a dimension must be from 0 to {len(x.layout) - 1}; got {axis}.")
-    return len(x.layout) - 1 - axis
+    count = len(named(x, name))
+    if not 0 <= axis < count:
+        raise ArgumentValueError(f"a dimension must be from 0 to {count - 1}; got {axis}.")
+    return count - 1 - axis

@@ -18,7 +18,7 @@ from dalify.graph import DataNode
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator
-from dalify.mediapipe.nodes.arithmetic import cast
+from dalify.mediapipe.nodes.arithmetic import cast, named
 
 __all__ = [
     "Crop",
@@ -292,7 +292,7 @@ def Normalize(
     """
     if batch:
         raise ArgumentValueError("batch=True is not offered: each sample is normalised by itself.")
-    count = len(x.layout)
+    count = len(named(x, "Normalize"))
     axes = [count - 1 - bit for bit in range(count) if axis >> bit & 1]
     if not axes or axis >> count:
         raise ArgumentValueError(f"axis has to name some of the {count} dimensions; got the bits {axis:#b}.")
@@ -358,7 +358,7 @@ def Pad(
     Returns:
         larger data.
     """
-    count = len(x.layout)
+    count = len(named(x, "Pad"))
     half = len(pads) // 2
     before, after = list(pads[:half]), list(pads[half:])
     if len(pads) % 2 or half < count or any(before[count:]) or any(after[count:]) or min(pads) < 0:

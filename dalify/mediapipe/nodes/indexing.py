@@ -6,6 +6,7 @@ Alone because NumPy does it, in one thread, sample after sample: dalify has no c
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dalify.graph import DataNode
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.arithmetic import axis_of
 
-__all__ = ["Gather", "GatherND", "ReduceMax", "ReduceMin"]
+__all__ = ["Gather", "GatherND", "ReduceMax", "ReduceMin", "Where"]
 
 _Array = np.ndarray[Any, Any]
 
@@ -39,7 +40,7 @@ def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> 
             raise ShapeError(f"Gather takes elements {numbers.min()} to {numbers.max()} of {size}.")
         return np.take(data, numbers.astype(np.int64), axis=dimension)
 
-    return Value(_computed(taken, x, indices))
+    return Value(_computed(taken, x, indices), is_bfloat16=x.is_bfloat16)
 
 
 @operator()
@@ -58,7 +59,22 @@ def GatherND(context: Lowering, x: Value, indices: Value, /) -> Value:
             raise ShapeError(f"GatherND takes an element outside of {tuple(sizes.tolist())}.")
         return data[tuple(np.moveaxis(numbers, -1, 0))]
 
-    return Value(_computed(taken, x, indices))
+    return Value(_computed(taken, x, indices), is_bfloat16=x.is_bfloat16)
+
+
+@operator()
+def Where(context: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
+    """Take elements of the first data where the condition is not 0, else those of the second; the type is the first's.
+
+    Not by sums of products, which would make NaN of what is infinite and not taken.
+    """
+
+    def chosen(mask: _Array, first: _Array, second: _Array) -> _Array:
+        return np.where(mask != 0, first, second)
+
+    node = dali.cast_like(_computed(chosen, condition, a, b), a.node)
+    node = dali.reinterpret(node, layout=a.layout) if a.layout else node
+    return replace(a.having(node), batched=condition.batched or a.batched or b.batched)
 
 
 def _place(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
@@ -66,7 +82,7 @@ def _place(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
         return find(data, axis=dimension, keepdims=True).astype(np.int32)
 
     node = _computed(places, x)
-    return Value(dali.reinterpret(node, layout=x.layout) if x.layout else node, x.layout)
+    return Value(dali.reinterpret(node, layout=x.layout) if x.layout else node, x.layout, x.batched)
 
 
 @operator(outputs=2)

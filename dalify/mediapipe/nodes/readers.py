@@ -5,16 +5,22 @@ Alone because they list files. They give paths; the files are read in the pipeli
 
 from __future__ import annotations
 
+import os
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from dalify import fn as dali
-from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError
+from dalify.data import Batch, TensorListCPU
 from dalify.formats.file_list import files_in_class_folders
+from dalify.formats.numpy_window import read_header
+from dalify.formats.open_files import OpenFiles
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator
@@ -27,9 +33,10 @@ _VOLUME = "CDHW"
 _SYNONYMS = {"jpeg": ("jpeg", "jpg"), "jpg": ("jpeg", "jpg")}
 
 
-def path_rows(paths: Sequence[str]) -> list[np.ndarray[Any, Any]]:
-    """Return paths as what ``fn.io.file.read`` takes."""
-    return [np.frombuffer(str(path).encode(), np.uint8) for path in paths]
+def path_rows(paths: Sequence[Any]) -> TensorListCPU:
+    """Return paths as what ``fn.io.file.read`` takes; errors of what is made of the files then name them."""
+    names = [str(path) for path in paths]
+    return TensorListCPU(Batch(None, [np.frombuffer(os.fsencode(name), np.uint8) for name in names], "", "cpu", names))
 
 
 def labelled_files(
@@ -180,7 +187,8 @@ def ReadNumpyDatasetFromDir(
     """
     del max_file, dense
     lists = _numpy_files(num_outputs, dir, pattern, file_list)
-    kinds = [to_dalify_type(name) for name in ([dtype] * num_outputs if isinstance(dtype, str) else dtype)]
+    names = [dtype] * num_outputs if isinstance(dtype, str) else list(dtype)
+    kinds = [to_dalify_type(name) for name in names]
     if len(kinds) != num_outputs:
         raise ArgumentValueError(f"dtype has {len(kinds)} entries for {num_outputs} outputs.")
     order = SlicedOrder(
@@ -204,11 +212,9 @@ def ReadNumpyDatasetFromDir(
             for found, kind, is_packed in zip(paths, kinds, packed, strict=True)
         )
 
-    examples = [
-        _unpacked(each[0]) if is_packed else np.load(each[0], mmap_mode="r")
-        for each, is_packed in zip(lists, packed, strict=True)
+    depths = [
+        _unpacked(each[0]).ndim if is_packed else _depth(each[0]) for each, is_packed in zip(lists, packed, strict=True)
     ]
-    depths = [example.ndim for example in examples]
     nodes = context.read(
         IndexedReader(order, context.batch_size, take),
         num_outputs,
@@ -219,17 +225,32 @@ def ReadNumpyDatasetFromDir(
         node if is_packed else dali.decoders.numpy(dali.io.file.read(node), dtype=kind)
         for node, kind, is_packed in zip(nodes, kinds, packed, strict=True)
     ]
+    layouts = [_VOLUME if depth == len(_VOLUME) else "" for depth in depths]
     return tuple(
-        Value(dali.reinterpret(array, layout=_VOLUME), _VOLUME) if depth == len(_VOLUME) else Value(array)
-        for array, depth in zip(arrays, depths, strict=True)
+        Value(dali.reinterpret(array, layout=layout) if layout else array, layout, is_bfloat16=name == types.BFLOAT16)
+        for array, layout, name in zip(arrays, layouts, names, strict=True)
     )
 
 
 def _unpacked(path: str, dtype: Any = None) -> np.ndarray[Any, Any]:
-    with np.load(path) as archive:
-        if len(archive.files) != 1:
-            raise ReaderError(f"{path} has to hold one array; it has {len(archive.files)}.")
-        return np.asarray(archive[archive.files[0]], dtype=dtype)
+    try:
+        with Path(path).open("rb") as file, np.load(file) as archive:
+            count = len(archive.files)
+            array = archive[archive.files[0]] if count == 1 else None
+    except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
+        raise ReaderError(f"cannot read the arrays of {path!r}: {error}.") from error
+    if array is None:
+        raise ReaderError(f"{path} has to hold one array; it has {count}.")
+    return np.asarray(array, dtype=dtype)
+
+
+def _depth(path: str) -> int:
+    """Return the number of dimensions of the array of a ``.npy`` file."""
+    try:
+        return len(read_header(OpenFiles([path])).shape)
+    except DecodeError as error:
+        error.locate(origin=path)
+        raise
 
 
 def _numpy_files(

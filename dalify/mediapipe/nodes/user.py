@@ -126,9 +126,15 @@ def _read(context: Lowering, reader: Any, num_outputs: int) -> tuple[Value, ...]
         raise ArgumentValueError(f"gen_output_info() tells of {len(infos)} results; num_outputs is {num_outputs}.")
     dtypes = [info.dtype or None for info in infos] if infos else [None] * num_outputs
     kind = "path" if output == readerOutType.FILE_LIST else "file"
-    source = _ExternalReader(reader, num_outputs, kind, dtypes)
-    nodes = context.read(source, num_outputs)
-    return (Value(nodes[0], kind=kind), *(Value(node) for node in nodes[1:]))
+    source = _ExternalReader(reader, num_outputs, kind, [_numpy_type(dtype) for dtype in dtypes])
+    files, *others = context.read(source, num_outputs)
+    rounded = [dtype == types.BFLOAT16 for dtype in dtypes[1:]]
+    arrays = [Value(node, is_bfloat16=rounds) for node, rounds in zip(others, rounded, strict=True)]
+    return (Value(files, kind=kind), *arrays)
+
+
+def _numpy_type(dtype: str | None) -> str | None:
+    return types.FLOAT32 if dtype == types.BFLOAT16 else dtype
 
 
 def registered_reader(spec: OperatorSpec) -> type[Operation]:
@@ -154,13 +160,14 @@ def _called(
     """Call a user's function once per batch."""
     size = context.batch_size
     count = len(dtypes)
+    kinds = [_numpy_type(dtype) for dtype in dtypes]
 
     def run(*inputs: Any) -> tuple[Any, ...]:
         result = function(*inputs)
         results = list(result) if count > 1 else [result]
         if len(results) != count:
             raise SourceError(f"{type(function).__name__} returned {len(results)} results in place of {count}.")
-        arrays = [np.asarray(each, dtype=dtype) for each, dtype in zip(results, dtypes, strict=True)]
+        arrays = [np.asarray(each, dtype=dtype) for each, dtype in zip(results, kinds, strict=True)]
         length = len(inputs[0]) if inputs else size
         if not has_batch:
             return tuple(np.broadcast_to(each, (length, *each.shape)) for each in arrays)
@@ -183,8 +190,10 @@ def _called(
             *[value.node.cpu() for value in xs], function=of_lists, num_outputs=count, batch_processing=True
         )
         nodes = nodes if count > 1 else [nodes]
+    nodes = [dali.reinterpret(node, layout=letters) if letters else node for node in nodes]
+    rounded = [dtype == types.BFLOAT16 for dtype in dtypes]
     return tuple(
-        Value(dali.reinterpret(node, layout=letters) if letters else node, letters, has_batch) for node in nodes
+        Value(node, letters, has_batch, is_bfloat16=rounds) for node, rounds in zip(nodes, rounded, strict=True)
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.graph import constant
+from dalify.graph import constant as graph_constant
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator, seed_of
@@ -50,13 +50,15 @@ def MediaConst(
     if values.size != int(np.prod(extents)):
         raise ShapeError(f"data of MediaConst has {values.size} elements; shape={list(shape)} has another number.")
     values = values.reshape(extents)
+    rounds = dtype == types.BFLOAT16
     if batch_broadcast:
-        return Value(constant(values, kind, layout[::-1]), layout[::-1], batched=False, constant=values)
+        node = graph_constant(values, kind, layout[::-1])
+        return Value(node, layout[::-1], batched=False, constant=values, is_bfloat16=rounds)
     if not extents or extents[0] != context.batch_size:
         raise ShapeError(f"shape={list(shape)} has to end with the batch of {context.batch_size}.")
     (node,) = dali.external_source(source=lambda: (values,), num_outputs=1)
     letters = layout[:-1][::-1]
-    return Value(dali.reinterpret(node, layout=letters) if letters else node, letters)
+    return Value(dali.reinterpret(node, layout=letters) if letters else node, letters, is_bfloat16=rounds)
 
 
 @operator()
@@ -71,13 +73,9 @@ def Constant(context: Lowering, /, *, constant: float, dtype: str = types.FLOAT3
     Returns:
         the number.
     """
-    return _scalar(constant, dtype)
-
-
-def _scalar(number: float, dtype: str) -> Value:
     kind = to_dalify_type(dtype)
-    value = np.asarray(number).astype(kind.numpy)
-    return Value(constant(value, kind), batched=True, constant=value)
+    value = np.asarray(constant).astype(kind.numpy)
+    return Value(graph_constant(value, kind), constant=value, is_bfloat16=dtype == types.BFLOAT16)
 
 
 def _sample_shape(shape: Sequence[int] | None, context: Lowering, dims: int | None) -> list[int] | None:
@@ -107,7 +105,8 @@ def CoinFlip(context: Lowering, probability: Value, /, *, seed: int | None = 100
         chance = float(probability.constant.reshape(-1)[0])
         if not 0 <= chance <= 1:
             raise ArgumentValueError(f"the probability of CoinFlip must be from 0 to 1; got {chance}.")
-    return Value(dali.random.coin_flip(probability=chance, dtype=to_dalify_type(dtype), seed=seed_of(seed)))
+    node = dali.random.coin_flip(probability=chance, dtype=to_dalify_type(dtype), seed=seed_of(seed))
+    return Value(node, is_bfloat16=dtype == types.BFLOAT16)
 
 
 @operator()
@@ -139,7 +138,7 @@ def RandomUniform(
     extents = _sample_shape(shape, context, dims)
     options: dict[str, Any] = {} if extents is None else {"shape": extents}
     node = dali.random.uniform(range=(low, high), dtype=to_dalify_type(dtype), seed=seed_of(seed), **options)
-    return Value(node)
+    return Value(node, is_bfloat16=dtype == types.BFLOAT16)
 
 
 @operator()
@@ -177,6 +176,6 @@ def RandomNormal(
     node = dali.random.normal(
         *inputs, mean=mean, stddev=deviation, dtype=to_dalify_type(dtype), seed=seed_of(seed), **options
     )
-    if like is not None and like.layout:
-        return Value(dali.reinterpret(node, layout=like.layout), like.layout)
-    return Value(node)
+    layout = "" if like is None else like.layout
+    node = dali.reinterpret(node, layout=layout) if layout else node
+    return Value(node, layout, is_bfloat16=dtype == types.BFLOAT16)

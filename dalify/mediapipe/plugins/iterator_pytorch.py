@@ -137,6 +137,12 @@ class SsdPytorchIterator(PytorchIterator):
 
     def arranged(self, tensors: list[Any]) -> Any:
         """Return a batch in the order that programs expect."""
+        if len(tensors) < 5:
+            raise ArgumentValueError(
+                f"{type(self).__name__} needs a pipe of images, ids, sizes, boxes and labels; it has {len(tensors)} "
+                "outputs.",
+                hint="HPUGenericPytorchIterator gives the outputs of any pipe.",
+            )
         images, ids, sizes, boxes, labels = tensors[:5]
         sizes = sizes.to(torch.int64)
         pair = [sizes[:, 0], sizes[:, 1]]
