@@ -68,7 +68,9 @@ class Lazy:
         Raises:
             ArgumentValueError: not a positive number of threads.
         """
-        if num_threads is not None and (isinstance(num_threads, bool) or num_threads < 1):
+        if num_threads is not None and (
+            isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1
+        ):
             raise ArgumentValueError(
                 f"num_threads must be a positive integer; got {num_threads!r}.", line=SourceLine.capture()
             )

@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from dalify.api.functions import arranged
 from dalify.base.fork_lock import ForkLock
+from dalify.base.held_error import HeldError
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
@@ -117,14 +118,13 @@ class Tape:
             with suppress(Exception):
                 self._compute(wanted)
                 return
-            first: Exception | None = None
+            failure = HeldError()
             for call, output in wanted:
                 try:
                     self._compute([(call, output)])
                 except Exception as error:
-                    first = first or error
-            if first is not None:
-                raise first
+                    failure.hold(error)
+            failure.release()
 
     def _compute(self, wanted: Iterable[_Wanted]) -> None:
         groups: dict[int, list[_Wanted]] = {}

@@ -12,6 +12,7 @@ from PIL import Image
 from dalify import eager, fn, lazy, math, types
 from dalify.base.errors import (
     ArgumentTypeError,
+    ArgumentValueError,
     ConditionError,
 )
 from dalify.deferred.values import LazyBatch
@@ -91,6 +92,13 @@ def test_a_truth_value_of_a_batch_is_refused(photo):
             fn.flip(flipped)
         with pytest.raises(ArgumentTypeError, match=r"dalify\.eager"):
             math.sqrt(flipped)
+
+
+@pytest.mark.parametrize("number", [0, True, 2.5, "2"])
+def test_threads_are_a_positive_number(number):
+    with pytest.raises(ArgumentValueError, match="num_threads must be a positive integer") as caught:
+        lazy(num_threads=number)
+    assert caught.value.line.text == "lazy(num_threads=number)"
 
 
 # -- together with what ------------------------------------------------------------------------------------------------

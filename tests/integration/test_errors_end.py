@@ -73,6 +73,7 @@ WAYS: dict[str, Callable[[Any], Callable[[], Any]]] = {
     "eager": lambda _: lambda: eager.decoders.image(NO_IMAGE),
     "eager, batch": lambda _: lambda: eager.decoders.image([NO_IMAGE, NO_IMAGE]),
     "lazy": lambda _: decode_lazily,
+    "lazy, flush": lambda _: flush_two_errors,
     "dynamic": lambda _: lambda: ndd.decoders.image(NO_IMAGE).evaluate(),
 }
 
@@ -87,6 +88,13 @@ def branches() -> Any:
 def decode_lazily() -> None:
     with lazy():
         np.asarray(eager.decoders.image(NO_IMAGE))
+
+
+def flush_two_errors() -> None:
+    with lazy():
+        held = [eager.decoders.image(NO_IMAGE), eager.decoders.image(NO_IMAGE)]
+        lazy.flush()
+    del held
 
 
 @pytest.mark.parametrize("way", WAYS)
