@@ -80,6 +80,8 @@ def test_mistakes(photo_folder: Path) -> None:
         ResnetPytorchIterator(mediapipe=None)
     with pytest.raises(ArgumentValueError, match="partial"):
         ResnetPytorchIterator(Pipe(photo_folder), last_batch="half")
+    with pytest.raises(ArgumentValueError, match="needs a pipe of images, ids, sizes, boxes and labels; it has 2"):
+        next(HPUSsdPytorchIterator(mediapipe=Pipe(photo_folder)))
     iterator = ResnetPytorchIterator(Pipe(photo_folder))
     with pytest.raises(PipelineStateError, match="no tensor at this address"):
         iterator.proxy_device.get_tensor(1)

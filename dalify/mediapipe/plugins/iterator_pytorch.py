@@ -149,57 +149,10 @@ class SsdPytorchIterator(PytorchIterator):
         return images, ids.to(torch.int64), pair, boxes, labels.to(torch.int64)
 
 
-class UnetPytorchIterator(PytorchIterator):
-    """Images and labels, which are volumes. See ``PytorchIterator``."""
-
-
-class MediaGenericPytorchIterator(PytorchIterator):
-    """All outputs. See ``PytorchIterator``."""
-
-
-class HPUGenericPytorchIterator(MediaGenericPytorchIterator):
-    """All outputs. See ``PytorchIterator``."""
-
-
-class CPUHPUGenericPytorchIterator(MediaGenericPytorchIterator):
-    """All outputs. See ``PytorchIterator``."""
-
-
-class CPUGenericPytorchIterator(MediaGenericPytorchIterator):
-    """All outputs. See ``PytorchIterator``."""
-
-
-class HPUResnetPytorchIterator(ResnetPytorchIterator):
-    """Images and labels. See ``ResnetPytorchIterator``."""
-
-
-class CPUHPUResnetPytorchIterator(ResnetPytorchIterator):
-    """Images and labels. See ``ResnetPytorchIterator``."""
-
-
-class CPUResnetPytorchIterator(ResnetPytorchIterator):
-    """Images and labels. See ``ResnetPytorchIterator``."""
-
-
-class HPUSsdPytorchIterator(SsdPytorchIterator):
-    """Images and boxes. See ``SsdPytorchIterator``."""
-
-
-class CPUSsdPytorchIterator(SsdPytorchIterator):
-    """Images and boxes. See ``SsdPytorchIterator``."""
-
-
-class HPUUnetPytorchIterator(UnetPytorchIterator):
-    """Volumes. See ``UnetPytorchIterator``."""
-
-
-class HPUUnet3DPytorchIterator(UnetPytorchIterator):
-    """Volumes. See ``UnetPytorchIterator``."""
-
-
-class CPUHPUUnet3DPytorchIterator(UnetPytorchIterator):
-    """Volumes. See ``UnetPytorchIterator``."""
-
-
-class CPUUnetPytorchIterator(UnetPytorchIterator):
-    """Volumes. See ``UnetPytorchIterator``."""
+# Programs choose by these names where the work is done; here the pipe knows.
+MediaGenericPytorchIterator = HPUGenericPytorchIterator = PytorchIterator
+CPUGenericPytorchIterator = CPUHPUGenericPytorchIterator = PytorchIterator
+UnetPytorchIterator = HPUUnetPytorchIterator = HPUUnet3DPytorchIterator = PytorchIterator
+CPUUnetPytorchIterator = CPUHPUUnet3DPytorchIterator = PytorchIterator
+HPUResnetPytorchIterator = CPUHPUResnetPytorchIterator = CPUResnetPytorchIterator = ResnetPytorchIterator
+HPUSsdPytorchIterator = CPUSsdPytorchIterator = SsdPytorchIterator
