@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from dalify.formats.memory import file_memory
 
-__all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces"]
+__all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces", "samples_in"]
 
 _MOST_BYTES = 1 << 26
 _SEEK_END = os.SEEK_END
+# What lies between neighbours, such as the header of the next, costs less than another call.
+_MOST_BETWEEN = 1 << 11
 # Pieces begin at a multiple of this, so that their elements are aligned whatever their type.
 _ALIGNMENT_BYTES = 64
 # What is small is copied, so that a label does not hold on to pictures.
@@ -39,6 +41,7 @@ class Pieces:
 
     Args:
         sizes: of the pieces, bytes, ``[N]``, N > 0.
+        starts: where they are to begin, multiples of 64, ``[N]``; the next after each where None.
 
     Attributes:
         data: all together, uint8 ``[n]``, ``n`` a multiple of 64.
@@ -48,16 +51,17 @@ class Pieces:
 
     __slots__ = ("data", "starts", "stops")
 
-    def __init__(self, sizes: NDArray[np.int64]) -> None:
-        stops = np.cumsum((sizes + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
-        self.starts = np.empty_like(stops)
-        self.starts[0], self.starts[1:] = 0, stops[:-1]
-        self.stops = self.starts + sizes
-        self.data = file_memory(int(stops[-1]))
+    def __init__(self, sizes: NDArray[np.int64], starts: NDArray[np.int64] | None = None) -> None:
+        if starts is None:
+            starts = np.cumsum((sizes + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
+            starts[0], starts[1:] = 0, starts[:-1].copy()
+        self.starts = starts
+        self.stops = starts + sizes
+        self.data = file_memory((int(self.stops[-1]) + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES)
 
     def samples(self) -> list[NDArray[np.uint8]]:
         """Return each piece, uint8 ``[n]``."""
-        return _samples(self.data, self.starts, self.stops)
+        return samples_in(self.data, self.starts, self.stops)
 
     @staticmethod
     def are_few(sizes: NDArray[np.int64]) -> bool:
@@ -65,7 +69,8 @@ class Pieces:
         return len(sizes) > 0 and bool(sizes.min() >= 0) and bool(sizes.max() <= _MOST_BYTES // len(sizes))
 
 
-def _samples(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
+def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
+    """Return parts of memory, ``[N]`` of uint8 ``[n]``; what is small is copied."""
     return [
         data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
@@ -85,12 +90,34 @@ def _read_at(descriptor: int, offset: int, size: int, address: int) -> bool:
 
 
 @numba.njit(nogil=True, cache=True)
+def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
+    """Find a place for each piece; neighbours in a file stay as far apart as they are there."""
+    starts[0] = 0
+    for piece in range(1, sizes.size):
+        step = offsets[piece] - offsets[piece - 1]
+        is_neighbour = descriptors[piece] == descriptors[piece - 1] and step % _ALIGNMENT_BYTES == 0
+        if not is_neighbour or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MOST_BETWEEN:
+            step = (sizes[piece - 1] + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
+        starts[piece] = starts[piece - 1] + step
+
+
+@numba.njit(nogil=True, cache=True)
 def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> bool:
     """Fill ``out`` from each start on; False at the first error or early end."""
     address = out.ctypes.data
+    first = 0
     for piece in range(offsets.size):
-        if not _read_at(descriptors[piece], offsets[piece], sizes[piece], address + starts[piece]):
+        following = piece + 1
+        if (
+            following < offsets.size
+            and descriptors[following] == descriptors[first]
+            and offsets[following] - offsets[first] == starts[following] - starts[first]
+        ):
+            continue  # read in one go with the next
+        size = starts[piece] + sizes[piece] - starts[first]
+        if not _read_at(descriptors[first], offsets[first], size, address + starts[first]):
             return False
+        first = following
     return True
 
 
@@ -107,7 +134,9 @@ def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], size
     """
     if not Pieces.are_few(sizes) or offsets.min() < 0:
         return None
-    pieces = Pieces(sizes)
+    starts = np.empty_like(sizes)
+    _lay_out(descriptors, offsets, sizes, starts)
+    pieces = Pieces(sizes, starts)
     return pieces if _read(descriptors, offsets, sizes, pieces.starts, pieces.data) else None
 
 
@@ -172,4 +201,4 @@ def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -
     starts, stops = np.empty(len(paths), np.int64), np.empty(len(paths), np.int64)
     text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
     count, wanted_bytes = _fill(text, flags, starts, stops, memory)
-    return _samples(memory, starts[:count], stops[:count]), wanted_bytes
+    return samples_in(memory, starts[:count], stops[:count]), wanted_bytes

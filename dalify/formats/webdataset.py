@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from dalify.base.errors import ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.open_files import OpenFiles
+from dalify.formats.pieces import samples_in
 from dalify.formats.records import paired
 from dalify.formats.storage import local_copy
 from dalify.formats.tar import members
-from dalify.formats.webdataset_places import Extensions, places_in_archive, places_in_index
+from dalify.formats.webdataset_places import Extensions, pieces_of, places_in_archive, places_in_index
 
 __all__ = ["Sample", "Samples", "samples_of", "write_index"]
 
@@ -100,10 +101,7 @@ def _column(
     if size <= _SMALL_BYTES and (stops - starts == size).all():
         return data[starts[:, None] + np.arange(size)].view(dtype)
     if dtype == np.uint8:
-        return [
-            data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
-            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
-        ]
+        return samples_in(data, starts, stops)
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
@@ -150,17 +148,13 @@ class Samples(Sequence[Sample]):
 
         None where each sample is to be read by itself.
         """
-        places = self.places[numbers]
-        archives = np.searchsorted(self._starts, numbers, side="right") - 1
-        # What is missing is a piece of no bytes.
-        sizes = np.where(places[:, :, 0] < 0, 0, places[:, :, 1])
-        offsets = np.maximum(places[:, :, 0], 0)
-        pieces = self.files.read_many(np.repeat(archives, places.shape[1]), offsets.reshape(-1), sizes.reshape(-1))
+        pieces = self.files.read_many(*pieces_of(numbers, self.places, self._starts))
         if pieces is None:
             return None
-        starts, stops = pieces.starts.reshape(sizes.shape), pieces.stops.reshape(sizes.shape)
+        count = len(self.dtypes)
         return tuple(
-            _column(pieces.data, starts[:, output], stops[:, output], dtype) for output, dtype in enumerate(self.dtypes)
+            _column(pieces.data, pieces.starts[output::count], pieces.stops[output::count], dtype)
+            for output, dtype in enumerate(self.dtypes)
         )
 
     @property

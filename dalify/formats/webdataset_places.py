@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dalify.formats.tar import member_rows
 
-__all__ = ["Extensions", "places_in_archive", "places_in_index"]
+__all__ = ["Extensions", "pieces_of", "places_in_archive", "places_in_index"]
 
 _MOST_DIGITS = 18
 _BLANK, _TAB, _LINE_END, _RETURN, _SLASH, _DOT = 32, 9, 10, 13, 47, 46
@@ -206,3 +206,29 @@ def places_in_index(
         return None
     table = np.empty((count, extensions.count, 2), np.int64)
     return table if _parse(np.frombuffer(text, np.uint8), start, words, extensions.arrays, table) else None
+
+
+@numba.njit(cache=True)
+def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
+    """Return what is to be read for samples, one output after the other.
+
+    Args:
+        numbers: of the samples, int64 ``[N]``.
+        places: offset and size of each output of all samples, int64 ``[samples, outputs, 2]``; below zero: missing.
+        firsts: number of the first sample of each archive, int64 ``[archives]``.
+
+    Returns:
+        archives, offsets, sizes: int64 ``[N * outputs]``. What is missing is a piece of no bytes.
+    """
+    outputs = places.shape[1]
+    archives = np.empty(numbers.size * outputs, np.int64)
+    offsets, sizes = np.zeros_like(archives), np.zeros_like(archives)
+    for sample in range(numbers.size):
+        archive = np.searchsorted(firsts, numbers[sample], side="right") - 1
+        for output in range(outputs):
+            piece = sample * outputs + output
+            archives[piece] = archive
+            if places[numbers[sample], output, 0] >= 0:
+                offsets[piece] = places[numbers[sample], output, 0]
+                sizes[piece] = places[numbers[sample], output, 1]
+    return archives, offsets, sizes

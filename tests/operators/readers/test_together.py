@@ -394,6 +394,27 @@ def test_pieces_of_files(offset: int, size: int, tmp_path: Path) -> None:
     assert files.read_many(np.array([0, 2]), np.array([0, 0]), np.array([1, 1])) is None
 
 
+def test_neighbours_are_pieces_like_others(tmp_path: Path) -> None:
+    """Wherever pieces lie: near, far, upon each other, in other files, without bytes."""
+    random = np.random.default_rng(0)
+    contents = random.integers(0, 256, (2, 40_000), np.uint8)
+    for file in range(2):
+        contents[file].tofile(tmp_path / str(file))
+    files = OpenFiles([str(tmp_path / "0"), str(tmp_path / "1")])
+    for _ in range(200):
+        count = int(random.integers(1, 12))
+        numbers = (random.random(count) < 0.2).astype(np.int64)
+        sizes = random.choice([0, 1, 63, 64, 500, 512, 3000], count)
+        steps = sizes + random.choice([0, 0, 1, 64, 448, 512, 2048, 2049, -64, -5000], count)
+        offsets = np.clip(np.cumsum(steps) - steps, 0, 30_000) & -random.choice([1, 64, 512])
+        pieces = files.read_many(numbers, offsets, sizes)
+        assert pieces is not None
+        assert not (pieces.starts % 64).any()
+        assert (pieces.starts[1:] >= pieces.stops[:-1]).all()
+        for number, offset, size, start, stop in zip(numbers, offsets, sizes, pieces.starts, pieces.stops, strict=True):
+            np.testing.assert_array_equal(pieces.data[start:stop], contents[number, offset : offset + size])
+
+
 @pytest.mark.parametrize("options", [{}, {"random_shuffle": True}], ids=str)
 def test_shuffle_after_epoch_shuffles_files(options: dict[str, Any], tmp_path: Path) -> None:
     """As in DALI: the order within a file stays, unless random_shuffle is added; shards share the data."""
