@@ -5,7 +5,7 @@ Frozen nodes, what users hold while they define it, what is known about its edge
 
 from dalify.graph.branch import PREDICATE_INPUTS, Branch, current_branch, entered, is_within
 from dalify.graph.choice import choose
-from dalify.graph.datanode import DataNode, Expression, new_axis
+from dalify.graph.datanode import DataNode, Expression, Operators, new_axis
 from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
@@ -19,6 +19,7 @@ __all__ = [
     "Expression",
     "Graph",
     "Node",
+    "Operators",
     "apply",
     "arithmetic",
     "call",

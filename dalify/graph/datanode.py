@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from dalify.base.errors import ConditionError, PipelineStateError
 from dalify.base.source_line import SourceLine
@@ -12,7 +12,9 @@ from dalify.graph.watch import shown_value
 if TYPE_CHECKING:
     from dalify.graph.node import Edge
 
-__all__ = ["DataNode", "Expression", "hook", "install", "new_axis"]
+__all__ = ["DataNode", "Expression", "Operators", "hook", "install", "new_axis"]
+
+_T = TypeVar("_T")
 
 
 class _NewAxis:
@@ -37,106 +39,96 @@ class _NewAxis:
 new_axis = _NewAxis()
 
 
-class Expression:
-    """Arithmetic of graph values; ``DataNode`` and typed constants share it.
-
-    A subclass provides ``_apply(function, *operands)`` and ``node()``.
-    """
+class Operators(Generic[_T]):
+    """Python's operators as functions by name: ``a + b`` is ``_apply("add", a, b)``."""
 
     __slots__ = ()
 
-    # numpy leaves `array + node` to the node, instead of adding the node to every element.
-    __array_ufunc__ = None
+    def _apply(self, function: str, *operands: Any) -> _T:
+        raise AssertionError("dalify bug: operators without _apply")
 
-    def _apply(self, function: str, *operands: Any) -> DataNode:
-        raise AssertionError("dalify bug: an expression without _apply")
-
-    def node(self) -> DataNode:
-        """Return the expression as a graph value."""
-        raise AssertionError("dalify bug: an expression without node")
-
-    def __add__(self, other: Any) -> DataNode:
+    def __add__(self, other: Any) -> _T:
         return self._apply("add", self, other)
 
-    def __radd__(self, other: Any) -> DataNode:
+    def __radd__(self, other: Any) -> _T:
         return self._apply("add", other, self)
 
-    def __sub__(self, other: Any) -> DataNode:
+    def __sub__(self, other: Any) -> _T:
         return self._apply("sub", self, other)
 
-    def __rsub__(self, other: Any) -> DataNode:
+    def __rsub__(self, other: Any) -> _T:
         return self._apply("sub", other, self)
 
-    def __mul__(self, other: Any) -> DataNode:
+    def __mul__(self, other: Any) -> _T:
         return self._apply("mul", self, other)
 
-    def __rmul__(self, other: Any) -> DataNode:
+    def __rmul__(self, other: Any) -> _T:
         return self._apply("mul", other, self)
 
-    def __truediv__(self, other: Any) -> DataNode:
+    def __truediv__(self, other: Any) -> _T:
         return self._apply("fdiv", self, other)
 
-    def __rtruediv__(self, other: Any) -> DataNode:
+    def __rtruediv__(self, other: Any) -> _T:
         return self._apply("fdiv", other, self)
 
-    def __floordiv__(self, other: Any) -> DataNode:
+    def __floordiv__(self, other: Any) -> _T:
         return self._apply("div", self, other)
 
-    def __rfloordiv__(self, other: Any) -> DataNode:
+    def __rfloordiv__(self, other: Any) -> _T:
         return self._apply("div", other, self)
 
-    def __mod__(self, other: Any) -> DataNode:
+    def __mod__(self, other: Any) -> _T:
         return self._apply("mod", self, other)
 
-    def __rmod__(self, other: Any) -> DataNode:
+    def __rmod__(self, other: Any) -> _T:
         return self._apply("mod", other, self)
 
-    def __pow__(self, other: Any) -> DataNode:
+    def __pow__(self, other: Any) -> _T:
         return self._apply("pow", self, other)
 
-    def __rpow__(self, other: Any) -> DataNode:
+    def __rpow__(self, other: Any) -> _T:
         return self._apply("pow", other, self)
 
-    def __lshift__(self, other: Any) -> DataNode:
+    def __lshift__(self, other: Any) -> _T:
         return self._apply("lshift", self, other)
 
-    def __rlshift__(self, other: Any) -> DataNode:
+    def __rlshift__(self, other: Any) -> _T:
         return self._apply("lshift", other, self)
 
-    def __rshift__(self, other: Any) -> DataNode:
+    def __rshift__(self, other: Any) -> _T:
         return self._apply("rshift", self, other)
 
-    def __rrshift__(self, other: Any) -> DataNode:
+    def __rrshift__(self, other: Any) -> _T:
         return self._apply("rshift", other, self)
 
-    def __and__(self, other: Any) -> DataNode:
+    def __and__(self, other: Any) -> _T:
         return self._apply("bitand", self, other)
 
-    def __rand__(self, other: Any) -> DataNode:
+    def __rand__(self, other: Any) -> _T:
         return self._apply("bitand", other, self)
 
-    def __or__(self, other: Any) -> DataNode:
+    def __or__(self, other: Any) -> _T:
         return self._apply("bitor", self, other)
 
-    def __ror__(self, other: Any) -> DataNode:
+    def __ror__(self, other: Any) -> _T:
         return self._apply("bitor", other, self)
 
-    def __xor__(self, other: Any) -> DataNode:
+    def __xor__(self, other: Any) -> _T:
         return self._apply("bitxor", self, other)
 
-    def __rxor__(self, other: Any) -> DataNode:
+    def __rxor__(self, other: Any) -> _T:
         return self._apply("bitxor", other, self)
 
-    def __lt__(self, other: Any) -> DataNode:
+    def __lt__(self, other: Any) -> _T:
         return self._apply("lt", self, other)
 
-    def __le__(self, other: Any) -> DataNode:
+    def __le__(self, other: Any) -> _T:
         return self._apply("leq", self, other)
 
-    def __gt__(self, other: Any) -> DataNode:
+    def __gt__(self, other: Any) -> _T:
         return self._apply("gt", self, other)
 
-    def __ge__(self, other: Any) -> DataNode:
+    def __ge__(self, other: Any) -> _T:
         return self._apply("geq", self, other)
 
     def __eq__(self, other: Any) -> Any:
@@ -147,17 +139,33 @@ class Expression:
 
     __hash__ = object.__hash__
 
-    def __neg__(self) -> DataNode:
+    def __neg__(self) -> _T:
         return self._apply("minus", self)
 
-    def __pos__(self) -> DataNode:
+    def __pos__(self) -> _T:
         return self._apply("plus", self)
 
-    def __invert__(self) -> DataNode:
+    def __invert__(self) -> _T:
         return self._apply("bitnot", self)
 
-    def __abs__(self) -> DataNode:
+    def __abs__(self) -> _T:
         return self._apply("abs", self)
+
+
+class Expression(Operators["DataNode"]):
+    """Arithmetic of graph values; ``DataNode`` and typed constants share it.
+
+    A subclass provides ``_apply(function, *operands)`` and ``node()``.
+    """
+
+    __slots__ = ()
+
+    # numpy leaves `array + node` to the node, instead of adding the node to every element.
+    __array_ufunc__ = None
+
+    def node(self) -> DataNode:
+        """Return the expression as a graph value."""
+        raise AssertionError("dalify bug: an expression without node")
 
 
 class DataNode(Expression):

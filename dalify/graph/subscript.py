@@ -10,44 +10,58 @@ from dalify.base.source_line import SourceLine
 from dalify.graph import datanode
 from dalify.graph.datanode import DataNode, new_axis
 
-__all__ = ["subscript"]
+__all__ = ["index_entries", "subscript"]
+
+
+def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any, ...], ...], list[Any]]:
+    """Return an index as the operator ``tensor_subscript`` takes it, and the values in it, its further inputs.
+
+    Args:
+        index: as the user wrote it.
+        kind: class of the values that are known later.
+        wanted: what an entry has to be, for the error.
+
+    Returns:
+        for each entry ``("at", i)``, ``("slice", start, stop, step)``, ``("newaxis", letter or None)`` or
+        ``("ellipsis",)``, where in place of a number ``("node", k)`` is the k-th value; and the values.
+
+    Raises:
+        ArgumentTypeError: an entry that is no integer, slice, value, newaxis or Ellipsis.
+    """
+    values: list[Any] = []
+
+    def number(item: Any) -> Any:
+        if item is None:
+            return None
+        if isinstance(item, kind):
+            values.append(item)
+            return ("node", len(values) - 1)
+        try:
+            return python_operator.index(item)
+        except TypeError:
+            raise ArgumentTypeError(
+                f"an index must be an integer, a slice, {wanted}; got {item!r} of type {type(item).__name__}.",
+                line=SourceLine.capture(),
+            ) from None
+
+    entries: list[tuple[Any, ...]] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        if isinstance(item, slice):
+            entries.append(("slice", number(item.start), number(item.stop), number(item.step)))
+        elif item is Ellipsis:
+            entries.append(("ellipsis",))
+        elif item is None or isinstance(item, type(new_axis)):
+            entries.append(("newaxis", None if item is None else item.name))
+        else:
+            entries.append(("at", number(item)))
+    return tuple(entries), values
 
 
 def subscript(node: DataNode, index: Any) -> DataNode:
     """Make the node for ``node[index]``.
 
-    The operator ``tensor_subscript`` gets ``items``, one entry per item of the index: ``("at", i)``, ``("slice",
-    start, stop, step)``, ``("newaxis", letter or None)``, ``("ellipsis",)``; where a number is a graph value,
-    ``("node", k)`` stands for its k-th further input.
-
     Raises:
         ArgumentTypeError: an index that is no integer, slice, node, newaxis or Ellipsis.
     """
-    nodes: list[DataNode] = []
-
-    def number(value: Any) -> Any:
-        if value is None:
-            return None
-        if isinstance(value, DataNode):
-            nodes.append(value)
-            return ("node", len(nodes) - 1)
-        try:
-            return python_operator.index(value)
-        except TypeError:
-            raise ArgumentTypeError(
-                f"an index must be an integer, a slice, a graph value or newaxis; got {value!r} of type "
-                f"{type(value).__name__}.",
-                line=SourceLine.capture(),
-            ) from None
-
-    items: list[tuple[Any, ...]] = []
-    for item in index if isinstance(index, tuple) else (index,):
-        if isinstance(item, slice):
-            items.append(("slice", number(item.start), number(item.stop), number(item.step)))
-        elif item is Ellipsis:
-            items.append(("ellipsis",))
-        elif item is None or isinstance(item, type(new_axis)):
-            items.append(("newaxis", None if item is None else item.name))
-        else:
-            items.append(("at", number(item)))
-    return datanode.hook("apply")("tensor_subscript", node, *nodes, items=tuple(items))
+    entries, nodes = index_entries(index, DataNode, "a graph value or newaxis")
+    return datanode.hook("apply")("tensor_subscript", node, *nodes, items=entries)

@@ -11,6 +11,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
 from dalify.eager.threads import Threads
+from dalify.experimental.dynamic.blocks import Blocks
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
@@ -19,6 +20,7 @@ __all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
 
 _MOST_THREADS_PER_CPU = 100
 _local = threading.local()
+_blocks: Blocks[EvalContext] = Blocks()
 _chosen: list[int] = []
 _pools: list[ThreadPool] = []
 
@@ -132,8 +134,7 @@ class EvalContext:
     @staticmethod
     def current() -> EvalContext:
         """Return the context of the innermost ``with`` block of this thread, or the default one."""
-        stack = getattr(_local, "stack", None)
-        return stack[-1] if stack else EvalContext.default()
+        return _blocks.innermost or EvalContext.default()
 
     @property
     def num_threads(self) -> int:
@@ -167,9 +168,7 @@ class EvalContext:
 
     def __enter__(self) -> EvalContext:
         """Make it the context of this thread."""
-        if not hasattr(_local, "stack"):
-            _local.stack = []
-        _local.stack.append(self)
+        _blocks.chosen.append(self)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -178,4 +177,4 @@ class EvalContext:
             if kind is None:
                 self.evaluate_all()
         finally:
-            _local.stack.pop()
+            _blocks.chosen.pop()

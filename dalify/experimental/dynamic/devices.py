@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.base.optional import is_loaded, torch
 from dalify.base.source_line import SourceLine
+from dalify.experimental.dynamic.blocks import Blocks
 
 __all__ = ["Device", "device"]
 
 _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
-_local = threading.local()
+_blocks: Blocks[Device] = Blocks()
 
 
 class Device:
@@ -51,9 +51,8 @@ class Device:
     @staticmethod
     def current() -> Device:
         """Return the device of the innermost ``with`` block of this thread; else the accelerator, or the CPU."""
-        stack = getattr(_local, "stack", None)
-        if stack:
-            return stack[-1]
+        if _blocks.innermost is not None:
+            return _blocks.innermost
         return Device("gpu") if torch.accelerator.is_available() else Device.CPU
 
     @staticmethod
@@ -61,22 +60,19 @@ class Device:
         """Return the number of the current device of a kind; None for the CPU."""
         if device_type == "cpu":
             return None
-        stack = getattr(_local, "stack", ())
-        inner = next((item.device_id for item in reversed(stack) if item.device_type == "gpu"), None)
+        inner = next((item.device_id for item in reversed(_blocks.chosen) if item.device_type == "gpu"), None)
         if inner is not None:
             return inner
         return torch.accelerator.current_device_index() if torch.accelerator.is_available() else 0
 
     def __enter__(self) -> Device:
         """Make the device the current one of this thread."""
-        if not hasattr(_local, "stack"):
-            _local.stack = []
-        _local.stack.append(self)
+        _blocks.chosen.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Go back to the device before."""
-        _local.stack.pop()
+        _blocks.chosen.pop()
 
     def __eq__(self, other: object) -> bool:
         """Compare with another device, or with its name."""

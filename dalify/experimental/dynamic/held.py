@@ -38,6 +38,7 @@ class Held(Deferred):
     _kinds: ClassVar[dict[bool, type[Held]]] = {}
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         if "kind" in cls.__dict__:
             Held._kinds[cls.is_batch] = cls
 

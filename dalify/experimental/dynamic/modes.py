@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from enum import Enum
+
+from dalify.experimental.dynamic.blocks import Blocks
 
 __all__ = ["EvalMode"]
 
-_local = threading.local()
+_blocks: Blocks[EvalMode] = Blocks()
 
 
 class EvalMode(Enum):
@@ -31,16 +32,13 @@ class EvalMode(Enum):
     @staticmethod
     def current() -> EvalMode:
         """Return the mode of this thread."""
-        stack = getattr(_local, "stack", None)
-        return stack[-1] if stack else EvalMode.eager
+        return _blocks.innermost or EvalMode.eager
 
     def __enter__(self) -> EvalMode:
         """Choose this mode."""
-        if not hasattr(_local, "stack"):
-            _local.stack = []
-        _local.stack.append(self)
+        _blocks.chosen.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Go back to the mode before."""
-        _local.stack.pop()
+        _blocks.chosen.pop()

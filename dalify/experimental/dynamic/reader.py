@@ -24,6 +24,7 @@ from dalify.experimental.dynamic.calls import checked_names
 from dalify.experimental.dynamic.context import EvalContext
 from dalify.experimental.dynamic.devices import device as device_of
 from dalify.experimental.dynamic.dtypes import DType, type_id
+from dalify.experimental.dynamic.states import StateText
 from dalify.experimental.dynamic.tensor import Tensor
 from dalify.graph import DataNode, call
 from dalify.pipeline import Pipeline
@@ -34,21 +35,10 @@ __all__ = ["Reader", "ReaderState", "make_reader"]
 _ITEM, _BATCHES, _SAMPLES = "reader()", "next_epoch(batch_size=...)", "next_epoch()"
 
 
-class ReaderState:
-    """Where a reader stands. ``str(state)`` is a text that ``set_state`` takes as well."""
+class ReaderState(StateText):
+    """Where a reader stands."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __str__(self) -> str:
-        """Return the state as text."""
-        return self._text
-
-    def __repr__(self) -> str:
-        """Return the state as text, quoted."""
-        return f"ReaderState({self._text!r})"
+    __slots__ = ()
 
 
 class Reader:

@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
+from dalify.experimental.dynamic.states import StateText
 
 __all__ = ["RNG", "RNGState", "get_default_rng", "set_seed"]
 
@@ -26,29 +27,10 @@ _STATE = re.compile(r"Philox_([0-9A-F]{16})_([0-9A-F]{16}):([0-9A-F]{16})_([0-3]
 _local = threading.local()
 
 
-class RNGState:
-    """Where a generator stands. ``str(state)`` is a text of which a generator can be made again."""
+class RNGState(StateText):
+    """Where a generator stands; a generator can be made of its text."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __str__(self) -> str:
-        """Return the state as text."""
-        return self._text
-
-    def __repr__(self) -> str:
-        """Return the state as text, quoted."""
-        return f"RNGState({self._text!r})"
-
-    def __eq__(self, other: object) -> bool:
-        """Compare with another state, or with its text."""
-        return str(other) == self._text if isinstance(other, (RNGState, str)) else NotImplemented
-
-    def __hash__(self) -> int:
-        """Be a key of a dict."""
-        return hash(self._text)
+    __slots__ = ()
 
 
 class RNG:

@@ -14,9 +14,34 @@ from typing import Any, Protocol
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, suggestion
 from dalify.base.source_line import SourceLine
 
-__all__ = ["Checkpoint", "Stateful"]
+__all__ = ["Checkpoint", "StateText", "Stateful"]
 
 _OWN_PREFIX = "__op_"
+
+
+class StateText:
+    """Where a reader or generator stands. ``str(state)`` is a text that ``set_state`` takes as well."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        """Return the state as text."""
+        return self._text
+
+    def __repr__(self) -> str:
+        """Return the state as text, quoted."""
+        return f"{type(self).__name__}({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with another state, or with its text."""
+        return str(other) == self._text if isinstance(other, (StateText, str)) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Be a key of a dict."""
+        return hash(self._text)
 
 
 class Stateful(Protocol):

@@ -1,0 +1,29 @@
+"""What ``with`` blocks choose, each thread for itself: a device, a mode, a context.
+
+Alone because the three are nested in the same way.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Generic, TypeVar
+
+__all__ = ["Blocks"]
+
+_T = TypeVar("_T")
+
+
+class Blocks(threading.local, Generic[_T]):
+    """The blocks that the running thread is in.
+
+    Attributes:
+        chosen: what each of them chose, the innermost last.
+    """
+
+    def __init__(self) -> None:
+        self.chosen: list[_T] = []
+
+    @property
+    def innermost(self) -> _T | None:
+        """What the innermost block chose; None outside of all."""
+        return self.chosen[-1] if self.chosen else None
