@@ -94,8 +94,8 @@ def window_shapes(windows: np.ndarray[Any, Any], shapes: Sequence[tuple[int, int
 
 
 def decode_group(
-    out: np.ndarray[Any, Any],
-    encoded: np.ndarray[Any, Any],
+    out: np.ndarray[Any, Any] | Sequence[np.ndarray[Any, Any]],
+    encoded: Sequence[Bytes],
     output_type: DALIImageType,
     dtype: DALIDataType,
     adjust_orientation: bool,
@@ -104,11 +104,11 @@ def decode_group(
     first_rows: np.ndarray[Any, Any] | None = None,
     jpeg_headers: Sequence[JpegHeader | None] | None = None,
 ) -> None:
-    """Decode images of one shape.
+    """Decode images.
 
     Args:
-        out: ``[N, H, W, C]`` of ``dtype``, to be filled.
-        encoded: uint8 ``[N, bytes]``.
+        out: N arrays ``[H, W, C]`` of ``dtype``, to be filled. What is empty is not decoded.
+        encoded: N times uint8 ``[bytes]``.
         output_type: see decode_image.
         dtype: see decode_image.
         adjust_orientation: see decode_image.
@@ -120,7 +120,9 @@ def decode_group(
     Raises:
         DecodeError: with the number of the sample within the group.
     """
-    for index in range(len(encoded)):
+    for index, target in enumerate(out):
+        if not target.size:
+            continue
         window = None if windows is None else tuple(windows[index].tolist())
         try:
             decode_image(
@@ -130,7 +132,7 @@ def decode_group(
                 adjust_orientation=adjust_orientation,
                 use_fast_idct=use_fast_idct,
                 window=window,
-                out=out[index],
+                out=target,
                 first_rows=None if first_rows is None else int(first_rows[index]),
                 jpeg_header=None if jpeg_headers is None else jpeg_headers[index],
             )

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalify.data import Array, Batch, Spec, stack_samples
 
-__all__ = ["NOTHING_WANTED", "Wanted", "find_runs", "take_group", "take_list"]
+__all__ = ["NOTHING_WANTED", "Wanted", "find_runs", "take_group"]
 
 # Larger samples are handed to kernels one by one: copying them together would cost more than the call.
 _STACKING_LIMIT_BYTES = 1 << 16
@@ -90,14 +90,6 @@ def find_runs(
             runs.append((start, index))
             start = index
     return runs
-
-
-def take_list(batch: Batch, start: int, stop: int) -> list[Array]:
-    """Return samples one by one, contiguous on the CPU."""
-    samples = batch.samples[start:stop]
-    if batch.device == "gpu":
-        return [sample.contiguous() for sample in samples]
-    return [sample if sample.flags.c_contiguous else np.ascontiguousarray(sample) for sample in samples]
 
 
 def take_group(batch: Batch, start: int, stop: int) -> Array:

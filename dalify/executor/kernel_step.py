@@ -15,13 +15,13 @@ from dalify.base.errors import DalifyError, DTypeError, ShapeError
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group, take_list
+from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.steps import located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import Kernel
 
-__all__ = ["KernelStep"]
+__all__ = ["KernelStep", "open_spec"]
 
 if TYPE_CHECKING:
     from dalify.kernels import philox
@@ -147,7 +147,7 @@ class KernelStep:
         count: int,
     ) -> list[Batch]:
         first = next((batch for batch in inputs if batch is not None), None)
-        spec = None if first is None else _open_spec(first)
+        spec = None if first is None else open_spec(first)
         specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
         rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
         extra = self._prepared(inputs, arguments, draws, count)
@@ -187,7 +187,6 @@ class KernelStep:
             if self._is_constant:
                 self._last_plan = (count, planned)
         runs, specs, arrays = planned
-        take = take_list if self._operator.is_listed else take_group
         outputs = range(len(self.outputs))
         outs: list[Array | None] = [None] * len(self.outputs)
         if not self._operator.is_allocating:
@@ -198,7 +197,7 @@ class KernelStep:
         parts: list[list[Array]] = [[] for _ in outputs]
         for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
             size = stop - start
-            xs = [None if batch is None else take(batch, start, stop) for batch in inputs]
+            xs = [None if batch is None else take_group(batch, start, stop) for batch in inputs]
             named = self._group_arguments(arrays, in_specs, out_specs, start, stop, count)
             if draws is not None and "draws" in self._wanted:
                 named["draws"] = draws if size == count else philox.SampleDraws(draws.draws, draws.samples[start:stop])
@@ -228,7 +227,7 @@ class KernelStep:
         extra = self._prepared(inputs, arguments, draws, count)
         wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None)) if extra else NOTHING_WANTED
         varying = {name: arguments[name] for name in self._varying}
-        runs = find_runs([] if self._operator.is_listed else inputs, arguments, varying, wanted.shapes, count)
+        runs = find_runs(inputs, arguments, varying, wanted.shapes, count)
         specs = [self._run_specs(inputs, varying, wanted, start) for start, _ in runs]
         arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         return runs, specs, arrays
@@ -316,7 +315,7 @@ class KernelStep:
         spec = None
         if "spec" in prepare.names:
             first = next((batch for batch in inputs if batch is not None), None)
-            spec = None if first is None else _open_spec(first)
+            spec = None if first is None else open_spec(first)
         names = self._named(prepare, {**self._static, **arguments, "draws": draws, "count": count, "spec": spec})
         return dict(prepare.function(*inputs, **names))
 
@@ -324,10 +323,7 @@ class KernelStep:
         self, inputs: list[Batch | None], varying: Mapping[str, Any], wanted: Wanted, start: int
     ) -> tuple[tuple[Spec | None, ...], tuple[Spec, ...]]:
         """Return what is known about inputs and outputs of the group that begins at ``start``."""
-        if self._operator.is_listed:
-            in_specs = tuple(None if batch is None else _open_spec(batch) for batch in inputs)
-        else:
-            in_specs = tuple(None if batch is None else batch.spec_of(start) for batch in inputs)
+        in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
         shaping: tuple[Any, ...] = tuple(_plain(values[start]) for values in varying.values())
         shape = wanted.shape_of(start)
         described = (None if x is None else (x.dtype, x.layout, x.ndim, x.shape) for x in in_specs)
@@ -347,6 +343,9 @@ class KernelStep:
             self._specs[key] = out_specs
         return in_specs, out_specs
 
+    def _spec_of(self, batch: Batch, sample: int) -> Spec:
+        return batch.spec_of(sample)
+
     @staticmethod
     def _check_size(shape: tuple[int, ...] | None, start: int) -> None:
         # Without extents of 0: numpy looks at the others, too.
@@ -364,7 +363,7 @@ class KernelStep:
             ) from None
 
 
-def _open_spec(batch: Batch) -> Spec:
+def open_spec(batch: Batch) -> Spec:
     """Return what is known of all samples, so not their shape."""
     return Spec(batch.dtype, batch.ndim, batch.layout, None, batch.device)
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.kernel_step import KernelStep
+from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
@@ -188,7 +189,7 @@ class _Planner:
             reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
             return reader
         seed, stream = self._seeds.get(node, (None, 0))
-        step = RaggedStep if operator.is_ragged else KernelStep
+        step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def finish(self, graph: Graph) -> Plan:

@@ -7,9 +7,10 @@ How a kernel is called
     of N arrays (a tuple of these for several outputs). An optional input that was not given is None. A batchwise
     kernel gets Batches and returns Batches, arrays or lists.
 
-    A *listed* operator (files to be decoded) looks at each sample by itself, so that stacking them would only copy: its
-    kernel gets a list of contiguous arrays for each input. They may be of any shapes, so a group is samples whose
-    results have one shape, and the shape of an input is in no spec.
+    A *listed* operator (files to be decoded) looks at each sample by itself, so that stacking them would only copy. Its
+    kernel gets all samples of a chunk in one call, for each input a list of contiguous arrays, and ``out`` is
+    ``[N, ...]`` or, where shapes differ, a list of N arrays, some perhaps without elements. Specs of inputs have no
+    shape.
 
     A *ragged* operator (boxes, points, labels: each sample has another number of them) gets all samples of a chunk in
     one call: ``x`` is a ``Rows``, the samples one after the other along their first axis, ``x.values[total, ...]``, and

@@ -93,7 +93,7 @@ class Operator:
         whole_batch: tells from the constant arguments that a groupwise operator must see its batch in one piece,
             because ``prepare`` looks at all samples.
         is_allocating: kernels return their results instead of filling arrays given to them.
-        is_listed: kernels take the samples of each input as a list, of any shapes.
+        is_listed: kernels take all samples in one call, in a list for each input.
         is_ragged: kernels take samples of different first extents in one call, as ``Rows``.
         is_random: draws random numbers; takes ``seed``.
         is_reader: has ``index`` and ``read`` and takes the common reader arguments.

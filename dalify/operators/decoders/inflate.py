@@ -120,8 +120,9 @@ def _(out, compressed, *, chunk_offsets, chunk_sizes):
         sizes = None if chunk_sizes is None else np.asarray(chunk_sizes[index], np.int64).tolist()
         try:
             for number, (start, stop) in enumerate(_windows(data.size, offsets, sizes)):
-                target = out[index, number] if chunked else out[index, ...]
-                inflate_lz4(target.reshape(-1).view(np.uint8), data[start:stop])
+                target = out[index][number] if chunked else out[index]
+                if target.size:
+                    inflate_lz4(target.reshape(-1).view(np.uint8), data[start:stop])
         except DalifyError as error:
             error.sample = index
             raise
