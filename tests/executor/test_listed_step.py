@@ -25,8 +25,8 @@ def encoded(picture):
 def decoding(source, is_divided=False):
     files = fn.external_source(source=source)
     images = fn.decoders.image(files)
-    if is_divided:  # so that some samples are those of a branch
-        images = fn.decoders.image(files) if fn.shapes(files)[0] % 2 == 0 else fn.decoders.image(files)
+    if is_divided and fn.shapes(files)[0] % 2 == 0:  # some samples are those of a branch
+        images = fn.decoders.image(files)
     return images, fn.crop(images, crop=[1, 1])
 
 
