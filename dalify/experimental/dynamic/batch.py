@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
@@ -199,11 +200,14 @@ class Slices:
 
 
 def _place(index: Any, count: int) -> int:
-    if isinstance(index, bool) or not hasattr(index, "__index__"):
+    try:
+        number = operator.index(index)
+    except TypeError:
+        number = None
+    if number is None or isinstance(index, bool):
         raise ArgumentTypeError(
             f"samples are chosen by a number, a slice or a list of numbers; got {index!r}.", line=SourceLine.capture()
         )
-    number = index.__index__()
     if not -count <= number < count:
         raise IndexingError(f"there is no sample {number} in a batch of {count}.", line=SourceLine.capture())
     return number % count

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.api.functions import arranged, make_function
-from dalify.base.errors import ArgumentTypeError, DalifyError, ShapeError, UnknownArgumentError
+from dalify.base.errors import ArgumentTypeError, BatchSizeError, DalifyError, ShapeError, UnknownArgumentError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
@@ -246,6 +246,8 @@ def _computed(
 ) -> tuple[list[Batch], bool]:
     """Return the outputs of a call, and whether they are batches."""
     meaning = understood(operator, inputs, arguments, read)
+    if not meaning.count:
+        raise BatchSizeError("a batch of no samples.", hint="There is nothing to compute for it.")
     if place is not None:
         meaning.number = place
     context = EvalContext.current()

@@ -19,6 +19,7 @@ from dalify.experimental.dynamic.streams import Stream, get_current_stream, stre
 __all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
 
 _MOST_THREADS_PER_CPU = 100
+_VARIABLE = "DALI_NUM_THREADS"
 _local = threading.local()
 _blocks: Blocks[EvalContext] = Blocks()
 _chosen: list[int] = []
@@ -30,10 +31,18 @@ def get_num_threads() -> int:
 
     It is what ``set_num_threads`` chose, else the environment variable ``DALI_NUM_THREADS``, else the number of
     processors of this process.
+
+    Raises:
+        ArgumentValueError: the variable is no positive integer.
     """
     if _chosen:
         return _chosen[0]
-    return int(os.environ.get("DALI_NUM_THREADS") or available_processors())
+    text = os.environ.get(_VARIABLE)
+    if not text:
+        return available_processors()
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentValueError(f"the environment variable {_VARIABLE} must be a positive integer; got {text!r}.")
+    return int(text)
 
 
 def set_num_threads(n: int | None) -> None:
@@ -49,11 +58,15 @@ def set_num_threads(n: int | None) -> None:
         _chosen.clear()
         return
     most = _MOST_THREADS_PER_CPU * (os.cpu_count() or 1)
-    if isinstance(n, bool) or not 1 <= n <= most:
+    if not _is_integer(n) or not 1 <= n <= most:
         raise ArgumentValueError(
             f"the number of threads must be from 1 to {most}; got {n!r}.", line=SourceLine.capture()
         )
     _chosen[:] = [n]
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 class ThreadPool(Threads):
@@ -69,7 +82,7 @@ class ThreadPool(Threads):
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = None) -> None:
         count = get_num_threads() if num_threads is None else num_threads
-        if isinstance(count, bool) or count < 1:
+        if not _is_integer(count) or count < 1:
             raise ArgumentValueError(
                 f"num_threads must be a positive integer; got {count!r}.", line=SourceLine.capture()
             )

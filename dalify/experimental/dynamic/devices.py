@@ -23,6 +23,7 @@ class Device:
         device_id: number of the accelerator; the current one where it is not said.
 
     Raises:
+        ArgumentTypeError: no name.
         ArgumentValueError: no such device, or a number for the CPU.
     """
 
@@ -30,8 +31,12 @@ class Device:
     CPU: Device
 
     def __init__(self, name: str, device_id: int | None = None) -> None:
-        kind, _, number = name.partition(":")
         line = SourceLine.capture()
+        if not isinstance(name, str):
+            raise ArgumentTypeError(
+                f"{name!r} is no name of a device.", line=line, hint="Write 'cpu', 'gpu' or 'gpu:0'."
+            )
+        kind, _, number = name.partition(":")
         if kind not in _KINDS:
             raise ArgumentValueError(option_error_text("device", kind, ("cpu", "gpu")), line=line)
         if number:

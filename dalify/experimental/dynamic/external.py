@@ -63,7 +63,7 @@ class ExternalSource:
             raise ArgumentTypeError(
                 f"a source must be a function or an iterable; got {type(source).__name__}.", line=line
             )
-        if cycle not in _CYCLES:
+        if not isinstance(cycle, (str, bool, type(None))) or cycle not in _CYCLES:
             raise ArgumentValueError(option_error_text("cycle", cycle, ("no", "quiet", "raise")), line=line)
         if cycle is not None and self._begin is None:
             raise ArgumentValueError("cycle is for iterables; a function is asked as often as needed.", line=line)
@@ -72,8 +72,8 @@ class ExternalSource:
         self._cycle = _CYCLES[cycle]
         self._num_outputs = num_outputs
         self._device = device
-        self._layouts = _per_output(layout, num_outputs, "layout", (list, tuple))
-        self._dtypes = _per_output(dtype, num_outputs, "dtype", (list, tuple))
+        self._layouts = _per_output(layout, num_outputs, "layout")
+        self._dtypes = _per_output(dtype, num_outputs, "dtype")
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """Return what the source gives next; a tuple of several outputs.
@@ -136,8 +136,8 @@ class ExternalSource:
             yield item
 
 
-def _per_output(value: Any, count: int, name: str, many: tuple[type, ...]) -> list[Any]:
-    if not isinstance(value, many):
+def _per_output(value: Any, count: int, name: str) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
         raise ArgumentValueError(f"{name} has {len(value)} entries for {count} outputs.", line=SourceLine.capture())

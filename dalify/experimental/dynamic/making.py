@@ -168,6 +168,10 @@ def finished(
         else:
             data = moved(data, data.device, force_copy=True)
     if layout is not None:
-        check_layout(layout, len(layout) if data.ndim is None else data.ndim)
+        try:
+            check_layout(layout, len(layout) if data.ndim is None else data.ndim)
+        except LayoutError as error:
+            error.locate(line=SourceLine.capture())
+            raise
         data = data.with_layout(layout)
     return data, is_shared and data.dense is before.dense and data.samples is before.samples

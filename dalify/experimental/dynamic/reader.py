@@ -78,6 +78,7 @@ class Reader:
         self._device = "cpu" if target is None else target.device_type
         self._size = max_batch_size
         self._pipeline: Pipeline | None = None
+        self._has_begun = False  # otherwise the pipeline has only told about the data
         self._way: str | None = None
         self._epoch = 0
         self._given = 0  # samples of this epoch
@@ -182,16 +183,22 @@ class Reader:
         self._way = way
 
     def _opened(self, size: int, context: EvalContext) -> Pipeline:
-        """Return the pipeline, made now where there is none."""
-        found = self._pipeline
-        if found is not None:
-            if found.max_batch_size != size:
-                raise ArgumentValueError(
-                    f"batch_size={size} differs from the one before, {found.max_batch_size}.",
-                    line=SourceLine.capture(),
-                    hint="Make another reader for batches of another size.",
-                )
-            return found
+        """Return the pipeline to read from, made now where there is none."""
+        pipe = self._pipeline
+        if pipe is None or (pipe.max_batch_size != size and not self._has_begun):
+            pipe = self._pipeline = self._made(size, context)
+        if pipe.max_batch_size != size:
+            raise ArgumentValueError(
+                f"batch_size={size} differs from the one before, {pipe.max_batch_size}.",
+                line=SourceLine.capture(),
+                hint="Make another reader for batches of another size.",
+            )
+        self._has_begun = True
+        if self._waiting is not None:
+            self._restore(pipe, self._waiting)
+        return pipe
+
+    def _made(self, size: int, context: EvalContext) -> Pipeline:
         pipe = Pipeline(size, context.num_threads, context.device_id, seed=0)
         try:
             with pipe:
@@ -202,20 +209,17 @@ class Reader:
         except DalifyError as error:
             error.line = self._line
             raise
-        if self._waiting is not None:
-            self._restore(pipe, self._waiting)
-        self._pipeline = pipe
         return pipe
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, Any]:
         """Return sizes and sharding, as ``Pipeline.reader_meta`` does.
 
         Args:
-            batch_size: of the reader, where nothing was read yet.
+            batch_size: that will be read, so that the list of the data need not be made again.
         """
-        size = batch_size or self._size or 1
-        pipe = self._pipeline or self._opened(size, EvalContext.current())
-        return pipe.reader_meta("reader")
+        if self._pipeline is None:
+            self._pipeline = self._made(batch_size or self._size or 1, EvalContext.current())
+        return self._pipeline.reader_meta("reader")
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
         """Return where the reader stands: the next sample, behind those that were received.
@@ -226,7 +230,7 @@ class Reader:
         Raises:
             CheckpointError: nothing was read yet.
         """
-        if self._pipeline is None:
+        if self._pipeline is None or not self._has_begun:
             raise CheckpointError(
                 "a reader has no state before its first epoch has begun.",
                 line=SourceLine.capture(),
@@ -256,7 +260,7 @@ class Reader:
                 line=SourceLine.capture(),
                 hint="Give what reader.get_state() returned, or its text.",
             ) from None
-        if self._pipeline is None:
+        if self._pipeline is None or not self._has_begun:
             self._waiting = found
         else:
             self._restore(self._pipeline, found)

@@ -20,6 +20,7 @@ from dalify.base.errors import (
     DeviceError,
     DTypeError,
     IndexingError,
+    LayoutError,
     ShapeError,
     UnknownArgumentError,
     UnknownOperatorError,
@@ -336,8 +337,9 @@ def test_wrong_devices_and_types():
             ndd.device(name)
     with pytest.raises(ArgumentValueError, match="number"):
         ndd.device("gpu:0", 1)
-    with pytest.raises(ArgumentTypeError):
-        ndd.device(3)
+    for make in (ndd.device, ndd.Device):
+        with pytest.raises(ArgumentTypeError, match="'cpu'"):
+            make(3)
     with pytest.raises(ArgumentValueError, match="float32"):
         ndd.dtype("flot32")
     with pytest.raises(ArgumentTypeError):
@@ -347,7 +349,24 @@ def test_wrong_devices_and_types():
     for wrong in ({"num_threads": 0}, {"num_threads": 2, "thread_pool": ndd.ThreadPool(2)}):
         with pytest.raises(ArgumentValueError):
             ndd.EvalContext(**wrong)
-    with pytest.raises(ArgumentValueError):
-        ndd.set_num_threads(0)
+    for number in (0, True, "3"):
+        with pytest.raises(ArgumentValueError, match="must be from 1 to"):
+            ndd.set_num_threads(number)
+        with pytest.raises(ArgumentValueError, match="positive integer"):
+            ndd.ThreadPool(number)
+    with pytest.raises(BatchSizeError, match="no samples"):
+        ndd.batch([], dtype=ndd.uint8) + 1
+    with pytest.raises(LayoutError) as caught:
+        ndd.tensor([1, 2], layout="AB")
+    assert caught.value.line.text == 'ndd.tensor([1, 2], layout="AB")'
+    with pytest.raises(ArgumentTypeError, match="chosen by a number, a slice or a list"):
+        ndd.batch([1, 2, 3]).select(np.array([0, 2]))
     with pytest.raises(ShapeError):
         ndd.math.sqrt([[1], [1, 2]])
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-1"])
+def test_a_wrong_number_of_threads_in_the_environment_is_told(monkeypatch, text):
+    monkeypatch.setenv("DALI_NUM_THREADS", text)
+    with pytest.raises(ArgumentValueError, match="DALI_NUM_THREADS must be a positive integer"):
+        ndd.get_num_threads()

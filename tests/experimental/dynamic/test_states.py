@@ -50,6 +50,30 @@ def test_shuffled_epochs_give_every_sample_once(folder):
     assert _epoch(other) != epochs[0]
 
 
+def test_metadata_leave_the_batch_size_open(folder):
+    reader = ndd.readers.File(file_root=folder, random_shuffle=True, seed=3)
+    expected = _epoch(ndd.readers.File(file_root=folder, random_shuffle=True, seed=3), 4)
+    assert reader.get_metadata()["epoch_size"] == 10
+    with pytest.raises(CheckpointError, match="before its first epoch"):
+        reader.get_state()
+    assert _epoch(reader, 4) == expected
+    with pytest.raises(ArgumentValueError, match="differs from the one before, 4"):
+        _epoch(reader, 3)
+
+
+def test_a_state_may_be_given_after_the_metadata(folder):
+    def made():
+        return ndd.readers.File(file_root=folder, random_shuffle=True, seed=3)
+
+    reader, later = made(), made()
+    epoch = reader.next_epoch(4)
+    next(epoch)
+    state = reader.get_state()
+    later.get_metadata()
+    later.set_state(state)
+    assert [_numbers(outputs) for outputs in later.rest_of_epoch(4)] == [_numbers(outputs) for outputs in epoch]
+
+
 def test_shards_share_shuffled_epochs(folder):
     readers = [
         ndd.readers.File(file_root=folder, shuffle_after_epoch=True, num_shards=2, shard_id=shard) for shard in (0, 1)
@@ -249,6 +273,7 @@ def test_what_sources_refuse():
     for wrong, error in (
         (lambda: make(3), ArgumentTypeError),
         (lambda: make([1], cycle="sometimes"), ArgumentValueError),
+        (lambda: make([1], cycle=["quiet"]), ArgumentValueError),
         (lambda: make(lambda: 1, cycle="quiet"), ArgumentValueError),
         (lambda: make([1], num_outputs=2, layout=["H"]), ArgumentValueError),
         (lambda: make(lambda: (1, 2, 3), num_outputs=2)(), SourceError),
