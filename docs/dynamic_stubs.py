@@ -13,7 +13,7 @@ from pathlib import Path
 from dalify.api.classes import pascal_case
 from dalify.registry import Operator, catalogue
 from docs.operators import public_names
-from docs.stubs import PACKAGE, arguments_of, function_stub, text_of
+from docs.stubs import PACKAGE, arguments_of, function_stub, text_of, write
 
 __all__ = ["ROOM", "files"]
 
@@ -113,14 +113,8 @@ def files() -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write all stubs, and remove those of namespaces that are gone."""
-    made = files()
-    for path in ROOM.rglob("*.pyi"):
-        if path not in made:
-            path.unlink()
-    for path, text in made.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    """Write all stubs."""
+    write(files(), [ROOM])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from dalify.registry.legacy import LEGACY_NAMES
 from docs.docstrings import documentation_of
 from docs.operators import default_text, public_names
 
-__all__ = ["PACKAGE", "arguments_of", "files", "function_stub", "text_of"]
+__all__ = ["PACKAGE", "arguments_of", "files", "function_stub", "text_of", "write"]
 
 PACKAGE = Path(__file__).parent.parent / "dalify"
 
@@ -218,16 +218,18 @@ def files() -> dict[Path, str]:
     return made
 
 
-def main() -> None:
-    """Write all stubs, and remove those of namespaces that are gone."""
-    made = files()
-    for kind, _, _ in _KINDS:
-        for path in (PACKAGE / kind).rglob("*.pyi"):
-            if path not in made:
-                path.unlink()
+def write(made: Mapping[Path, str], rooms: Iterable[Path]) -> None:
+    """Write the stubs of rooms, and remove those of namespaces that are gone."""
+    for path in [path for room in rooms for path in room.rglob("*.pyi") if path not in made]:
+        path.unlink()
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Write all stubs."""
+    write(files(), [PACKAGE / kind for kind, _, _ in _KINDS])
 
 
 if __name__ == "__main__":

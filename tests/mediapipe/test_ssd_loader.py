@@ -19,6 +19,7 @@ from dalify.mediapipe.habana_dataloader import HabanaDataLoader
 from tests.helpers.photos import drawn_photo
 from tests.helpers.torchvision_import import import_torchvision
 from tests.mediapipe.ssd_program import COCODetection, SSDTransformer
+from tests.plugin.dropin.beside_torch import same
 
 IMAGES = 13
 
@@ -60,19 +61,6 @@ def dataset(coco: tuple[str, str], kind: type[COCODetection] = COCODetection, **
     return kind(*coco, SSDTransformer(transforms, size=(60, 48), **options))
 
 
-def assert_same(found: Any, expected: Any) -> None:
-    assert type(found) is type(expected)
-    if isinstance(expected, torch.Tensor):
-        assert found.dtype == expected.dtype
-        assert torch.equal(found, expected)
-    elif isinstance(expected, list | tuple):
-        assert len(found) == len(expected)
-        for part, other in zip(found, expected, strict=True):
-            assert_same(part, other)
-    else:
-        assert found == expected
-
-
 def epochs(kind: type[DataLoader], data: Any, count: int = 1, **options: Any) -> list[Any]:
     """All batches of some epochs, and what the generators give afterwards."""
     torch.manual_seed(4)
@@ -90,7 +78,7 @@ def test_batches_are_those_of_torch(coco: tuple[str, str], num_workers: int, is_
     assert len(loader) == (IMAGES - 1) // 5
     assert "COCODetection of 12 files with boxes" in str(loader.explain())
     found = epochs(HabanaDataLoader, data, 2, batch_size=5, num_workers=num_workers)
-    assert_same(found, epochs(DataLoader, data, 2, batch_size=5, num_workers=num_workers))
+    same(found, epochs(DataLoader, data, 2, batch_size=5, num_workers=num_workers))
     images, keys, (heights, widths), boxes, labels = found[0]
     anchors = 200 if is_evaluation else 8732
     assert images.shape == (5, 3, 60, 48)
@@ -111,13 +99,13 @@ def test_parameters_are_the_transforms_own(coco: tuple[str, str]) -> None:
     )
     data.transform.normalize = transforms.Normalize([0.5, 0.4, 0.3], [0.1, 0.2, 0.3])
     assert HabanaDataLoader(data).accelerated
-    assert_same(epochs(HabanaDataLoader, data, batch_size=4), epochs(DataLoader, data, batch_size=4))
+    same(epochs(HabanaDataLoader, data, batch_size=4), epochs(DataLoader, data, batch_size=4))
 
 
 def test_a_collate_function_gets_the_samples(coco: tuple[str, str]) -> None:
     data = dataset(coco)
     options = {"batch_size": 4, "num_workers": 1, "collate_fn": lambda samples: (random.random(), samples)}
-    assert_same(epochs(HabanaDataLoader, data, **options), epochs(DataLoader, data, **options))
+    same(epochs(HabanaDataLoader, data, **options), epochs(DataLoader, data, **options))
 
 
 def test_the_program_is_left_undisturbed(coco: tuple[str, str]) -> None:
@@ -146,7 +134,7 @@ def test_rules_of_their_own_are_noticed(
     assert "is not what SSD's reference" in str(loader.fallback_reason)
     assert caplog.messages[-1].startswith("Failed to initialize Habana Dataloader, error: sample 0 of Shifted")
     assert caplog.messages[-1].endswith("\nRunning with PyTorch Dataloader")
-    assert_same(epochs(HabanaDataLoader, data, batch_size=4), epochs(DataLoader, data, batch_size=4))
+    same(epochs(HabanaDataLoader, data, batch_size=4), epochs(DataLoader, data, batch_size=4))
     monkeypatch.setenv("DATALOADER_FALLBACK_EN", "false")
     with pytest.raises(ArgumentValueError, match="cannot be accelerated: sample 0"):
         HabanaDataLoader(data)
@@ -188,4 +176,4 @@ def test_a_broken_file_costs_no_draws(coco: tuple[str, str]) -> None:
 
     expected = batches(DataLoader)
     assert [type(batch) is str for batch in expected] == [False, True, False, False]
-    assert_same(batches(HabanaDataLoader), expected)
+    same(batches(HabanaDataLoader), expected)
