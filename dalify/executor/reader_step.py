@@ -18,7 +18,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.steps import located
-from dalify.executor.values import Argument
+from dalify.executor.values import Argument, constant_array
 from dalify.graph import Node, rule_arguments
 
 __all__ = ["ReaderStep"]
@@ -72,13 +72,20 @@ class ReaderStep:
         is_remote = getattr(index, "is_remote", False)
         if is_remote and not varies:
             self.ahead = ReadAhead(index, self.reads_alone())
-        if operator.read_many_function is not None and not is_remote and not varies:
-            names = {name: given[name] for name in operator.read_many_names}
+        if operator.read_many_function is not None and not is_remote and not argument_slots:
+            names = {name: self._of_every_sample(name, given[name]) for name in operator.read_many_names}
             self._read_many = partial(operator.read_many_function, index, **names)
 
     def reads_alone(self) -> Callable[[Any], Any]:
         """Return the function that reads an entry, where no argument differs from sample to sample."""
         return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
+
+    def _of_every_sample(self, name: str, value: Any) -> Any:
+        """Return a constant as ``read`` gets it."""
+        if name not in self._arguments or value is None:
+            return value
+        repeated = constant_array(self._arguments[name].parameter, value, 1)
+        return None if repeated is None else repeated[0]
 
     def run(self, frame: Frame) -> None:
         """Read the chunk's samples: all together where the reader can, else one after the other."""

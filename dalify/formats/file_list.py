@@ -125,13 +125,13 @@ class FileList(Sequence[FileEntry]):
         """Return the contents of files, read in one call; None where each is to be read by itself."""
         if len(numbers) < _FEWEST:
             return None
-        contents = read_files(self._paths(numbers), self._typical_bytes)
+        contents = read_files(self.paths(numbers), self._typical_bytes)
         if contents is not None:
             mean_bytes = sum(map(len, contents)) // len(contents)
             self._typical_bytes = max(mean_bytes, (7 * self._typical_bytes + mean_bytes) // 8)
         return contents
 
-    def _paths(self, numbers: NDArray[np.int64]) -> list[bytes]:
+    def paths(self, numbers: NDArray[np.int64]) -> list[bytes]:
         """Return paths as a system like Unix has them."""
         names, prefixes = self._names, self._prefixes
         # In front of the first file, what is behind the last one counts for nothing.

@@ -5,22 +5,23 @@ Alone because a window is cut from the file itself: a patch of a large volume co
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import DecodeError
-from dalify.formats.memory import file_memory
 from dalify.formats.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.formats.open_files import OpenFiles
+from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS
+from dalify.formats.runs import Runs, read_alike
 from dalify.formats.whole_file import read_file
 
-__all__ = ["read_array", "read_header", "read_window"]
+__all__ = ["AlikeWindows", "read_array", "read_header", "read_window"]
 
 _FIRST_BYTES, _MOST_BYTES = 1 << 12, 1 << 17
+_MOST_TOGETHER_BYTES = 1 << 26  # above, nothing is gained
 
 
 def read_array(path: str) -> NDArray[Any]:
@@ -53,8 +54,6 @@ def read_header(files: OpenFiles) -> NumpyHeader:
 def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> NDArray[Any]:
     """Return a window of the array of the first of some files, C-contiguous and in the byte order of the machine.
 
-    What lies between the first and the last element of the window is read.
-
     Args:
         files: as opened for the header.
         header: of the file.
@@ -65,24 +64,64 @@ def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], sto
         ReaderError: the file cannot be read, or has become shorter.
     """
     shape = [last - first for first, last in zip(start, stop, strict=True)]
-    dtype = header.native
     if 0 in shape:
-        return np.empty(shape, dtype)
-    strides = _strides(header)
-    first = sum(index * stride for index, stride in zip(start, strides, strict=True))
-    last = sum((index - 1) * stride for index, stride in zip(stop, strides, strict=True)) + header.dtype.itemsize
-    data = files.read(0, header.offset + first, last - first)
-    # Not memory of its own for each: its page faults would cost more than the reading.
-    window = file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
-    window[...] = np.ndarray(shape, header.dtype, data.data, strides=strides)
-    return window
+        return np.empty(shape, header.native)
+    data = files.read_runs(0, _runs(header, start, stop)).view(header.dtype)
+    window = data.reshape(shape[::-1]).T if header.is_fortran else data.reshape(shape)
+    return np.asarray(window, header.native, order="C")
 
 
-def _strides(header: NumpyHeader) -> list[int]:
-    strides = [header.dtype.itemsize] * len(header.shape)
-    axes = range(len(header.shape)) if header.is_fortran else range(len(header.shape) - 1, -1, -1)
-    size = header.dtype.itemsize
-    for axis in axes:
-        strides[axis] = size
-        size *= header.shape[axis]
-    return strides
+def _runs(header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> Runs:
+    """Return where a window that is not empty lies in the file, in the order of the file."""
+    size = stride = header.dtype.itemsize
+    first = header.offset
+    outer: list[tuple[int, int]] = []
+    axes = range(len(header.shape))
+    for axis in axes if header.is_fortran else reversed(axes):  # the one that varies fastest is the first
+        count, extent = stop[axis] - start[axis], header.shape[axis]
+        first += start[axis] * stride
+        if size == stride:  # all that varies faster is wanted whole
+            size *= count
+        else:
+            outer.append((count, stride))
+        stride *= extent
+    counts, strides = np.array(outer[::-1], np.int64).reshape(-1, 2).T.copy()
+    return Runs(first, size, counts, strides)
+
+
+class AlikeWindows:
+    """One window of files that are alike, as those of a data set mostly are: type, shape, and what else they say.
+
+    Args:
+        path: of one of them.
+        window: from the shape of an array to where the window begins and ends along each axis.
+
+    Raises:
+        DalifyError: the file cannot be read, or has no such window.
+    """
+
+    def __init__(self, path: str, window: Callable[[tuple[int, ...]], tuple[Sequence[int], Sequence[int]]]) -> None:
+        files = OpenFiles([path])
+        header = read_header(files)
+        start, stop = window(header.shape)
+        self._header = header
+        self._start = files.read(0, 0, header.offset)
+        self._shape = [last - first for first, last in zip(start, stop, strict=True)]
+        is_within = all(
+            0 <= first < last <= extent for first, last, extent in zip(start, stop, header.shape, strict=True)
+        )
+        is_plain = header.dtype.isnative and (not header.is_fortran or len(header.shape) < 2)
+        self._runs = _runs(header, start, stop) if is_within and is_plain and HAS_POSITIONS else None
+
+    @property
+    def can_be(self) -> bool:
+        """Whether the window lies in the file as in memory, so that files that are alike can be read together."""
+        return self._runs is not None
+
+    def read(self, paths: list[bytes]) -> NDArray[Any] | None:
+        """Return the window of each file, ``[N, ...]``; None where each is to be read by itself."""
+        runs, header = self._runs, self._header
+        if runs is None or runs.total_bytes * len(paths) > _MOST_TOGETHER_BYTES:
+            return None
+        found = read_alike(paths, OPEN_FLAGS, self._start, header.file_size, runs)
+        return None if found is None else found.view(header.native).reshape(len(paths), *self._shape)

@@ -19,6 +19,7 @@ from dalify.formats import storage
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import Pieces, read_pieces
 from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS, read_at
+from dalify.formats.runs import Runs, read_runs
 
 __all__ = ["OpenFiles"]
 
@@ -110,6 +111,22 @@ class OpenFiles:
         if filled < size:  # the file has become shorter since it was opened
             raise self._ends_early(file, offset, size)
         return contents
+
+    def read_runs(self, file: int, runs: Runs) -> NDArray[np.uint8]:
+        """Return parts of a file one behind the other, a new 1-D uint8 array. The GIL is free while data come.
+
+        Args:
+            file: number of the file.
+            runs: where they lie.
+
+        Raises:
+            ReaderError: the file is absent, cannot be read, or ends before.
+        """
+        if HAS_POSITIONS and not storage.is_remote(self.paths[file]):
+            contents = read_runs(self._descriptor(file).number, runs)
+            if contents is not None:
+                return contents
+        return runs.of(self.read(file, runs.first, runs.span_bytes))  # which tells what is wrong
 
     def read_many(
         self, files: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]

@@ -1,39 +1,31 @@
 """Pieces of files, many in one call: one compiled loop over ``pread`` instead of a call of Python for each.
 
-Alone because it calls the C library. Files are read, not mapped, whatever ``dont_use_mmap`` says: an error of the disk,
-or a file that is cut off, is an error of one sample and not the end of the process (SIGBUS), and what consumers write
-reaches neither the file nor a later epoch. A copy out of a map would save 3 µs of the 7 µs that a photograph of 69 kB
-takes; asking the system for each piece whether a map of it can be touched without harm takes as long.
+Files are read, not mapped, whatever ``dont_use_mmap`` says: an error of the disk, or a file that is cut off, is an
+error of one sample and not the end of the process (SIGBUS), and what consumers write reaches neither the file nor a
+later epoch. A copy out of a map would save 3 µs of the 7 µs that a photograph of 69 kB takes; asking the system for
+each piece whether a map of it can be touched without harm takes as long.
 """
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numba
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from dalify.formats.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.memory import file_memory
 
 __all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces", "samples_in"]
 
 _MOST_BYTES = 1 << 26
-_SEEK_END = os.SEEK_END
 # What lies between neighbours, such as the header of the next, costs less than another call.
 _MOST_BETWEEN = 1 << 11
 # Pieces begin at a multiple of this, so that their elements are aligned whatever their type.
 _ALIGNMENT_BYTES = 64
 # What is small is copied, so that a label does not hold on to pictures.
 _SMALL_BYTES = 1 << 10
-
-_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
-_open: Any = types.ExternalFunction("open", types.int32(types.uintp, types.int32))
-_close: Any = types.ExternalFunction("close", types.int32(types.int32))
-_lseek: Any = types.ExternalFunction("lseek", types.int64(types.int32, types.int64, types.int32))
-_pread: Any = types.ExternalFunction("pread", types.int64(types.int32, types.uintp, types.uintp, types.int64))
 
 
 class Pieces:
@@ -78,18 +70,6 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
 
 
 @numba.njit(nogil=True, cache=True)
-def _read_at(descriptor: int, offset: int, size: int, address: int) -> bool:
-    """Read a part of a file; False at an error or early end."""
-    done = np.int64(0)
-    while done < size:
-        count = _pread(descriptor, np.uintp(address + done), np.uintp(size - done), offset + done)
-        if count <= 0:
-            return False
-        done += count
-    return True
-
-
-@numba.njit(nogil=True, cache=True)
 def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
     """Find a place for each piece; neighbours in a file stay as far apart as they are there."""
     starts[0] = 0
@@ -115,7 +95,7 @@ def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> 
         ):
             continue  # read in one go with the next
         size = starts[piece] + sizes[piece] - starts[first]
-        if not _read_at(descriptors[first], offsets[first], size, address + starts[first]):
+        if not read_part(descriptors[first], offsets[first], size, address + starts[first]):
             return False
         first = following
     return True
@@ -144,7 +124,7 @@ def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], size
 def _copy(addresses: Any, sizes: Any, starts: Any, out: Any) -> None:
     target = out.ctypes.data
     for piece in range(addresses.size):
-        _memcpy(np.uintp(target + starts[piece]), np.uintp(addresses[piece]), np.uintp(sizes[piece]))
+        copy_memory(np.uintp(target + starts[piece]), np.uintp(addresses[piece]), np.uintp(sizes[piece]))
 
 
 def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
@@ -169,13 +149,13 @@ def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[in
     """Read files whose paths end with zeros; return how many, and what is wanted for the next one."""
     path, place = 0, 0
     for file in range(starts.size):
-        descriptor = _open(np.uintp(paths.ctypes.data + path), flags)
+        descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
         if descriptor < 0:
             return file, -1
-        size = _lseek(descriptor, 0, _SEEK_END)
+        size = file_size(descriptor)
         has_room = size <= out.size - place
-        is_read = has_room and size > 0 and _read_at(descriptor, 0, size, out.ctypes.data + place)
-        _close(descriptor)
+        is_read = has_room and size > 0 and read_part(descriptor, 0, size, out.ctypes.data + place)
+        close_file(descriptor)
         if not is_read:
             return file, -1 if has_room else size
         starts[file], stops[file] = place, place + size

@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
 from dalify.formats.file_list import FileEntry, FileList
 from dalify.formats.numpy_file import NumpyHeader
-from dalify.formats.numpy_window import read_array, read_header, read_window
+from dalify.formats.numpy_window import AlikeWindows, read_array, read_header, read_window
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.plain_files import plain_files
 from dalify.kernels.convert import saturate_cast
@@ -19,6 +19,10 @@ from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 _POLICIES = ("error", "pad", "trim_to_shape")
+_COORDINATES = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
+_Coordinates = tuple[tuple[str, tuple[float, ...] | None], ...]
+_WHOLE: _Coordinates = tuple((name, None) for name in _COORDINATES)
+_FEWEST = 2  # that are read together: one alone is read sooner by itself
 
 
 class _ArrayFile(NamedTuple):
@@ -34,6 +38,7 @@ class _ArrayFiles(Sequence[_ArrayFile]):
     def __init__(self, files: FileList, *, keeps_headers: bool) -> None:
         self._files = files
         self._headers: dict[str, NumpyHeader] | None = {} if keeps_headers else None
+        self._alike: tuple[tuple[Any, ...], AlikeWindows] | None = None
 
     def __len__(self) -> int:
         return len(self._files)
@@ -51,6 +56,27 @@ class _ArrayFiles(Sequence[_ArrayFile]):
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         return _ArrayFile(self._files[index], self._headers)
+
+    def read_many(self, numbers: np.ndarray[Any, Any], *window: Any) -> np.ndarray[Any, Any] | None:
+        """Return the same window of files, ``[N, ...]``; None where each is to be read by itself.
+
+        Args:
+            numbers: of the files.
+            window: arguments of ``_window`` behind the shape.
+        """
+        if len(numbers) < _FEWEST:
+            return None
+        alike = self._alike
+        if alike is None or alike[0] != window:
+            try:
+                path = self._files[int(numbers[0])].path
+                alike = window, AlikeWindows(path, lambda shape: _window(shape, *window))
+            except DalifyError:
+                return None
+        found = alike[1].read(self._files.paths(numbers))
+        # Where they are not alike, the next ones may be like the first of them.
+        self._alike = alike if found is not None or not alike[1].can_be else None
+        return found
 
 
 @operator(outputs=1, reader=True)
@@ -146,15 +172,8 @@ def _(
     roi_shape: np.ndarray[Any, Any] | None,
     rel_roi_shape: np.ndarray[Any, Any] | None,
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    coordinates = {
-        "start": roi_start,
-        "rel_start": rel_roi_start,
-        "end": roi_end,
-        "rel_end": rel_roi_end,
-        "shape": roi_shape,
-        "rel_shape": rel_roi_shape,
-    }
-    if all(value is None for value in coordinates.values()):
+    given = _coordinates(roi_start, rel_roi_start, roi_end, rel_roi_end, roi_shape, rel_roi_shape)
+    if given == _WHOLE:
         return (read_array(file.entry.path),)
     files = OpenFiles([file.entry.path])
     header = None if file.headers is None else file.headers.get(file.entry.path)
@@ -162,9 +181,6 @@ def _(
         header = read_header(files)
         if file.headers is not None:
             file.headers[file.entry.path] = header
-    given = tuple(
-        (name, None if value is None else tuple(value.ravel().tolist())) for name, value in coordinates.items()
-    )
     start, stop = _window(header.shape, tuple(roi_axes), given)
     inside_start = [min(max(first, 0), extent) for first, extent in zip(start, header.shape, strict=True)]
     inside_stop = [
@@ -191,9 +207,37 @@ def _(
     return (padded,)
 
 
+@numpy.read_many
+def _(
+    files: _ArrayFiles,
+    numbers: np.ndarray[Any, Any],
+    *,
+    roi_axes: Sequence[int],
+    roi_start: np.ndarray[Any, Any] | None,
+    rel_roi_start: np.ndarray[Any, Any] | None,
+    roi_end: np.ndarray[Any, Any] | None,
+    rel_roi_end: np.ndarray[Any, Any] | None,
+    roi_shape: np.ndarray[Any, Any] | None,
+    rel_roi_shape: np.ndarray[Any, Any] | None,
+) -> tuple[Any, ...] | None:
+    given = _coordinates(roi_start, rel_roi_start, roi_end, rel_roi_end, roi_shape, rel_roi_shape)
+    found = files.read_many(numbers, () if given == _WHOLE else tuple(roi_axes), given)
+    return None if found is None else (found,)
+
+
+def _coordinates(*values: np.ndarray[Any, Any] | None) -> _Coordinates:
+    """Return coordinates of a window with their names, as ``_window`` takes them."""
+    return tuple(
+        [
+            (name, None if value is None else tuple(value.ravel().tolist()))
+            for name, value in zip(_COORDINATES, values, strict=True)
+        ]
+    )
+
+
 @lru_cache(maxsize=64)  # the files of a data set mostly have one shape, and one window is wanted of all
 def _window(
-    shape: tuple[int, ...], roi_axes: tuple[int, ...], coordinates: tuple[tuple[str, tuple[float, ...] | None], ...]
+    shape: tuple[int, ...], roi_axes: tuple[int, ...], coordinates: _Coordinates
 ) -> tuple[list[int], list[int]]:
     """Return where the window begins and ends along every axis of an array."""
     axes = list(roi_axes) or list(range(len(shape)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import dalify
 from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, IndexingError, ReaderError
 from dalify.formats.numpy_window import read_header, read_window
 from dalify.formats.open_files import OpenFiles
+from dalify.registry import catalogue
 from tests.operators.readers.datasets import run_reader
 
 ARRAY = np.arange(120, dtype=np.float32).reshape(4, 6, 5)
@@ -123,6 +125,90 @@ def test_windows_are_numpy_slices(data: st.DataObject):
     assert found.dtype.isnative
     assert found.flags.c_contiguous
     np.testing.assert_array_equal(found, expected)
+
+
+TOGETHER = [
+    {},
+    {"roi_start": [1, 2, 1], "roi_shape": [2, 3, 3]},
+    {"rel_roi_start": [0.1, 0.2, 0.3], "rel_roi_end": [0.9, 0.8, 0.7]},
+    {"roi_start": [2], "roi_axes": [1]},
+    {"roi_end": [3, 0, 2]},
+    {"roi_start": [-1, 0, 0], "roi_end": [3, 7, 5], "out_of_bounds_policy": "pad", "fill_value": 3},
+    {"roi_start": [0, 0, 0], "roi_end": [9, 5, 5], "out_of_bounds_policy": "trim_to_shape"},
+]
+# Of a data set: shapes, types and orders of its files.
+KINDS = {
+    "alike": [((4, 6, 5), "<f4", "C")] * 16,
+    "one is odd": [((4, 6, 5), "<f4", "C"), ((4, 5, 6), "<f4", "C")] + [((4, 6, 5), "<f4", "C")] * 14,
+    "two kinds": [((4, 6, 5), "<f4", "C")] * 8 + [((5, 6, 7), "<f4", "C")] * 8,
+    "Fortran": [((4, 6, 5), "<f4", "F")] * 16,
+    "foreign": [((4, 6, 5), ">i2", "C")] * 16,
+    "booleans": [((4, 6, 5), "?", "C")] * 16,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", TOGETHER, ids=str)
+def test_together_is_as_one_by_one(
+    kind: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(0)
+    paths = [tmp_path / f"{number}.npy" for number in range(16)]
+    for path, (shape, name, order) in zip(paths, KINDS[kind], strict=True):
+        np.save(path, random.integers(0, 100, shape).astype(name, order=cast("Any", order)))
+    operator = catalogue.find("readers.numpy")
+    with monkeypatch.context() as patch:
+        patch.setattr(operator, "read_many_function", None)
+        expected = read(dalify, *paths, **options)
+    if kind in ("alike", "booleans") and options in TOGETHER[:4]:
+
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise AssertionError("read by itself")
+
+        monkeypatch.setattr(operator, "read_function", refuse)
+    for _ in range(2):
+        for batches in (1, 2):  # what was learned of the first files is not true of all that follow
+            for one, two in zip(read(dalify, *paths, batches=batches, **options), expected, strict=True):
+                assert one.dtype == two.dtype
+                np.testing.assert_array_equal(one, two, strict=True)
+
+
+def _last_of_three(pipe: Any) -> Any:
+    """Run past what was read ahead."""
+    return [pipe.run() for _ in range(3)][-1][0]
+
+
+@pytest.mark.parametrize("options", [{}, {"roi_start": [1, 2, 1]}], ids=str)
+@pytest.mark.parametrize(("size", "error"), [(0, DecodeError), (300, DecodeError), (None, ReaderError)], ids=str)
+def test_file_that_changes_is_one_bad_sample(
+    options: dict[str, Any], size: int | None, error: type[DalifyError], tmp_path: Path
+) -> None:
+    paths = [tmp_path / f"{number}.npy" for number in range(6)]
+    for number, path in enumerate(paths):
+        np.save(path, ARRAY + number)
+
+    def made(**more: Any) -> Any:
+        pipe = dalify.Pipeline(batch_size=6, num_threads=1, device_id=None, prefetch_queue_depth=1)
+        with pipe:
+            pipe.set_outputs(dalify.fn.readers.numpy(files=list(map(str, paths)), **options, **more))
+        pipe.build()
+        return pipe
+
+    strict, patient = made(), made(on_error="replace")
+    for pipe in (strict, patient):
+        pipe.run()
+    if size is None:
+        paths[3].unlink()
+    else:
+        os.truncate(paths[3], size)
+    with pytest.raises(error, match=r"sample 3 of the batch, from .*3\.npy"):
+        _last_of_three(strict)
+    output = _last_of_three(patient)
+    window = ARRAY[1:, 2:, 1:] if options else ARRAY
+    for number in range(6):
+        expected = window * 0 if number == 3 else window + number
+        np.testing.assert_array_equal(np.array(output.at(number)), expected)
+    assert {bad.source for bad in patient.bad_samples()} == {str(paths[3])}
 
 
 def test_windows_per_sample(oracle: ModuleType, file: Path):
