@@ -26,6 +26,7 @@ LANES = 16
 _FLOAT_BYTES = 4
 _ROW_BYTES = LANES * _FLOAT_BYTES
 _ELEMENT_BYTES = 2 * _ROW_BYTES  # real parts of all lanes, then imaginary ones
+_LONGEST = 1 << 14  # sixteen longer signals, and as much again to work in, find no room near the processor
 
 
 class Transform(NamedTuple):
@@ -44,9 +45,9 @@ class Transform(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def transform_of(length: int) -> Transform | None:
-    """Return the plan for real signals of some length; None where the length is odd or has factors beyond 5."""
+    """Return the plan for real signals of some length; None where it is odd, has factors beyond 5, or is too long."""
     half = length // 2
-    if length < 2 or length % 2:
+    if length < 2 or length % 2 or length > _LONGEST:
         return None
     steps, rest = [], half
     for radix in (4, 2, 3, 5):

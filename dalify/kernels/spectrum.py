@@ -72,8 +72,13 @@ def _value(x: np.ndarray, index: int, is_reflected: bool) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _cut_frames(rows: np.ndarray, x: np.ndarray, first: int, step: int, window: np.ndarray, is_reflected: bool) -> None:
-    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + step``, …, one in each lane."""
+def _cut_frames(
+    rows: np.ndarray, x: np.ndarray, first: int, step: int, count: int, window: np.ndarray, is_reflected: bool
+) -> None:
+    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + step``, …, one in each lane.
+
+    Lanes beyond ``count`` are 0 or hold what lies behind.
+    """
     size = window.size
     if first >= 0 and first + (LANES - 1) * step + size <= x.size:
         whole = size - size % LANES
@@ -85,7 +90,8 @@ def _cut_frames(rows: np.ndarray, x: np.ndarray, first: int, step: int, window: 
             for lane in range(LANES):
                 rows[n, lane] = x[first + lane * step + n] * window[n]
     else:
-        for lane in range(LANES):
+        rows[:size, count:] = 0
+        for lane in range(count):
             start = first + lane * step
             for n in range(size):
                 rows[n, lane] = _value(x, start + n, is_reflected) * window[n]
@@ -111,7 +117,8 @@ def _spectrogram_by_lanes(
     frames = out.shape[2]
     for sample in range(x.shape[0]):
         for frame in range(0, frames, LANES):
-            _cut_frames(rows, x[sample], frame * step + offset, step, window, is_reflected)
+            count = min(frames - frame, LANES)
+            _cut_frames(rows, x[sample], frame * step + offset, step, count, window, is_reflected)
             spectrum_of_lanes(spectrum, rows, spare, steps, twiddles, unpacking, is_magnitude)
             target = out[sample, :, frame : frame + LANES]
             if target.shape[1] == LANES:
@@ -223,7 +230,24 @@ def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, po
         length: of the transform; longer signals are cut off, shorter ones are filled up with zeros.
         power: 2 for squared magnitudes, 1 for magnitudes.
     """
-    out[...] = _powers(np.fft.rfft(x, length, axis=axis), power)
+    # Signals that follow each other are the windows of one long signal.
+    signals = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    samples = signals.shape[-1]
+    target = np.moveaxis(out, axis, -1)
+    spectra = target if target.flags.c_contiguous else np.empty(target.shape, np.float32)
+    spectrogram(
+        spectra.reshape(1, -1, length // 2 + 1),
+        signals.reshape(1, -1),
+        np.ones(min(samples, length), np.float32),
+        step=samples,
+        length=length,
+        is_centred=False,
+        is_reflected=False,
+        power=power,
+        has_frames_first=True,
+    )
+    if spectra is not target:
+        target[...] = spectra
 
 
 def power_spectrum_torch(out: torch.Tensor, x: torch.Tensor, axis: int, *, length: int, power: int) -> None:

@@ -48,6 +48,6 @@ def test_lanes_do_not_see_each_other():
     np.testing.assert_array_equal(*results)
 
 
-@pytest.mark.parametrize("length", [0, 1, 3, 601, 14, 2 * 7 * 11])
+@pytest.mark.parametrize("length", [0, 1, 3, 601, 14, 2 * 7 * 11, 1 << 15])
 def test_lengths_left_to_numpy(length):
     assert transform_of(length) is None
