@@ -13,6 +13,7 @@ from typing import Any
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.base.source_line import SourceLine
 from dalify.mediapipe.ssd_dataset import SsdFetcher, SsdSource, has_boxes, try_out
 from dalify.plugin.pytorch.dropin.hybrid import FasterDataset
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
@@ -72,10 +73,10 @@ class HabanaDataLoader(DataLoader):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.fallback_reason: str | None = None
-        self._tried: tuple[int, int] | None = None
+        self._tried: tuple[Any, Any] | None = None
         super().__init__(*args, **kwargs)
         if self.dataset is None:
-            raise ArgumentValueError("'dataset' can not be None")
+            raise ArgumentValueError("'dataset' can not be None", line=SourceLine.capture())
         report = self.explain()
         if report.is_accelerated:
             return
@@ -83,7 +84,8 @@ class HabanaDataLoader(DataLoader):
             _log.error("Habana dataloader configuration failed: %s", report.reason)
             raise ArgumentValueError(
                 f"this loader cannot be accelerated: {report.reason}.",
-                hint=f"{report.hint or 'Change it'}, or set {_VARIABLE}=true to have torch's own loader.",
+                line=SourceLine.capture(),
+                hint=f"{report.hint} {_VARIABLE}=true lets torch's own loader stand in.".lstrip(),
             )
         self.fallback_reason = report.reason
         if self.on_fallback == "warn":
@@ -115,10 +117,10 @@ class HabanaDataLoader(DataLoader):
         check_settings()
         dataset: Any = self.dataset
         source = SsdSource(dataset)
-        identity = id(dataset), id(dataset.transform)
-        if self._tried != identity:
+        tried_dataset, tried_transform = self._tried or (None, None)
+        if tried_dataset is not dataset or tried_transform is not dataset.transform:
             try_out(source)
-            self._tried = identity
+            self._tried = dataset, dataset.transform
         return source
 
     def _get_iterator(self) -> Any:

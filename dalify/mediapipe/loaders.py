@@ -124,7 +124,8 @@ class ImagePipe(MediaPipe):
             self._flip = fn.RandomFlip(horizontal=1)
         else:
             self._size = _pair(second.size)
-            side = first.size if isinstance(first.size, int) else 0
+            sizes = [first.size] if isinstance(first.size, int) else list(first.size)
+            side = sizes[0] if len(sizes) == 1 else 0
             if side < max(self._size) or first.max_size is not None:
                 raise ArgumentValueError(
                     f"Resize(size={first.size!r}, max_size={first.max_size!r}) has to give the shorter side, of at "

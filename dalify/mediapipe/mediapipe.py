@@ -106,7 +106,7 @@ class MediaPipe:
         self._options = {"num_threads": num_threads or -1, "seed": -1 if seed is None else seed, "on_error": on_error}
         self._pipeline: Pipeline | None = None
         self._lowering: Lowering | None = None
-        self._shapes_of_outputs: list[tuple[bool, bool]] = []
+        self._batched_and_rounded: list[tuple[bool, bool]] = []
         self._repeats = 1
         self._epochs_left = 0
         self._has_begun = False
@@ -132,12 +132,9 @@ class MediaPipe:
         """
         raise GraphError(
             f"{type(self).__name__} does not define definegraph().",
-            line=self._checked_line(),
+            line=self.__dict__.get("_line"),  # the user's class may not have called our __init__
             hint="def definegraph(self): … return images, labels",
         )
-
-    def _checked_line(self) -> SourceLine | None:
-        return self.__dict__.get("_line")
 
     def build(self) -> None:
         """Define the graph and make it ready to run; once, further calls do nothing.
@@ -166,7 +163,7 @@ class MediaPipe:
         lowering = Lowering(self.batch_size, self._has_accelerator(), self._seed)
         with pipeline:
             values = [lowering.value_of(node) for node in nodes]
-        self._shapes_of_outputs = [(value.batched, value.is_bfloat16) for value in values]
+        self._batched_and_rounded = [(value.batched, value.is_bfloat16) for value in values]
         outputs = [value.node for value in values]
         pipeline.set_outputs(*outputs, *([] if lowering.valid is None else [lowering.valid]))
         pipeline.build()
@@ -225,7 +222,7 @@ class MediaPipe:
             valid = int(np.asarray(counts.as_tensor()).reshape(-1)[0])
         self.last_outputs = tuple(
             DeviceTensor(output, batched=batched, is_bfloat16=rounds, valid=valid)
-            for output, (batched, rounds) in zip(outputs, self._shapes_of_outputs, strict=True)
+            for output, (batched, rounds) in zip(outputs, self._batched_and_rounded, strict=True)
         )
         return self.last_outputs
 
@@ -245,10 +242,10 @@ class MediaPipe:
             PipelineStateError: the pipe has no reader.
         """
         self.build()
-        readers = [] if self._lowering is None else self._lowering.readers
-        if not readers:
+        assert self._lowering is not None, "dalify bug: build did not build"
+        if not self._lowering.readers:
             raise PipelineStateError("this pipe has no reader, and so no number of batches.", line=self._line)
-        return len(readers[0])
+        return len(self._lowering.readers[0])
 
     def __bool__(self) -> bool:
         """A pipe is true, however many batches it has."""

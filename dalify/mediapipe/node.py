@@ -7,7 +7,7 @@ composes dalify's own ones; ``@operator`` makes of it the class that programs us
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -125,13 +125,20 @@ class Lowering:
     valid: DataNode | None = None
     results: dict[int, tuple[Value, ...]] = field(default_factory=dict)
 
-    def read(self, reader: BatchReader, count: int, **declared: Any) -> list[DataNode]:
+    def read(
+        self,
+        reader: BatchReader,
+        count: int,
+        dtype: Sequence[DALIDataType] | None = None,
+        ndim: Sequence[int] | None = None,
+    ) -> list[DataNode]:
         """Return the results of a reader.
 
         Args:
             reader: gives the batches.
             count: number of results.
-            declared: lists of their ``dtype`` and ``ndim``, where they are known.
+            dtype: their element types, where they are known.
+            ndim: their numbers of dimensions, where they are known.
         """
         self.readers.append(reader)
 
@@ -139,9 +146,9 @@ class Lowering:
             batch, valid = reader.next_batch()
             return (*batch, np.full(len(batch[0]), valid, np.int32))
 
-        if declared:
-            declared = {"dtype": [*declared["dtype"], DALIDataType.INT32], "ndim": [*declared["ndim"], 0]}
-        *nodes, valid = dali.external_source(source=source, num_outputs=count + 1, **declared)
+        dtypes = None if dtype is None else [*dtype, DALIDataType.INT32]
+        dimensions = None if ndim is None else [*ndim, 0]
+        *nodes, valid = dali.external_source(source=source, num_outputs=count + 1, dtype=dtypes, ndim=dimensions)
         self.valid = valid if self.valid is None else self.valid
         return nodes
 

@@ -25,6 +25,7 @@ from dalify.mediapipe.loaders import (
 )
 from tests.helpers.photos import drawn_photo
 from tests.helpers.torchvision_import import import_torchvision
+from tests.plugin.dropin.beside_torch import same
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 MESSAGE = r"(?s)Failed to initialize Habana Dataloader, error: .*\nRunning with PyTorch Dataloader"
@@ -48,16 +49,6 @@ def folder(photo_folder: Path) -> Callable[..., Any]:
     return make
 
 
-def assert_same(found: Any, expected: Any) -> None:
-    found, expected = list(found), list(expected)
-    assert len(found) == len(expected)
-    for batch, other in zip(found, expected, strict=True):
-        assert type(batch) is type(other)
-        for tensor, wanted in zip(batch, other, strict=True):
-            assert tensor.dtype == wanted.dtype
-            assert torch.equal(tensor, wanted)
-
-
 @pytest.mark.parametrize("num_workers", [0, 2])
 @pytest.mark.parametrize(
     "options",
@@ -76,12 +67,7 @@ def test_batches_are_those_of_torch(folder: Callable[..., Any], options: dict[st
     assert isinstance(loader, DataLoader)
     expected = DataLoader(folder(), **options)
     assert len(loader) == len(expected)
-    if "collate_fn" in options:
-        for (count, image), (other, wanted) in zip(loader, expected, strict=True):
-            assert count == other
-            assert torch.equal(image, wanted)
-    else:
-        assert_same(loader, expected)
+    same(list(loader), list(expected))
 
 
 def test_training_draws_as_torch_does(folder: Callable[..., Any]) -> None:
@@ -93,7 +79,7 @@ def test_training_draws_as_torch_does(folder: Callable[..., Any]) -> None:
         sampler = RandomSampler(dataset)
         return list(kind(dataset, batch_size=5, sampler=sampler, num_workers=0, drop_last=True))
 
-    assert_same(batches(HabanaDataLoader), batches(DataLoader))
+    same(batches(HabanaDataLoader), batches(DataLoader))
 
 
 def test_the_call_is_that_of_torch(folder: Callable[..., Any]) -> None:
@@ -129,9 +115,8 @@ def test_a_distributed_sampler_is_followed(folder: Callable[..., Any]) -> None:
     dataset = Subset(folder(), [5, 3, 9, 0, 1, 11])
     sampler = DistributedSampler(dataset, num_replicas=2, rank=1, shuffle=True)
     sampler.set_epoch(4)
-    assert_same(
-        HabanaDataLoader(dataset, batch_size=2, sampler=sampler), DataLoader(dataset, batch_size=2, sampler=sampler)
-    )
+    loader = HabanaDataLoader(dataset, batch_size=2, sampler=sampler)
+    same(list(loader), list(DataLoader(dataset, batch_size=2, sampler=sampler)))
 
 
 def test_what_is_not_known_is_left_to_torch(caplog: pytest.LogCaptureFixture) -> None:
@@ -139,7 +124,7 @@ def test_what_is_not_known_is_left_to_torch(caplog: pytest.LogCaptureFixture) ->
     loader = HabanaDataLoader(dataset, batch_size=4)
     assert not loader.accelerated
     assert loader.fallback_reason
-    assert_same(loader, DataLoader(dataset, batch_size=4))
+    same(list(loader), list(DataLoader(dataset, batch_size=4)))
     assert len(caplog.records) == 1
     assert re.fullmatch(MESSAGE, caplog.records[0].getMessage())
 
@@ -148,8 +133,9 @@ def test_what_is_not_known_is_left_to_torch(caplog: pytest.LogCaptureFixture) ->
 def test_the_fallback_can_be_switched_off(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATALOADER_FALLBACK_EN", text)
     assert not falls_back()
-    with pytest.raises(ArgumentValueError, match="DATALOADER_FALLBACK_EN=true"):
+    with pytest.raises(ArgumentValueError, match=r"makes others known\. DATALOADER_FALLBACK_EN=true") as caught:
         HabanaDataLoader(TensorDataset(torch.arange(10.0)), batch_size=4)
+    assert "test_loaders.py" in str(caught.value.line)
 
 
 def test_the_switch_is_a_boolean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,6 +179,17 @@ def test_evaluation_by_a_pipe_is_close_to_torch(folder: Callable[..., Any], tmp_
             assert torch.equal(labels, wanted)
             difference = (images - others).abs() * torch.tensor(STD).reshape(3, 1, 1) * 255
             assert difference.max() < 4
+
+
+def test_a_size_may_be_a_list_of_one(folder: Callable[..., Any]) -> None:
+    dataset = folder()
+    expected = list(MediaApiDataLoader(dataset, batch_size=5))
+    resize = dataset.transform.transforms[0]
+    resize.size = [resize.size]
+    same(list(MediaApiDataLoader(dataset, batch_size=5)), expected)
+    resize.size = [40, 40]  # squeezes the image
+    with pytest.raises(ArgumentValueError, match="has to give the shorter side"):
+        MediaApiDataLoader(dataset, batch_size=5)
 
 
 def test_training_by_a_pipe(folder: Callable[..., Any]) -> None:
