@@ -13,6 +13,8 @@ from dalify.data.dtypes import DALIDataType
 from dalify.kernels.frozen import read_only
 from dalify.registry import PerSample, Spec, operator
 
+_PERIOD = 48  # a multiple of 1, 2 and 3 coordinates, and of the elements in a vector
+
 
 @operator(ragged=True)
 def coord_flip(
@@ -74,12 +76,22 @@ def _columns(layout: str, count: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _mirror(out, x, starts, axes, flips_x, flips_y, flips_z, x_center, y_center, z_center):
+    # What happens to a number depends on its place in the row alone. Written down for many rows, it is one for vectors.
+    is_mirrored, doubled = np.empty(_PERIOD, np.bool_), np.empty(_PERIOD, np.float32)
     for n in range(starts.size - 1):
         flips, centers = (flips_x[n], flips_y[n], flips_z[n]), (x_center[n], y_center[n], z_center[n])
-        for row in range(starts[n], starts[n + 1]):
-            for k in range(axes.size):
-                value = x[row, k]
-                out[row, k] = np.float32(2) * centers[axes[k]] - value if flips[axes[k]] else value
+        for k in range(_PERIOD):
+            axis = axes[k % axes.size]
+            is_mirrored[k], doubled[k] = flips[axis], np.float32(2) * centers[axis]
+        source, target = x[starts[n] : starts[n + 1]].reshape(-1), out[starts[n] : starts[n + 1]].reshape(-1)
+        whole = source.size - source.size % _PERIOD
+        for first in range(0, whole, _PERIOD):
+            values, results = source[first : first + _PERIOD], target[first : first + _PERIOD]
+            for k in range(_PERIOD):
+                results[k] = doubled[k] - values[k] if is_mirrored[k] else values[k]
+        for k in range(source.size - whole):
+            value = source[whole + k]
+            target[whole + k] = doubled[k] - value if is_mirrored[k] else value
 
 
 @coord_flip.cpu

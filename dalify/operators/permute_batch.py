@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError
+from dalify.data import Batch
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -30,7 +31,7 @@ def permute_batch(x: Spec, /, *, indices: PerSample[list[int]]) -> Spec:
     return x.replace(shape=None)
 
 
-def _permuted(x, indices):
+def _chosen(x, indices):
     rows = np.asarray(indices, np.int64)
     chosen = rows[:, 0] if rows.shape[1] == 1 else rows[0]
     if len(chosen) != len(x):
@@ -38,14 +39,15 @@ def _permuted(x, indices):
     wrong = (chosen < 0) | (chosen >= len(x))
     if wrong.any():
         raise IndexingError(f"there is no sample {chosen[wrong][0]}: the batch has samples 0 to {len(x) - 1}.")
-    return x.take(chosen)
+    return chosen
 
 
 @permute_batch.cpu
 def _(x, *, indices):
-    return _permuted(x, indices)
+    # In a list nothing is copied, until the results go where they stay.
+    return Batch(None, x.samples, x.layout, x.device, x.origins, x.dtype).take(_chosen(x, indices))
 
 
 @permute_batch.gpu
 def _(x, *, indices):
-    return _permuted(x, indices)
+    return x.take(_chosen(x, indices))

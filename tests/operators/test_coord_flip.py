@@ -9,7 +9,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from tests.helpers.one_operator import assert_equals_dali, run_dalify
 from tests.helpers.real_dali import Each
 
-POINTS = np.random.default_rng(0).random((5, 2)).astype(np.float32)
+POINTS = np.random.default_rng(0).random((100, 2)).astype(np.float32)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"layout": "yx"}, {"flip_y": 1, "center_y": 3.0, "flip_x": 0}])
@@ -19,13 +19,13 @@ def test_points(device, arguments):
 
 def test_per_sample(device):
     assert_equals_dali(
-        "coord_flip", [POINTS, POINTS[:1]], device=device, tolerance=1e-6, flip_y=Each(np.int32([0, 1])),
-        center_y=Each(np.float32([0, 1])),
+        "coord_flip", [POINTS, POINTS[:1], POINTS[:31]], device=device, tolerance=1e-6, flip_y=Each(np.int32([0, 1, 1])),
+        center_y=Each(np.float32([0, 1, 2])),
     )  # fmt: skip
 
 
 def test_three_dimensions(device):
-    points = np.random.default_rng(0).random((4, 3)).astype(np.float32)
+    points = np.random.default_rng(0).random((50, 3)).astype(np.float32)
     assert_equals_dali("coord_flip", [points], device=device, tolerance=1e-6, flip_z=1, center_z=3.0)
 
 
