@@ -18,10 +18,8 @@ def test_points(device, arguments):
 
 
 def test_per_sample(device):
-    assert_equals_dali(
-        "coord_flip", [POINTS, POINTS[:1], POINTS[:31]], device=device, tolerance=1e-6, flip_y=Each(np.int32([0, 1, 1])),
-        center_y=Each(np.float32([0, 1, 2])),
-    )  # fmt: skip
+    arguments = {"flip_y": Each(np.int32([0, 1, 1])), "center_y": Each(np.float32([0, 1, 2]))}
+    assert_equals_dali("coord_flip", [POINTS, POINTS[:1], POINTS[:31]], device=device, tolerance=1e-6, **arguments)
 
 
 def test_three_dimensions(device):
