@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def test_points(device, arguments):
 
 
 def test_per_sample(device):
-    arguments = {"flip_y": Each(np.int32([0, 1, 1])), "center_y": Each(np.float32([0, 1, 2]))}
+    arguments: dict[str, Any] = {"flip_y": Each(np.int32([0, 1, 1])), "center_y": Each(np.float32([0, 1, 2]))}
     assert_equals_dali("coord_flip", [POINTS, POINTS[:1], POINTS[:31]], device=device, tolerance=1e-6, **arguments)
 
 
