@@ -31,12 +31,14 @@ class Stored(NamedTuple):
 
     Attributes:
         row_count: rows.
+        row_shape: of each row.
         dtype: of its elements.
         row_bytes: memory of a row; a guess where rows have any length.
         chunk_rows: rows that are read together; 1 where each can be read alone.
     """
 
     row_count: int
+    row_shape: tuple[int, ...]
     dtype: np.dtype[Any]
     row_bytes: int
     chunk_rows: int
@@ -53,8 +55,15 @@ class ArrayFile(Protocol):
     name: str
     arrays: list[Stored]
 
-    def read(self, array: int, start: int, stop: int) -> NDArray[Any]:
-        """Return rows of an array in memory of their own, ``[stop - start, ...]``."""
+    def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return rows of an array, ``[stop - start, ...]``: in memory of their own, or in ``out``.
+
+        Args:
+            array: its number.
+            start: first row.
+            stop: one past the last row.
+            out: memory to be filled, for numbers and booleans, in the byte order of this machine.
+        """
         ...
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
@@ -131,6 +140,8 @@ class ArrayRows(Sequence[ArrayRow]):
             for stored in file.arrays:
                 self._first_blocks.append(self._first_blocks[-1] + -(-stored.row_count // stored.chunk_rows))
         self._cache = BlockCache(self._load, cache_bytes)
+        in_chunks = [stored for file in files for stored in file.arrays if stored.chunk_rows > 1]
+        self._keeps_all = sum(stored.row_bytes * stored.row_count for stored in in_chunks) <= cache_bytes
 
     def _check(self, file: ArrayFile) -> None:
         for name, stored, first in zip(self._names, file.arrays, self.files[0].arrays, strict=True):
@@ -194,19 +205,25 @@ class ArrayRows(Sequence[ArrayRow]):
 
     def _gathered(self, file: int, array: int, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return rows of an array, wherever they stand, in memory of their own."""
-        chunk_rows = self.files[file].arrays[array].chunk_rows
-        chunks, offsets = np.divmod(rows, chunk_rows)
+        stored = self.files[file].arrays[array]
+        dtype, shape = stored.dtype.newbyteorder("="), (len(rows), *stored.row_shape)
+        gathered = file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+        chunks, offsets = np.divmod(rows, stored.chunk_rows)
         first = self._first_blocks[file * len(self._names) + array]
-        gathered: NDArray[Any] | None = None
         for number in np.unique(chunks).tolist():
-            is_alone = chunk_rows == 1
-            chunk = self.files[file].read(array, number, number + 1) if is_alone else self._cache.get(first + number)
-            if gathered is None:
-                dtype, shape = chunk.dtype.newbyteorder("="), (len(rows), *chunk.shape[1:])
-                gathered = file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
-            for place in np.flatnonzero(chunks == number).tolist():
+            start = number * stored.chunk_rows
+            stop = min(start + stored.chunk_rows, stored.row_count)
+            places = np.flatnonzero(chunks == number).tolist()
+            target = gathered[places[0] : places[-1] + 1]
+            # What is wanted as it is, and is not kept for the next epoch, is read to where it can stay.
+            is_whole = len(target) == len(places) and offsets[places].tolist() == list(range(stop - start))
+            if is_whole and (stored.chunk_rows == 1 or not self._keeps_all):
+                self.files[file].read(array, start, stop, target)
+                continue
+            is_alone = stored.chunk_rows == 1
+            chunk = self.files[file].read(array, start, stop) if is_alone else self._cache.get(first + number)
+            for place in places:
                 gathered[place] = chunk[offsets[place]]
-        assert gathered is not None, "dalify bug: no rows were asked for"
         return gathered
 
     def read_one(self, file: int, array: int, number: int) -> NDArray[Any]:

@@ -57,7 +57,6 @@ class Hdf5File:
             for dataset in datasets:
                 _check(dataset, path)
             self._offsets = [_offset(dataset) for dataset in datasets]
-            self._shapes = [dataset.shape[1:] for dataset in datasets]
             self.arrays = [_stored(dataset) for dataset in datasets]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -70,31 +69,36 @@ class Hdf5File:
             self._process = os.getpid()
         return self._opened
 
-    def read(self, array: int, start: int, stop: int) -> NDArray[Any]:
-        """Return rows of a data set in memory of their own, ``[stop - start, ...]``.
+    def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return rows of a data set, ``[stop - start, ...]``: in memory of their own, or in ``out``.
 
         Raises:
             ReaderError: the file cannot be read.
         """
         offset = self._offsets[array]
         if offset is None:
-            return self._read_chunks(array, start, stop)
+            return self._read_chunks(array, start, stop, out)
         stored = self.arrays[array]
         size = stored.row_bytes
-        found = self._files.read(0, offset + start * size, (stop - start) * size)
-        return found.view(stored.dtype).reshape(stop - start, *self._shapes[array])
+        is_as_stored = out is not None and stored.dtype.isnative
+        memory = out.reshape(-1).view(np.uint8) if out is not None and is_as_stored else None
+        found = self._files.read(0, offset + start * size, (stop - start) * size, memory)
+        rows = found.view(stored.dtype).reshape(stop - start, *stored.row_shape)
+        return rows if out is None or is_as_stored else _filled(out, rows)
 
-    def _read_chunks(self, array: int, start: int, stop: int) -> NDArray[Any]:
-        dtype = self.arrays[array].dtype
+    def _read_chunks(self, array: int, start: int, stop: int, out: NDArray[Any] | None) -> NDArray[Any]:
+        stored = self.arrays[array]
         with told(self.name, "HDF5"):
             dataset = self._file()[self._names[array]]
-            if dtype.kind not in "iuf" or not dataset.size:
-                return dataset[start:stop]
-            shape = (stop - start, *self._shapes[array])
-            native = dtype.newbyteorder("=")
-            rows = file_memory(math.prod(shape) * dtype.itemsize).view(native).reshape(shape)
-            dataset.read_direct(rows, np.s_[start:stop])
-            return rows
+            if stored.dtype.kind not in "iuf" or not dataset.size:
+                rows = dataset[start:stop]
+                return rows if out is None else _filled(out, rows)
+            if out is None:
+                shape = (stop - start, *stored.row_shape)
+                native = stored.dtype.newbyteorder("=")
+                out = file_memory(math.prod(shape) * native.itemsize).view(native).reshape(shape)
+            dataset.read_direct(out, np.s_[start:stop])
+            return out
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first data set of one of these names that is a row of integers; None without."""
@@ -105,6 +109,11 @@ class Hdf5File:
                 if isinstance(found, h5py.Dataset) and found.ndim == 1 and found.dtype.kind in "iu":
                     return found[:]
         return None
+
+
+def _filled(out: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    out[...] = rows
+    return out
 
 
 def _known(file: Any) -> list[str]:
@@ -143,4 +152,5 @@ def _offset(dataset: Any) -> int | None:
 def _stored(dataset: Any) -> Stored:
     has_any_length = dataset.dtype.kind == "O"
     row_bytes = _GUESSED_BYTES if has_any_length else int(np.prod(dataset.shape[1:])) * dataset.dtype.itemsize
-    return Stored(dataset.shape[0], dataset.dtype, row_bytes, dataset.chunks[0] if dataset.chunks else 1)
+    chunk_rows = dataset.chunks[0] if dataset.chunks else 1
+    return Stored(dataset.shape[0], dataset.shape[1:], dataset.dtype, row_bytes, chunk_rows)

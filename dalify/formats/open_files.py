@@ -83,13 +83,16 @@ class OpenFiles:
         """Whether one of the files lies on another machine."""
         return any(storage.is_remote(path) for path in self.paths)
 
-    def read(self, file: int, offset: int, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Return bytes of a file as a new 1-D uint8 array. The GIL is free while data come.
+    def read(
+        self, file: int, offset: int, size: int, out: NDArray[np.uint8] | None = None
+    ) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return bytes of a file as a 1-D uint8 array. The GIL is free while data come.
 
         Args:
             file: number of the file.
             offset: of the first byte.
             size: number of bytes.
+            out: memory for them; None: it is new.
 
         Raises:
             ReaderError: the file is absent, cannot be read, or ends before.
@@ -98,12 +101,16 @@ class OpenFiles:
             raise ReaderError(f"{self.paths[file]!r} has no {size} bytes at byte {offset}: the index is damaged.")
         path = self.paths[file]
         if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
-            return storage.read(path, offset, size)
+            contents = storage.read(path, offset, size)
+            if out is None:
+                return contents
+            out[...] = contents
+            return out
         descriptor = self._descriptor(file)
         # An index may promise anything: what is not there is refused before memory is asked for.
         if offset + size > descriptor.size:
             raise self._ends_early(file, offset, size)
-        contents = file_memory(size)
+        contents = file_memory(size) if out is None else out
         try:
             filled = read_at(descriptor.number, contents, offset)
         except OSError as error:

@@ -19,6 +19,7 @@ from dalify.formats.array_rows import Stored, checked_arrays, told
 from dalify.formats.storage import is_remote
 
 zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
+zarr_buffer = LazyModule("zarr.buffer.cpu", "reading Zarr", "dalify[zarr]")
 zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
 
 __all__ = ["ZarrStore"]
@@ -73,14 +74,22 @@ class ZarrStore:
             self._process = os.getpid()
         return self._opened
 
-    def read(self, array: int, start: int, stop: int) -> NDArray[Any]:
-        """Return rows of an array in memory of their own, ``[stop - start, ...]``.
+    def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return rows of an array, ``[stop - start, ...]``: in memory of their own, or in ``out``.
 
         Raises:
             ReaderError: the store cannot be read.
         """
         with told(self.name, "Zarr"):
-            return np.asarray(self._known()[self._names[array].strip("/")][start:stop])
+            found = self._known()[self._names[array].strip("/")]
+            if out is not None and out.size and found.dtype == out.dtype:
+                found.get_basic_selection(slice(start, stop), out=zarr_buffer.NDBuffer.from_numpy_array(out))
+                return out
+            rows = np.asarray(found[start:stop])
+            if out is None:
+                return rows
+            out[...] = rows
+            return out
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first array of one of these names that is a row of integers; None without."""
@@ -103,4 +112,4 @@ def _stored(array: Any, name: str, path: str) -> Stored:
             hint="Numbers can be read, and texts and bytes in one dimension.",
         )
     row_bytes = _GUESSED_BYTES if kind in ("O", "T") else int(np.prod(array.shape[1:])) * array.dtype.itemsize
-    return Stored(array.shape[0], array.dtype, row_bytes, array.chunks[0])
+    return Stored(array.shape[0], array.shape[1:], array.dtype, row_bytes, array.chunks[0])

@@ -13,6 +13,7 @@ from dalify import fn, samplers
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
 from dalify.formats.array_rows import ArrayRows
 from dalify.formats.hdf5_file import Hdf5File
+from dalify.formats.zarr_file import ZarrStore
 from tests.operators.readers.datasets import run_reader
 
 h5py = pytest.importorskip("h5py", reason="the extra dalify[hdf5]")
@@ -138,9 +139,9 @@ def test_chunks_are_read_once_in_a_shuffled_epoch(tmp_path: Path, monkeypatch: p
     reads: list[tuple[int, int]] = []
     original = dalify.formats.hdf5_file.Hdf5File.read
 
-    def counted(self: Any, array: int, start: int, stop: int) -> Any:
+    def counted(self: Any, array: int, start: int, stop: int, *out: Any) -> Any:
         reads.append((array, start))
-        return original(self, array, start, stop)
+        return original(self, array, start, stop, *out)
 
     monkeypatch.setattr(dalify.formats.hdf5_file.Hdf5File, "read", counted)
     options = {"random_shuffle": True, "initial_fill": 500, "cache_bytes": 80_000}
@@ -265,23 +266,42 @@ def test_bad_zarr(tmp_path: Path) -> None:
     assert pipe.run()[0].as_array().tolist() == [[8, 9], [10, 11]]
 
 
-@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("cache_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("dtype", ["<i4", ">i4", "?"])
 @pytest.mark.parametrize("chunk_rows", [None, 1, 3])
-def test_rows_read_together_are_as_one_by_one(tmp_path: Path, chunk_rows: int | None, order: str) -> None:
-    for number in range(2):
-        with h5py.File(tmp_path / f"{number}.h5", "w") as file:
-            values = np.arange(10 * 4 * 2).reshape(10, 4, 2) + 100 * number
-            chunks = None if chunk_rows is None else (chunk_rows, 4, 2)
-            file.create_dataset("x", data=values.astype(f"{order}i4"), chunks=chunks)
-            file["label"] = np.arange(10)
+@pytest.mark.parametrize("kind", [Hdf5File, ZarrStore])
+def test_rows_read_together_are_as_one_by_one(
+    tmp_path: Path, kind: Any, chunk_rows: int | None, dtype: str, cache_bytes: int
+) -> None:
+    everything = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 1000, (20, 4, 2)).astype(dtype)
+    for number, values in enumerate((everything[:10], everything[10:])):
+        chunks = None if chunk_rows is None else (chunk_rows, 4, 2)
+        if kind is Hdf5File:
+            with h5py.File(tmp_path / str(number), "w") as file:
+                file.create_dataset("x", data=values, chunks=chunks)
+                file["label"] = np.arange(10)
+        else:
+            group = zarr.open_group(str(tmp_path / str(number)), mode="w")
+            group.create_array("x", data=values, chunks=chunks or "auto")
+            group.create_array("label", data=np.arange(10))
     names = ["x", "label"]
-    rows = ArrayRows([Hdf5File(str(tmp_path / f"{number}.h5"), names) for number in range(2)], names, 1 << 20)
+    rows = ArrayRows([kind(str(tmp_path / str(number)), names) for number in range(2)], names, cache_bytes)
     assert rows.read_many(np.array([9, 10])) is None  # of two files
-    for numbers in ([3, 4, 5, 6, 7, 8], [12, 19, 12, 10, 14], [19]):
+    for numbers in (
+        [3, 4, 5, 6, 7, 8],
+        [0, 1, 2, 9, 8, 7],
+        [12, 19, 12, 10, 14],
+        [11, 10, 12],
+        [19],
+        [3, 5, 4],
+        [*range(10)],
+    ):
         together = rows.read_many(np.array(numbers))
         assert together is not None
+        assert_rows([*together[0]], everything[numbers])
+        assert together[1].tolist() == [number % 10 for number in numbers]
         for column, expected in zip(together, zip(*(rows[n].read() for n in numbers), strict=True), strict=True):
-            assert_rows([column[place, ...] for place in range(len(column))], expected)
+            np.testing.assert_array_equal(column, expected)
 
 
 def test_consumers_may_change_rows_that_were_read_together(tmp_path: Path) -> None:
