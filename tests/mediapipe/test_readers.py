@@ -14,6 +14,7 @@ from dalify.base.errors import (
     DalifyError,
     DecodeError,
     ReaderError,
+    SourceError,
     UnknownArgumentError,
 )
 from dalify.mediapipe import fn
@@ -190,3 +191,42 @@ def test_a_broken_image_is_named(photo_folder: Path, tmp_path: Path) -> None:
 
     with pytest.raises(DecodeError, match=r"sample 1 of the batch, from .*broken\.jpg"):
         run(make)
+
+
+def reader_of(batch: Any, output_type: int) -> type:
+    """A reader whose only batch is given."""
+
+    class Given:
+        def __init__(self, params: Any) -> None:
+            self.batches = iter([batch])
+
+        def __iter__(self) -> Any:
+            return self.batches
+
+        def get_media_output_type(self) -> int:
+            return output_type
+
+    return Given
+
+
+@pytest.mark.parametrize(
+    ("batch", "count", "output_type", "text"),
+    [
+        (None, 1, readerOutType.FILE_LIST, "has to be a list of paths; got NoneType"),
+        ("a.jpg", 1, readerOutType.FILE_LIST, "has to be a list of paths; got str"),
+        ([], 1, readerOutType.BUFFER_LIST, "has to be a list of files as uint8 arrays; got none"),
+        (["a.jpg"], 1, readerOutType.BUFFER_LIST, "whose get_media_output_type.* is BUFFER_LIST, is no array of uint8"),
+        (["a.jpg"], 2, readerOutType.FILE_LIST, "returned 1 results; num_outputs is 2"),
+        (7, 2, readerOutType.FILE_LIST, "returned int; num_outputs is 2"),
+        ((["a.jpg", "b.jpg"], [[1], [1, 2]]), 2, readerOutType.FILE_LIST, "result 1 of Given.__next__ is no array"),
+        ((["a.jpg", "b.jpg"], [1]), 2, readerOutType.FILE_LIST, r"the shape \(1,\), but there are 2 files"),
+    ],
+)
+def test_what_users_readers_give_is_checked(batch: Any, count: int, output_type: int, text: str) -> None:
+    with pytest.raises(SourceError, match=f"(?s){text}.*test_readers.py"):
+        run(lambda: fn.MediaExtReaderOp(impl=reader_of(batch, output_type), num_outputs=count)())
+
+
+def test_negative_seeds_are_none(arrays: list[np.ndarray], tmp_path: Path) -> None:
+    assert orders(tmp_path, pipe_seed=5, seed=-1) == orders(tmp_path, pipe_seed=5)
+    assert len(orders(tmp_path, pipe_seed=-1)[0]) == COUNT

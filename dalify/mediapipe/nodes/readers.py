@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -33,7 +33,7 @@ _VOLUME = "CDHW"
 _SYNONYMS = {"jpeg": ("jpeg", "jpg"), "jpg": ("jpeg", "jpg")}
 
 
-def path_rows(paths: Sequence[Any]) -> TensorListCPU:
+def path_rows(paths: Iterable[Any]) -> TensorListCPU:
     """Return paths as what ``fn.io.file.read`` takes; errors of what is made of the files then name them."""
     names = [str(path) for path in paths]
     return TensorListCPU(Batch(None, [np.frombuffer(os.fsencode(name), np.uint8) for name in names], "", "cpu", names))

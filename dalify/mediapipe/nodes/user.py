@@ -49,16 +49,25 @@ class _ExternalReader:
 
     def next_batch(self) -> tuple[tuple[Any, ...], int]:
         batch = next(self._iterator)
-        name = type(self._reader).__name__
-        results = list(batch) if self._count > 1 else [batch[0] if _is_nested(batch) else batch]
-        if len(results) != self._count:
-            raise SourceError(f"{name}.__next__ returned {len(results)} results; num_outputs is {self._count}.")
-        first = [_file(each) for each in results[0]] if self._kind == "file" else path_rows(list(results[0]))
-        others = [np.asarray(each, dtype=dtype) for each, dtype in zip(results[1:], self._dtypes[1:], strict=True)]
+        name = f"{type(self._reader).__name__}.__next__"
+        results = [batch[0] if _is_nested(batch) else batch] if self._count == 1 else batch
+        if not isinstance(results, (list, tuple)) or len(results) != self._count:
+            found = f"{len(results)} results" if isinstance(results, (list, tuple)) else type(results).__name__
+            raise SourceError(f"{name} returned {found}; num_outputs is {self._count}.")
+        listed = results[0]
+        if not isinstance(listed, (list, tuple, np.ndarray)) or not len(listed):
+            wanted = "files as uint8 arrays" if self._kind == "file" else "paths"
+            found = "none" if isinstance(listed, (list, tuple, np.ndarray)) else type(listed).__name__
+            raise SourceError(f"the first result of {name} has to be a list of {wanted}; got {found}.")
+        first = [_file(each, name) for each in listed] if self._kind == "file" else path_rows(listed)
+        others = [
+            _array(each, dtype, f"result {index} of {name}")
+            for index, (each, dtype) in enumerate(zip(results[1:], self._dtypes[1:], strict=True), 1)
+        ]
         for index, each in enumerate(others, 1):
             if each.ndim == 0 or len(each) != len(first):
                 raise SourceError(
-                    f"result {index} of {name}.__next__ has the shape {each.shape}, but there are {len(first)} files."
+                    f"result {index} of {name} has the shape {each.shape}, but there are {len(first)} files."
                 )
         return (first, *others), len(first)
 
@@ -71,10 +80,17 @@ def _is_nested(batch: Any) -> bool:
     return isinstance(batch, (list, tuple)) and len(batch) == 1 and isinstance(batch[0], (list, tuple))
 
 
-def _file(content: Any) -> np.ndarray[Any, Any]:
+def _file(content: Any, name: str) -> np.ndarray[Any, Any]:
     if isinstance(content, (bytes, bytearray, memoryview)):
         return np.frombuffer(content, np.uint8)
-    return np.asarray(content, np.uint8)
+    return _array(content, np.uint8, f"a file of {name}, whose get_media_output_type() is BUFFER_LIST,")
+
+
+def _array(value: Any, dtype: Any, what: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise SourceError(f"{what} is no array{'' if dtype is None else f' of {np.dtype(dtype)}'}: {error}") from error
 
 
 def _seed(context: Lowering, seed: int | None) -> int | None:
@@ -165,17 +181,16 @@ def _called(
     def run(*inputs: Any) -> tuple[Any, ...]:
         result = function(*inputs)
         results = list(result) if count > 1 else [result]
+        name = type(function).__name__
         if len(results) != count:
-            raise SourceError(f"{type(function).__name__} returned {len(results)} results in place of {count}.")
-        arrays = [np.asarray(each, dtype=dtype) for each, dtype in zip(results, kinds, strict=True)]
+            raise SourceError(f"{name} returned {len(results)} results in place of {count}.")
+        arrays = [_array(each, dtype, f"what {name} returned") for each, dtype in zip(results, kinds, strict=True)]
         length = len(inputs[0]) if inputs else size
         if not has_batch:
             return tuple(np.broadcast_to(each, (length, *each.shape)) for each in arrays)
         for each in arrays:
             if each.ndim == 0 or len(each) != length:
-                raise SourceError(
-                    f"{type(function).__name__} returned an array of the shape {each.shape} for a batch of {length}."
-                )
+                raise SourceError(f"{name} returned an array of the shape {each.shape} for a batch of {length}.")
         return tuple(arrays)
 
     if not xs:
