@@ -53,7 +53,12 @@ class Batch(Arithmetic):
             batch_size: number of samples.
             device: where they are to lie.
             dtype: element type.
+
+        Raises:
+            ArgumentValueError: a negative number.
         """
+        if batch_size < 0:
+            raise ArgumentValueError(f"batch_size must not be negative; got {batch_size}.", line=SourceLine.capture())
         one, is_shared = finished(sample_of, sample, dtype, device, None, False)
         return Batch.holding(
             Samples(None, one.samples * batch_size, one.layout, one.device, None, one.dtype), is_shared

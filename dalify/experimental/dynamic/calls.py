@@ -30,7 +30,7 @@ from dalify.graph.constants import constant_array
 from dalify.registry import COMMON_PARAMETERS, Operator, catalogue
 from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
 
-__all__ = ["Call", "apply", "checked_names", "make_dynamic", "read", "use"]
+__all__ = ["Call", "apply", "checked_names", "make_dynamic", "read", "tell", "use"]
 
 _UNCHANGING = (int, float, bool, str, bytes, type(None), np.generic)
 
@@ -100,7 +100,7 @@ class Call:
                     with SourceLine.standing_in(self.line):
                         self._outputs, _ = _computed(self.operator, self.inputs, self.arguments, self.place)
                 except DalifyError as error:
-                    error.locate(line=self.line, operator=self.operator.public_name)
+                    tell(error, self.line, self.operator.public_name)
                     raise
                 except Exception as error:
                     error.add_note(f"the call is at {self.line}")
@@ -133,10 +133,22 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
             if mode is EvalMode.sync_full and torch.accelerator.is_available():
                 torch.accelerator.synchronize()
     except DalifyError as error:
-        error.locate(line=SourceLine.capture(), operator=operator.public_name)
+        tell(error, SourceLine.capture(), operator.public_name)
         raise
     result = arranged(operator, results, given)
     return tuple(result) if isinstance(result, list) else result
+
+
+def tell(error: DalifyError, line: SourceLine | None, operator: str | None = None) -> None:
+    """Say in an error where the call is, and what to write in dynamic mode.
+
+    Args:
+        error: of what dynamic mode is made of, which speaks of ``dalify.eager``.
+        line: the user's line.
+        operator: public name.
+    """
+    error.locate(line=line, operator=operator)
+    error.hint = error.hint.replace("eager.batch(", "ndd.batch(").replace("dalify.eager", "dynamic mode")
 
 
 def apply(name: str, *inputs: Any, **arguments: Any) -> Any:
@@ -161,7 +173,7 @@ def _settled(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]
         return arguments, None
     if "seed" in arguments and "seed" not in operator.parameters:
         raise UnknownArgumentError("takes no seed in dynamic mode.", hint="Give a generator: rng=ndd.random.RNG(seed).")
-    rng = arguments.pop("rng", None) or get_default_rng()
+    rng = arguments.pop("rng") if "rng" in arguments else get_default_rng()
     if not isinstance(rng, RNG):
         raise ArgumentTypeError(f"rng must be a generator; got {rng!r}.", hint="Write rng=ndd.random.RNG(seed).")
     arguments["seed"], place = rng.next_call()

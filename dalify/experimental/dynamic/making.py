@@ -10,13 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, BatchSizeError, IntegerRangeError, LayoutError, ShapeError
+from dalify.base.errors import (
+    ArgumentTypeError,
+    BatchSizeError,
+    DalifyError,
+    IntegerRangeError,
+    LayoutError,
+    ShapeError,
+)
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, TensorListCPU, TensorListGPU, stack_samples
 from dalify.data.batch import Array
 from dalify.data.dtypes import DALIDataType
 from dalify.data.tensor import check_layout
-from dalify.experimental.dynamic.calls import apply, read
+from dalify.experimental.dynamic.calls import apply, read, tell
 from dalify.experimental.dynamic.dtypes import type_id
 from dalify.experimental.dynamic.held import Held, moved
 
@@ -155,23 +162,23 @@ def finished(
     Raises:
         LayoutError: not one letter for each dimension.
     """
-    before, is_shared = make(given, dtype)
-    data = before
-    if dtype is not None:
-        data = _cast(data, type_id(dtype))
-    if where is not None:
-        data = moved(data, where)
-    if data is before and copy:
-        is_uniform = data.dense is None and len(data) > 0 and len(set(data.shapes())) == 1
-        if is_uniform:
-            data = Batch(stack_samples(data.samples), None, data.layout, data.device, data.origins)
-        else:
-            data = moved(data, data.device, force_copy=True)
-    if layout is not None:
-        try:
+    try:
+        before, is_shared = make(given, dtype)
+        data = before
+        if dtype is not None:
+            data = _cast(data, type_id(dtype))
+        if where is not None:
+            data = moved(data, where)
+        if data is before and copy:
+            is_uniform = data.dense is None and len(data) > 0 and len(set(data.shapes())) == 1
+            if is_uniform:
+                data = Batch(stack_samples(data.samples), None, data.layout, data.device, data.origins)
+            else:
+                data = moved(data, data.device, force_copy=True)
+        if layout is not None:
             check_layout(layout, len(layout) if data.ndim is None else data.ndim)
-        except LayoutError as error:
-            error.locate(line=SourceLine.capture())
-            raise
-        data = data.with_layout(layout)
+            data = data.with_layout(layout)
+    except DalifyError as error:
+        tell(error, SourceLine.capture())
+        raise
     return data, is_shared and data.dense is before.dense and data.samples is before.samples

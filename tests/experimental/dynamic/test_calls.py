@@ -359,6 +359,16 @@ def test_wrong_devices_and_types():
     with pytest.raises(LayoutError) as caught:
         ndd.tensor([1, 2], layout="AB")
     assert caught.value.line.text == 'ndd.tensor([1, 2], layout="AB")'
+    with pytest.raises(ShapeError, match=r"ndd\.batch\(\[") as caught:
+        ndd.tensor([[1], [1, 2]])
+    assert caught.value.line.text == "ndd.tensor([[1], [1, 2]])"
+    with pytest.raises(ArgumentTypeError, match="NoneType cannot be used as data") as caught:
+        ndd.tensor(None)
+    assert caught.value.line.text == "ndd.tensor(None)"
+    with pytest.raises(ArgumentTypeError, match="rng must be a generator; got 0"):
+        ndd.random.uniform(rng=0)
+    with pytest.raises(ArgumentValueError, match="must not be negative"):
+        ndd.Batch.broadcast(1, -1)
     with pytest.raises(ArgumentTypeError, match="chosen by a number, a slice or a list"):
         ndd.batch([1, 2, 3]).select(np.array([0, 2]))
     with pytest.raises(ShapeError):
