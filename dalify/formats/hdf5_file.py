@@ -1,6 +1,7 @@
 """Data sets in HDF5 files.
 
-Alone because HDF5 lets one thread in at a time: what lies in a file as it is in memory is read past it.
+Alone because HDF5 lets one thread in at a time: what lies in a file as it is in memory, in one piece or in chunks, is
+read past it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ h5py = LazyModule("h5py", "reading HDF5", "dalify[hdf5]")
 __all__ = ["Hdf5File"]
 
 _GUESSED_BYTES = 1 << 16  # of a text or list of any length
+_LEAST_ROW_BYTES = 1 << 14
+_MOST_PARTS = 1 << 18
 
 
 class Hdf5File:
@@ -56,8 +59,10 @@ class Hdf5File:
             datasets = [file[name] for name in names]
             for dataset in datasets:
                 _check(dataset, path)
-            self._offsets = [_offset(dataset) for dataset in datasets]
-            self.arrays = [_stored(dataset) for dataset in datasets]
+            self._places = [_places(dataset) for dataset in datasets]
+            self.arrays = [
+                _stored(dataset, places is not None) for dataset, places in zip(datasets, self._places, strict=True)
+            ]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: nothing that is open."""
@@ -75,16 +80,20 @@ class Hdf5File:
         Raises:
             ReaderError: the file cannot be read.
         """
-        offset = self._offsets[array]
-        if offset is None:
+        places = self._places[array]
+        if places is None:
             return self._read_chunks(array, start, stop, out)
         stored = self.arrays[array]
-        size = stored.row_bytes
-        is_as_stored = out is not None and stored.dtype.isnative
-        memory = out.reshape(-1).view(np.uint8) if out is not None and is_as_stored else None
-        found = self._files.read(0, offset + start * size, (stop - start) * size, memory)
-        rows = found.view(stored.dtype).reshape(stop - start, *stored.row_shape)
-        return rows if out is None or is_as_stored else _filled(out, rows)
+        shape, size, part_rows = (stop - start, *stored.row_shape), stored.row_bytes, places.part_rows
+        is_direct = out is not None and stored.dtype.isnative
+        memory = out.reshape(-1).view(np.uint8) if out is not None and is_direct else file_memory(shape[0] * size)
+        for part in range(start // part_rows, -(-stop // part_rows)):
+            first, last = max(start, part * part_rows), min(stop, (part + 1) * part_rows)
+            offset = places.offsets[part] + (first - part * part_rows) * size
+            target = memory[(first - start) * size : (last - start) * size]
+            self._files.read(0, offset, len(target), target)
+        rows = memory.view(stored.dtype).reshape(shape)
+        return rows if out is None or is_direct else _filled(out, rows)
 
     def _read_chunks(self, array: int, start: int, stop: int, out: NDArray[Any] | None) -> NDArray[Any]:
         stored = self.arrays[array]
@@ -141,16 +150,45 @@ def _is_bytes_or_list(dtype: np.dtype[Any]) -> bool:
     return (dtype.kind == "V" and dtype.names is None) if items is None else np.dtype(items).kind in "biuf"
 
 
-def _offset(dataset: Any) -> int | None:
-    """Return where a data set begins in its file, if it lies there in one piece as in memory."""
-    is_plain = dataset.dtype.kind in "biuf" and dataset.chunks is None and dataset.external is None
-    if not is_plain or dataset.is_virtual or dataset.file.userblock_size or not dataset.size:
+class _Places(NamedTuple):
+    """Where a data set lies in its file as in memory.
+
+    Attributes:
+        offsets: first byte of each part.
+        part_rows: rows of a part.
+    """
+
+    offsets: list[int]
+    part_rows: int
+
+
+def _places(dataset: Any) -> _Places | None:
+    """Return where the rows of a data set lie, if they do so as in memory; None where HDF5 has to read them."""
+    is_plain = dataset.dtype.kind in "biuf" and dataset.external is None and not dataset.is_virtual
+    if not is_plain or dataset.file.userblock_size or not dataset.size:
         return None
-    return dataset.id.get_offset()
+    if dataset.chunks is None:
+        offset = dataset.id.get_offset()
+        return None if offset is None else _Places([offset], dataset.shape[0])
+    row_bytes = math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
+    part_rows, *others = dataset.chunks
+    count = -(-dataset.shape[0] // part_rows)
+    # Of small rows, a chunk at hand is sooner looked up than a file is read.
+    is_large = row_bytes >= _LEAST_ROW_BYTES and count <= _MOST_PARTS and hasattr(dataset.id, "chunk_iter")
+    if not is_large or tuple(others) != dataset.shape[1:] or dataset.id.get_create_plist().get_nfilters():
+        return None
+    offsets = [-1] * count  # of those that were never written, and are no more than a value to fill them with
+
+    def note(chunk: Any) -> None:
+        if chunk.size == part_rows * row_bytes and chunk.chunk_offset[0] < dataset.shape[0]:
+            offsets[chunk.chunk_offset[0] // part_rows] = chunk.byte_offset
+
+    dataset.id.chunk_iter(note)
+    return _Places(offsets, part_rows) if min(offsets) >= 0 else None
 
 
-def _stored(dataset: Any) -> Stored:
+def _stored(dataset: Any, has_places: bool) -> Stored:
     has_any_length = dataset.dtype.kind == "O"
     row_bytes = _GUESSED_BYTES if has_any_length else int(np.prod(dataset.shape[1:])) * dataset.dtype.itemsize
-    chunk_rows = dataset.chunks[0] if dataset.chunks else 1
+    chunk_rows = 1 if has_places or not dataset.chunks else dataset.chunks[0]
     return Stored(dataset.shape[0], dataset.shape[1:], dataset.dtype, row_bytes, chunk_rows)

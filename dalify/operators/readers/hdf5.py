@@ -28,8 +28,9 @@ def hdf5(
 ) -> tuple[Spec, ...]:
     """Read rows of data sets in HDF5 files: a sample is the same row of each; DALI has no such reader.
 
-    Data sets that lie in their file in one piece (not chunked) are read row by row, by all threads at once. Chunks are
-    read as a whole, one thread at a time, and those used last are kept; where they have several rows,
+    Data sets that lie in their file as in memory are read row by row, by all threads at once: those that are not
+    chunked, and those of plain chunks (no filters such as compression) of whole rows of 16 KiB or more. Other chunks
+    are read as a whole, one thread at a time, and those used last are kept; where they have several rows,
     ``random_shuffle`` shuffles chunks, and then all rows within windows of at least `initial_fill` rows, or of
     `cache_bytes` / 2.
 

@@ -62,6 +62,52 @@ def test_hdf5_rows_are_what_h5py_reads(tmp_path: Path, threads: int) -> None:
                 assert_rows(found, file[name])
 
 
+LARGE = 5000  # elements of four bytes: rows that are worth being read alone
+
+
+@pytest.mark.parametrize(
+    ("chunks", "options", "is_read_past"),
+    [
+        ((4, LARGE, 1), {}, True),
+        ((1, LARGE, 1), {}, True),
+        ((40, LARGE, 1), {"maxshape": (None, LARGE, 1)}, True),
+        ((4, LARGE - 1, 1), {}, False),
+        ((4, LARGE, 1), {"compression": "gzip"}, False),
+        ((4, LARGE, 1), {"fletcher32": True}, False),
+        (None, {}, True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", ["<f4", ">i4"])
+def test_large_rows_in_chunks(tmp_path: Path, chunks: Any, options: Any, is_read_past: bool, dtype: str) -> None:
+    """Where chunks lie in the file as in memory, their rows are read alone, and HDF5 is not asked."""
+    array = _RANDOM.integers(0, 1000, (COUNT, LARGE, 1)).astype(dtype)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        dataset = file.create_dataset("x", array.shape, array.dtype, chunks=chunks, **options)
+        for row in _RANDOM.permutation(COUNT):  # chunks stand in any order
+            dataset[row] = array[row]
+        file["label"] = np.arange(COUNT)
+    opened = Hdf5File(str(tmp_path / "a.h5"), ["x", "label"])
+    assert (opened.arrays[0].chunk_rows == 1) == is_read_past
+    rows = ArrayRows([opened], ["x", "label"], 1)
+    for numbers in ([*range(COUNT)], [3, 4, 5], [16, 2, 2, 9], [7]):
+        found = rows.read_many(np.array(numbers))
+        assert found is not None
+        assert_rows([*found[0]], array[numbers])
+        assert found[1].tolist() == numbers
+        assert_rows([rows[number].read()[0] for number in numbers], array[numbers])
+
+
+def test_chunks_that_were_never_written_are_filled(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        dataset = file.create_dataset("x", (8, LARGE), "f4", chunks=(2, LARGE), fillvalue=7)
+        dataset[4] = 1
+    rows = ArrayRows([Hdf5File(str(tmp_path / "a.h5"), ["x"])], ["x"], 1)
+    found = rows.read_many(np.arange(8))
+    assert found is not None
+    assert found[0][:, -1].tolist() == [7, 7, 7, 7, 1, 7, 7, 7]
+
+
 def test_hdf5_rows_of_any_length(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     texts = ["", "a", "gr\u00fcn"]
