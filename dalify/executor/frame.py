@@ -120,7 +120,8 @@ class Collector:
         if rows is None:
             rows = self._pool.empty(array.shape, array.dtype)
             self._uniform = False
-        if not _is_same(rows, array):
+        # What was not lent cannot be there already.
+        if not (self._lent and _is_same(rows, array)):
             rows[...] = array
         return rows
 
@@ -130,6 +131,8 @@ class Collector:
             return None
         parts = [self._parts[start] for start in sorted(self._parts)]
         first = parts[0]
+        if len(parts) == 1 and first.dense is not None:
+            return first
         for part in parts[1:]:  # each chunk alone may have taken one side of a condition
             one, other = first.spec_of(0).replace(shape=None), part.spec_of(0).replace(shape=None)
             check_agreement(one, other, "", None)

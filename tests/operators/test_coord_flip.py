@@ -20,7 +20,8 @@ def test_points(device, arguments):
 
 
 def test_per_sample(device):
-    arguments: dict[str, Any] = {"flip_y": Each(np.int32([0, 1, 1])), "center_y": Each(np.float32([0, 1, 2]))}
+    flips, centers = map(list, (np.array([0, 1, 1], np.int32), np.array([0, 1, 2], np.float32)))
+    arguments: dict[str, Any] = {"flip_y": Each(flips), "center_y": Each(centers)}
     assert_equals_dali("coord_flip", [POINTS, POINTS[:1], POINTS[:31]], device=device, tolerance=1e-6, **arguments)
 
 
