@@ -59,7 +59,7 @@ class Hdf5File:
             datasets = [file[name] for name in names]
             for dataset in datasets:
                 _check(dataset, path)
-            self._places = [_places(dataset) for dataset in datasets]
+            self._places = [_places(dataset, self._files.size(0)) for dataset in datasets]
             self.arrays = [
                 _stored(dataset, places is not None) for dataset, places in zip(datasets, self._places, strict=True)
             ]
@@ -162,8 +162,18 @@ class _Places(NamedTuple):
     part_rows: int
 
 
-def _places(dataset: Any) -> _Places | None:
+def _places(dataset: Any, size_of_file: int) -> _Places | None:
     """Return where the rows of a data set lie, if they do so as in memory; None where HDF5 has to read them."""
+    found = _parts(dataset)
+    if found is None:
+        return None
+    part_bytes = found.part_rows * math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
+    # A file may say anything: what cannot be there is not asked for, nor is memory for it.
+    is_there = min(found.offsets) >= 0 and max(found.offsets) + part_bytes <= size_of_file
+    return found if is_there else None
+
+
+def _parts(dataset: Any) -> _Places | None:
     is_plain = dataset.dtype.kind in "biuf" and dataset.external is None and not dataset.is_virtual
     if not is_plain or dataset.file.userblock_size or not dataset.size:
         return None
@@ -184,7 +194,7 @@ def _places(dataset: Any) -> _Places | None:
             offsets[chunk.chunk_offset[0] // part_rows] = chunk.byte_offset
 
     dataset.id.chunk_iter(note)
-    return _Places(offsets, part_rows) if min(offsets) >= 0 else None
+    return _Places(offsets, part_rows)
 
 
 def _stored(dataset: Any, has_places: bool) -> Stored:
