@@ -206,11 +206,11 @@ class Operator:
     def read_many(self, function: Callable[..., tuple[Any, ...] | None]) -> Callable[..., tuple[Any, ...] | None]:
         """Attach a reader's quick way for the entries of a chunk: ``read_many(index, numbers, *, names)``.
 
-        It gets what ``index`` returned, the numbers of the entries, int64 ``[N]``, and constant arguments by name, and
-        returns for each output what N calls of ``read`` would: an array ``[N, ...]`` or a list of N arrays, each
-        sample in a place of its own. It returns None, and never raises, where a sample is not as most are: then each
-        is read by itself, which knows every case and tells which sample is bad. It is not asked where an argument
-        differs from sample to sample, nor for files on other machines.
+        It gets what ``index`` returned, the numbers of the entries, int64 ``[N]``, and arguments by name, as ``read``
+        gets them, and returns for each output what N calls of ``read`` would: an array ``[N, ...]`` or a list of N
+        arrays, each sample in a place of its own. It returns None, and never raises, where a sample is not as most
+        are: then each is read by itself, which knows every case and tells which sample is bad. It is not asked where
+        an argument differs from sample to sample, nor for files on other machines.
         """
         self.read_many_function = function
         self.read_many_names = Kernel(function, "cpu").names
