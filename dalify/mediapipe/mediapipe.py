@@ -22,7 +22,7 @@ from dalify.base.errors import (
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.executor.device_steps import emulated
-from dalify.mediapipe.node import Lowering, Node
+from dalify.mediapipe.node import Lowering, Node, seed_of
 from dalify.mediapipe.tensors import DeviceTensor
 from dalify.pipeline import Pipeline
 
@@ -102,8 +102,12 @@ class MediaPipe:
         self.pipe_name = pipe_name
         self.batch_size = batch_size
         self._depth = prefetch_depth if queue_depth is None else queue_depth
-        self._seed = seed
-        self._options = {"num_threads": num_threads or -1, "seed": -1 if seed is None else seed, "on_error": on_error}
+        self._seed = None if seed is not None and seed < 0 else seed
+        self._options = {
+            "num_threads": num_threads or -1,
+            "seed": seed_of(self._seed),
+            "on_error": on_error,
+        }
         self._pipeline: Pipeline | None = None
         self._lowering: Lowering | None = None
         self._batched_and_rounded: list[tuple[bool, bool]] = []

@@ -26,7 +26,7 @@ class SlicedOrder:
         count: items of the data set.
         batch_size: samples of a batch.
         shuffle: whether orders are random.
-        seed: of the orders; None or negative: none of their own.
+        seed: of the orders; negative ones are none, as with all operators.
         pipe_seed: where `seed` is None; of several slices, for the order within this one: each pipe may have its own.
         num_slices: number of slices.
         slice_index: which slice this is.
@@ -64,7 +64,7 @@ class SlicedOrder:
             )
         if not count:
             raise ReaderError("there is nothing to read: the data set has no items.")
-        seed, pipe_seed = (None if given is None or given < 0 else given for given in (seed, pipe_seed))
+        seed = None if seed is not None and seed < 0 else seed
         own = pipe_seed if seed is None else seed
         self.seed = own
         if num_slices > 1:  # cards have to agree how the data set is cut
