@@ -158,9 +158,13 @@ class MediaPipe:
         results = self.definegraph()
         nodes = [results] if isinstance(results, Node) else results
         if not isinstance(nodes, (tuple, list)) or not nodes or not all(isinstance(each, Node) for each in nodes):
+            found = type(results).__name__
+            if isinstance(nodes, (tuple, list)):
+                found += f" of {', '.join(type(each).__name__ for each in nodes) or 'nothing'}"
             raise ArgumentTypeError(
-                f"definegraph() has to return a node or a tuple of nodes; got {type(results).__name__}.",
+                f"definegraph() has to return a node or a tuple of nodes; got {found}.",
                 line=self._line,
+                hint="An operator with several results gives a tuple: images, labels = self.input().",
             )
         depth = max(1, self._depth)
         pipeline = Pipeline(batch_size=self.batch_size, prefetch_queue_depth=depth, **self._options)

@@ -457,6 +457,8 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: fn.Normalize()(given(FLOATS)), ShapeError, "fn.Normalize needs data whose dimensions are known"),
         (lambda: fn.Pad(pads=[])(given(FLOATS)), ShapeError, "fn.Pad needs data whose dimensions are known"),
         (lambda: 3, ArgumentTypeError, "has to return a node"),
+        (lambda: (), ArgumentTypeError, "got tuple of nothing"),
+        (lambda: (given(FLOATS), (given(FLOATS),)), ArgumentTypeError, "got tuple of Node, tuple"),
     ],
 )
 def test_mistakes_are_told(make: Callable[[], Any], kind: type[Exception], text: str) -> None:
