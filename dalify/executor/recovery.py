@@ -245,6 +245,7 @@ def valid_samples(size: int, padded: int, bad: Sequence[tuple[Any, ...]]) -> np.
         bad: what ``Iteration.bad`` holds.
     """
     valid = np.ones(size, np.bool_)
-    valid[size - padded :] = False
-    valid[[item[0] for item in bad]] = False
+    if padded or bad:  # seldom, and a list of places takes longer than all the rest
+        valid[size - padded :] = False
+        valid[[item[0] for item in bad]] = False
     return valid
