@@ -1,10 +1,8 @@
-"""Operators of MediaPipe beside NumPy: their formulas, their order of dimensions, and what they refuse."""
+"""Operators of MediaPipe beside NumPy: their formulas and their order of dimensions."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,45 +11,12 @@ import torch
 from scipy import ndimage
 
 from dalify.base.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
     DalifyError,
-    GraphError,
-    PipelineStateError,
-    ReaderError,
-    ShapeError,
-    SourceError,
-    UnknownArgumentError,
-    UnknownOperatorError,
 )
-from dalify.mediapipe import MediaPipe, fn
+from dalify.mediapipe import fn
 from dalify.mediapipe.media_types import dtype as dt
-from dalify.mediapipe.media_types import ftype, imgtype
 from dalify.mediapipe.operators.cpu_nodes.cpu_nodes import media_ext_cpu_op_impl, media_function
-
-BATCH = 3
-
-
-class Graph(MediaPipe):
-    """A pipe around a function that returns nodes."""
-
-    def __init__(self, make: Callable[[], Any], **options: Any) -> None:
-        super().__init__(device="cpu", batch_size=BATCH, num_threads=1, **options)
-        self.make = make
-
-    def definegraph(self) -> Any:
-        return self.make()
-
-
-def run(make: Callable[[], Any], **options: Any) -> list[np.ndarray]:
-    return [output.as_cpu().as_nparray() for output in Graph(make, **options).run()]
-
-
-def given(array: np.ndarray, layout: str = "") -> Any:
-    """A batch as data of the graph; layout as MediaPipe writes it, the batch last."""
-    shape = list(array.shape[::-1])
-    return fn.MediaConst(data=array, shape=shape, dtype=str(array.dtype), batch_broadcast=False, layout=layout)()
-
+from tests.mediapipe.graphs import BATCH, Graph, given, run
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)
@@ -412,165 +377,3 @@ def test_blur() -> None:
     for result, array, sigma in zip(found, volume, SCALES, strict=True):
         expected = ndimage.gaussian_filter(array[0].astype(np.float64), sigma, mode="mirror", radius=5)
         np.testing.assert_allclose(result[0], expected, atol=1e-5)
-
-
-class TooShort(media_function):
-    def __call__(self, *inputs: np.ndarray) -> np.ndarray:
-        return np.zeros(BATCH - 1)
-
-
-IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
-
-
-@pytest.mark.parametrize(
-    ("make", "kind", "text"),
-    [
-        (lambda: fn.Reshapes(size=[1]), UnknownOperatorError, "no operator 'Reshapes'. Did you mean 'Reshape'"),
-        (lambda: fn.Nothing(), UnknownOperatorError, "It has: Add, "),
-        (lambda: fn.ExtHpuOp(), UnknownOperatorError, "fn.ExtCpuOp and fn.MediaFunc"),
-        (lambda: fn.Crop(crop_width=3), UnknownArgumentError, "no argument 'crop_width'.*It has: crop_w"),
-        (lambda: fn.Crop(3), ArgumentTypeError, "by name only"),
-        (lambda: fn.Cast(), ArgumentTypeError, "needs the argument 'dtype'"),
-        (lambda: fn.Crop()(), ArgumentTypeError, "takes 1 inputs; got 0"),
-        (lambda: fn.Crop()(IMAGES), ArgumentTypeError, "result of another operator; got ndarray"),
-        (lambda: fn.Cast(dtype="float8")(given(FLOATS)), ArgumentValueError, "bfloat16"),
-        (lambda: fn.Flip()(given(IMAGES, "CWHN")), ArgumentValueError, "one of horizontal"),
-        (lambda: fn.Flip(horizontal=2)(given(IMAGES, "CWHN")), ArgumentValueError, "0 or 1"),
-        (lambda: fn.Brightness()(given(FLOATS)), DalifyError, "an image is needed"),
-        (lambda: fn.Transpose(permutation=[1, 0])(given(SCALES)), ArgumentValueError, "batch last"),
-        (lambda: fn.Reshape(size=[1, 5])(given(SCALES)), ShapeError, "end with the batch of 3"),
-        (lambda: fn.ImageDecoder(**IMAGE)(given(FLOATS)), DalifyError, "paths or files"),
-        (lambda: fn.Pad(pads=[1, 2])(given(PLANES, "WHCN")), ArgumentValueError, "pads"),
-        (lambda: fn.Resize(mode=5)(given(PLANES, "WHCN")), ArgumentValueError, "nearest"),
-        (lambda: fn.ColorSpaceConversion(colorSpaceMode=4)(given(PLANES, "WHCN")), ArgumentValueError, "RGB to BGR"),
-        (lambda: fn.MediaConst(data=[1, 2], shape=[3], dtype=dt.INT8)(), ShapeError, "2 elements"),
-        (lambda: fn.CoinFlip()(fn.Constant(constant=1.5)()), ArgumentValueError, "0 to 1"),
-        (lambda: fn.MediaFunc(func=TooShort, shape=[BATCH], dtype=dt.INT8)(), SourceError, "for a batch of 3"),
-        (lambda: fn.ReadImageDatasetFromDir()(), ArgumentValueError, "one of dir and file_list"),
-        (lambda: fn.ReadImageDatasetFromDir(dir="/nowhere")(), ReaderError, "/nowhere"),
-        (lambda: fn.CocoReader(root=".", annfile="/nowhere.json")(), ReaderError, "nowhere"),
-        (lambda: fn.ReadNumpyDatasetFromDir(file_list=["a.txt"])(), ReaderError, "numpy.save"),
-        (lambda: fn.Split(axis=3, num_outputs=2)(given(PLANES, "WHCN"))[0], ArgumentValueError, "from 0 to 2; got 3"),
-        (lambda: fn.Gather()(given(FLOATS), given(SCALES)), ShapeError, "dimensions are known"),
-        (lambda: fn.Clamp(lowerBound=5)(given(FLOATS)), ArgumentValueError, "above upperBound=0"),
-        (lambda: fn.Concat(axis=-1)(given(FLOATS), given(FLOATS)), ArgumentValueError, "no dimension of a sample"),
-        (lambda: fn.Normalize()(given(FLOATS)), ShapeError, "fn.Normalize needs data whose dimensions are known"),
-        (lambda: fn.Pad(pads=[])(given(FLOATS)), ShapeError, "fn.Pad needs data whose dimensions are known"),
-        (lambda: 3, ArgumentTypeError, "has to return a node"),
-        (lambda: (), ArgumentTypeError, "got tuple of nothing"),
-        (lambda: (given(FLOATS), (given(FLOATS),)), ArgumentTypeError, "got tuple of Node, tuple"),
-    ],
-)
-def test_mistakes_are_told(make: Callable[[], Any], kind: type[Exception], text: str) -> None:
-    with pytest.raises(kind, match=f"(?s){text}") as caught:
-        run(make)
-    assert "test_operators.py" in str(caught.value)
-
-
-def test_mistakes_that_show_in_a_run_name_the_line() -> None:
-    def make() -> Any:
-        images = given(IMAGES, "CWHN")
-        return fn.Crop(crop_w=50, crop_h=50)(images)  # larger than the images
-
-    with pytest.raises(DalifyError, match="larger than the images"):
-        run(make)
-
-
-def test_options_of_decoders_are_listed(photo_folder: Path) -> None:
-    def make(**options: Any) -> Any:
-        files, _ = fn.ReadImageDatasetFromDir(dir=str(photo_folder))()
-        return fn.ImageDecoder(**{**IMAGE, **options})(files)
-
-    for options, text in (
-        ({"resampling_mode": ftype.BOX}, "ftype.BICUBIC"),
-        ({"output_format": "bgr"}, "imgtype.RGB_P"),
-        ({"random_crop_type": 9}, "CENTER_CROP"),
-        ({"resize": [3]}, "2 positive numbers"),
-        ({"resize": 8}, "2 positive numbers; got 8"),
-        ({"crop_after_resize": [1, 2, 3]}, "4 numbers of at least 0"),
-    ):
-        with pytest.raises(ArgumentValueError, match=text):
-            run(lambda options=options: make(**options))
-    with pytest.raises(ArgumentValueError, match="num_slices - 1"):
-        run(lambda: fn.ReadImageDatasetFromDir(dir=str(photo_folder), num_slices=2, slice_index=2)()[1])
-    with pytest.raises(ArgumentValueError, match="at least 1"):
-        run(lambda: fn.ReadImageDatasetFromDir(dir=str(photo_folder), num_slices=0)()[1])
-
-
-def test_errors_of_users_classes_name_the_operator() -> None:
-    class WithoutParameters:
-        pass
-
-    with pytest.raises(TypeError, match="takes no arguments") as caught:
-        run(lambda: fn.MediaExtReaderOp(impl=WithoutParameters)())
-    assert "in mediapipe.fn.MediaExtReaderOp at" in caught.value.__notes__[0]
-
-
-def test_mistakes_around_pipes(photo_folder: Path) -> None:
-    with pytest.raises(ArgumentValueError, match="hpu"):
-        MediaPipe(device="tpu")
-    with pytest.raises(ArgumentValueError, match="prefetch_depth"):
-        MediaPipe(prefetch_depth=-1)
-    with pytest.raises(ArgumentValueError, match="batch_size"):
-        MediaPipe(batch_size=0)
-    with pytest.raises(ArgumentValueError, match="on_error must be one of raise, replace"):
-        MediaPipe(on_error="skip")
-    with pytest.raises(ArgumentValueError, match="repeat count"):
-        MediaPipe().set_repeat_count("two")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(GraphError, match="does not define definegraph"):
-        MediaPipe().build()
-
-    class Forgetful(MediaPipe):
-        def __init__(self) -> None:
-            pass
-
-    with pytest.raises(PipelineStateError, match=r"super\(\).__init__"):
-        Forgetful().build()
-    with pytest.raises(PipelineStateError, match="no reader"):
-        len(Graph(lambda: fn.Constant(constant=1)()))
-    with pytest.raises(ArgumentValueError, match="repeat count"):
-        Graph(lambda: None).set_repeat_count(0)
-    with pytest.raises(GraphError, match="cannot be unpacked"):
-        run(lambda: tuple(fn.Constant(constant=1)()))
-
-
-def test_a_broken_file_ends_one_batch_only(photo_list: list[tuple[Path, int]], tmp_path: Path) -> None:
-    broken = tmp_path / "broken.jpg"
-    broken.write_bytes(b"no picture")
-    files = [str(path) for path, _ in photo_list[:5]]
-    files.insert(1, str(broken))
-
-    def make() -> Any:
-        reader = fn.ReadImageDatasetFromDir(
-            file_list=files, file_classes=list("aabbcc"), shuffle=False, label_dtype=dt.INT32
-        )
-        paths, labels = reader()
-        return fn.ImageDecoder(**IMAGE)(paths), labels
-
-    pipe = Graph(make)
-    with pytest.raises(DalifyError, match="image"):
-        pipe.run()
-    assert pipe.run()[1].as_nparray().tolist() == [1, 2, 2]
-
-
-def test_slices_share_the_data_set(photo_list: list[tuple[Path, int]]) -> None:
-    names = [f"{index:02}" for index in range(11)]
-    files = [str(photo_list[0][0])] * 11
-
-    def labels(slice_index: int, **options: Any) -> tuple[list[list[int]], list[int | None]]:
-        def make() -> Any:
-            reader = fn.ReadImageDatasetFromDir(
-                file_list=files, file_classes=names, num_slices=2, slice_index=slice_index, **options
-            )
-            return reader()[1]
-
-        outputs = list(Graph(make))
-        return [output[0].as_nparray().tolist() for output in outputs], [output[0].valid for output in outputs]
-
-    assert labels(0, shuffle=False, pad_remainder=True) == ([[0, 2, 4], [6, 8, 10]], [3, 3])
-    assert labels(1, shuffle=False, pad_remainder=True) == ([[1, 3, 5], [7, 9, 9]], [3, 2])
-    assert labels(1, shuffle=False, drop_remainder=True) == ([[1, 3, 5]], [3])
-    first, second = labels(0, seed=3)[0], labels(1, seed=3)[0]
-    assert len(set(itertools.chain(*first))) == 6
-    assert set(itertools.chain(*first)) | set(itertools.chain(*second)) == set(range(11))
-    assert labels(0)[0] != [[0, 2, 4], [6, 8, 10]]

@@ -1,7 +1,8 @@
-"""Readers of NumPy files, and readers that a program registers."""
+"""Readers of folders and files, and readers of users: orders, slices, and files that are broken."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from dalify.mediapipe.backend.operator_specs import schema
 from dalify.mediapipe.media_types import dtype as dt
 from dalify.mediapipe.media_types import imgtype, readerOutType
 from dalify.mediapipe.operators.media_nodes import MediaReaderNode
-from tests.mediapipe.test_operators import BATCH, Graph, run
+from tests.mediapipe.graphs import BATCH, Graph, run
 
 COUNT = 9
 
@@ -230,3 +231,45 @@ def test_what_users_readers_give_is_checked(batch: Any, count: int, output_type:
 def test_negative_seeds_are_none(arrays: list[np.ndarray], tmp_path: Path) -> None:
     assert orders(tmp_path, pipe_seed=5, seed=-1) == orders(tmp_path, pipe_seed=5)
     assert len(orders(tmp_path, pipe_seed=-1)[0]) == COUNT
+
+
+def test_a_broken_file_ends_one_batch_only(photo_list: list[tuple[Path, int]], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no picture")
+    files = [str(path) for path, _ in photo_list[:5]]
+    files.insert(1, str(broken))
+
+    def make() -> Any:
+        reader = fn.ReadImageDatasetFromDir(
+            file_list=files, file_classes=list("aabbcc"), shuffle=False, label_dtype=dt.INT32
+        )
+        paths, labels = reader()
+        return fn.ImageDecoder(resize=[8, 8], output_format=imgtype.RGB_P)(paths), labels
+
+    pipe = Graph(make)
+    with pytest.raises(DalifyError, match="image"):
+        pipe.run()
+    assert pipe.run()[1].as_nparray().tolist() == [1, 2, 2]
+
+
+def test_slices_share_the_data_set(photo_list: list[tuple[Path, int]]) -> None:
+    names = [f"{index:02}" for index in range(11)]
+    files = [str(photo_list[0][0])] * 11
+
+    def labels(slice_index: int, **options: Any) -> tuple[list[list[int]], list[int | None]]:
+        def make() -> Any:
+            reader = fn.ReadImageDatasetFromDir(
+                file_list=files, file_classes=names, num_slices=2, slice_index=slice_index, **options
+            )
+            return reader()[1]
+
+        outputs = list(Graph(make))
+        return [output[0].as_nparray().tolist() for output in outputs], [output[0].valid for output in outputs]
+
+    assert labels(0, shuffle=False, pad_remainder=True) == ([[0, 2, 4], [6, 8, 10]], [3, 3])
+    assert labels(1, shuffle=False, pad_remainder=True) == ([[1, 3, 5], [7, 9, 9]], [3, 2])
+    assert labels(1, shuffle=False, drop_remainder=True) == ([[1, 3, 5]], [3])
+    first, second = labels(0, seed=3)[0], labels(1, seed=3)[0]
+    assert len(set(itertools.chain(*first))) == 6
+    assert set(itertools.chain(*first)) | set(itertools.chain(*second)) == set(range(11))
+    assert labels(0)[0] != [[0, 2, 4], [6, 8, 10]]

@@ -18,9 +18,9 @@ from dalify.mediapipe import fn
 from dalify.mediapipe.media_types import MetadataOps
 from dalify.mediapipe.nodes.ssd import default_boxes
 from dalify.mediapipe.plugins.iterator_pytorch import HPUSsdPytorchIterator
+from tests.mediapipe.graphs import BATCH, Graph, given, run
 from tests.mediapipe.programs import SsdPipe
 from tests.mediapipe.ssd_program import SSDCropping
-from tests.mediapipe.test_operators import BATCH, Graph, given, run
 from tests.mediapipe.test_programs import coco, decoded
 
 __all__ = ["coco"]

@@ -13,7 +13,7 @@ from dalify.mediapipe import fn
 from dalify.mediapipe.media_types import clipSampler, imgtype, randomCropType
 from dalify.mediapipe.media_types import dtype as dt
 from tests.helpers.videos import plain_frames, write_video
-from tests.mediapipe.test_operators import BATCH, Graph
+from tests.mediapipe.graphs import BATCH, Graph
 
 LENGTHS = {"a": 20, "b": 14, "c": 9, "d": 3}
 SIZE = (24, 32)

@@ -1,0 +1,155 @@
+"""What MediaPipe's operators and pipes refuse, and what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DalifyError,
+    GraphError,
+    PipelineStateError,
+    ReaderError,
+    ShapeError,
+    SourceError,
+    UnknownArgumentError,
+    UnknownOperatorError,
+)
+from dalify.mediapipe import MediaPipe, fn
+from dalify.mediapipe.media_types import dtype as dt
+from dalify.mediapipe.media_types import ftype, imgtype
+from dalify.mediapipe.operators.cpu_nodes.cpu_nodes import media_function
+from tests.mediapipe.graphs import BATCH, Graph, given, run
+
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)
+PLANES = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
+FLOATS = RANDOM.normal(size=(BATCH, 4, 5)).astype(np.float32)
+SCALES = np.array([0.5, 1.0, 1.5], np.float32)
+
+
+class TooShort(media_function):
+    def __call__(self, *inputs: np.ndarray) -> np.ndarray:
+        return np.zeros(BATCH - 1)
+
+
+IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: fn.Reshapes(size=[1]), UnknownOperatorError, "no operator 'Reshapes'. Did you mean 'Reshape'"),
+        (lambda: fn.Nothing(), UnknownOperatorError, "It has: Add, "),
+        (lambda: fn.ExtHpuOp(), UnknownOperatorError, "fn.ExtCpuOp and fn.MediaFunc"),
+        (lambda: fn.Crop(crop_width=3), UnknownArgumentError, "no argument 'crop_width'.*It has: crop_w"),
+        (lambda: fn.Crop(3), ArgumentTypeError, "by name only"),
+        (lambda: fn.Cast(), ArgumentTypeError, "needs the argument 'dtype'"),
+        (lambda: fn.Crop()(), ArgumentTypeError, "takes 1 inputs; got 0"),
+        (lambda: fn.Crop()(IMAGES), ArgumentTypeError, "result of another operator; got ndarray"),
+        (lambda: fn.Cast(dtype="float8")(given(FLOATS)), ArgumentValueError, "bfloat16"),
+        (lambda: fn.Flip()(given(IMAGES, "CWHN")), ArgumentValueError, "one of horizontal"),
+        (lambda: fn.Flip(horizontal=2)(given(IMAGES, "CWHN")), ArgumentValueError, "0 or 1"),
+        (lambda: fn.Brightness()(given(FLOATS)), DalifyError, "an image is needed"),
+        (lambda: fn.Transpose(permutation=[1, 0])(given(SCALES)), ArgumentValueError, "batch last"),
+        (lambda: fn.Reshape(size=[1, 5])(given(SCALES)), ShapeError, "end with the batch of 3"),
+        (lambda: fn.ImageDecoder(**IMAGE)(given(FLOATS)), DalifyError, "paths or files"),
+        (lambda: fn.Pad(pads=[1, 2])(given(PLANES, "WHCN")), ArgumentValueError, "pads"),
+        (lambda: fn.Resize(mode=5)(given(PLANES, "WHCN")), ArgumentValueError, "nearest"),
+        (lambda: fn.ColorSpaceConversion(colorSpaceMode=4)(given(PLANES, "WHCN")), ArgumentValueError, "RGB to BGR"),
+        (lambda: fn.MediaConst(data=[1, 2], shape=[3], dtype=dt.INT8)(), ShapeError, "2 elements"),
+        (lambda: fn.CoinFlip()(fn.Constant(constant=1.5)()), ArgumentValueError, "0 to 1"),
+        (lambda: fn.MediaFunc(func=TooShort, shape=[BATCH], dtype=dt.INT8)(), SourceError, "for a batch of 3"),
+        (lambda: fn.ReadImageDatasetFromDir()(), ArgumentValueError, "one of dir and file_list"),
+        (lambda: fn.ReadImageDatasetFromDir(dir="/nowhere")(), ReaderError, "/nowhere"),
+        (lambda: fn.CocoReader(root=".", annfile="/nowhere.json")(), ReaderError, "nowhere"),
+        (lambda: fn.ReadNumpyDatasetFromDir(file_list=["a.txt"])(), ReaderError, "numpy.save"),
+        (lambda: fn.Split(axis=3, num_outputs=2)(given(PLANES, "WHCN"))[0], ArgumentValueError, "from 0 to 2; got 3"),
+        (lambda: fn.Gather()(given(FLOATS), given(SCALES)), ShapeError, "dimensions are known"),
+        (lambda: fn.Clamp(lowerBound=5)(given(FLOATS)), ArgumentValueError, "above upperBound=0"),
+        (lambda: fn.Concat(axis=-1)(given(FLOATS), given(FLOATS)), ArgumentValueError, "no dimension of a sample"),
+        (lambda: fn.Normalize()(given(FLOATS)), ShapeError, "fn.Normalize needs data whose dimensions are known"),
+        (lambda: fn.Pad(pads=[])(given(FLOATS)), ShapeError, "fn.Pad needs data whose dimensions are known"),
+        (lambda: 3, ArgumentTypeError, "has to return a node"),
+        (lambda: (), ArgumentTypeError, "got tuple of nothing"),
+        (lambda: (given(FLOATS), (given(FLOATS),)), ArgumentTypeError, "got tuple of Node, tuple"),
+    ],
+)
+def test_mistakes_are_told(make: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=f"(?s){text}") as caught:
+        run(make)
+    assert re.search(r"(test_mistakes|graphs)\.py:\d+ in", str(caught.value))
+
+
+def test_mistakes_that_show_in_a_run_name_the_line() -> None:
+    def make() -> Any:
+        images = given(IMAGES, "CWHN")
+        return fn.Crop(crop_w=50, crop_h=50)(images)  # larger than the images
+
+    with pytest.raises(DalifyError, match="larger than the images"):
+        run(make)
+
+
+def test_options_of_decoders_are_listed(photo_folder: Path) -> None:
+    def make(**options: Any) -> Any:
+        files, _ = fn.ReadImageDatasetFromDir(dir=str(photo_folder))()
+        return fn.ImageDecoder(**{**IMAGE, **options})(files)
+
+    for options, text in (
+        ({"resampling_mode": ftype.BOX}, "ftype.BICUBIC"),
+        ({"output_format": "bgr"}, "imgtype.RGB_P"),
+        ({"random_crop_type": 9}, "CENTER_CROP"),
+        ({"resize": [3]}, "2 positive numbers"),
+        ({"resize": 8}, "2 positive numbers; got 8"),
+        ({"crop_after_resize": [1, 2, 3]}, "4 numbers of at least 0"),
+    ):
+        with pytest.raises(ArgumentValueError, match=text):
+            run(lambda options=options: make(**options))
+    with pytest.raises(ArgumentValueError, match="num_slices - 1"):
+        run(lambda: fn.ReadImageDatasetFromDir(dir=str(photo_folder), num_slices=2, slice_index=2)()[1])
+    with pytest.raises(ArgumentValueError, match="at least 1"):
+        run(lambda: fn.ReadImageDatasetFromDir(dir=str(photo_folder), num_slices=0)()[1])
+
+
+def test_errors_of_users_classes_name_the_operator() -> None:
+    class WithoutParameters:
+        pass
+
+    with pytest.raises(TypeError, match="takes no arguments") as caught:
+        run(lambda: fn.MediaExtReaderOp(impl=WithoutParameters)())
+    assert "in mediapipe.fn.MediaExtReaderOp at" in caught.value.__notes__[0]
+
+
+def test_mistakes_around_pipes(photo_folder: Path) -> None:
+    with pytest.raises(ArgumentValueError, match="hpu"):
+        MediaPipe(device="tpu")
+    with pytest.raises(ArgumentValueError, match="prefetch_depth"):
+        MediaPipe(prefetch_depth=-1)
+    with pytest.raises(ArgumentValueError, match="batch_size"):
+        MediaPipe(batch_size=0)
+    with pytest.raises(ArgumentValueError, match="on_error must be one of raise, replace"):
+        MediaPipe(on_error="skip")
+    with pytest.raises(ArgumentValueError, match="repeat count"):
+        MediaPipe().set_repeat_count("two")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(GraphError, match="does not define definegraph"):
+        MediaPipe().build()
+
+    class Forgetful(MediaPipe):
+        def __init__(self) -> None:
+            pass
+
+    with pytest.raises(PipelineStateError, match=r"super\(\).__init__"):
+        Forgetful().build()
+    with pytest.raises(PipelineStateError, match="no reader"):
+        len(Graph(lambda: fn.Constant(constant=1)()))
+    with pytest.raises(ArgumentValueError, match="repeat count"):
+        Graph(lambda: None).set_repeat_count(0)
+    with pytest.raises(GraphError, match="cannot be unpacked"):
+        run(lambda: tuple(fn.Constant(constant=1)()))
