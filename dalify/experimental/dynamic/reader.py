@@ -185,7 +185,10 @@ class Reader:
     def _opened(self, size: int, context: EvalContext) -> Pipeline:
         """Return the pipeline to read from, made now where there is none."""
         pipe = self._pipeline
-        if pipe is None or (pipe.max_batch_size != size and not self._has_begun):
+        if pipe is not None and pipe.max_batch_size != size and not self._has_begun:
+            pipe.close()
+            pipe = None
+        if pipe is None:
             pipe = self._pipeline = self._made(size, context)
         if pipe.max_batch_size != size:
             raise ArgumentValueError(
