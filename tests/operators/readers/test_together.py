@@ -16,7 +16,6 @@ import dalify
 from dalify import fn, tfrecord, types
 from dalify.base.errors import ReaderError
 from dalify.formats import webdataset as formats_webdataset
-from dalify.formats.open_files import OpenFiles
 from dalify.registry import catalogue
 from tests.helpers.containers import (
     caffe2_record,
@@ -369,50 +368,6 @@ def test_index_with_other_blanks(text: bytes, tmp_path: Path) -> None:
         case_sensitive=True,
     )
     assert samples.places.tolist() == [[[512, 1]]]
-
-
-@pytest.mark.parametrize(
-    ("offset", "size"), [(0, 0), (0, 50), (50, 51), (-1, 5), (5, -1), (1 << 62, 5), (0, 1 << 62), (101, 0)]
-)
-def test_pieces_of_files(offset: int, size: int, tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(bytes(range(100)))
-    (tmp_path / "b").write_bytes(b"other")
-    files = OpenFiles([str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "absent")])
-    pieces = files.read_many(np.array([1, 0, 0]), np.array([1, offset, 0]), np.array([3, size, 100]))
-    if not 0 <= offset <= offset + size <= 100 and size:
-        assert pieces is None
-        return
-    assert pieces is not None
-    parts = [pieces.data[a:b].tobytes() for a, b in zip(pieces.starts, pieces.stops, strict=True)]
-    assert parts == [b"the", bytes(range(100))[offset : offset + size], bytes(range(100))]
-    (tmp_path / "a").write_bytes(b"longer" * 100)
-    pieces = files.read_many(np.array([0]), np.array([100]), np.array([500]))
-    assert pieces is not None
-    assert pieces.data[:500].tobytes() == (b"longer" * 100)[100:]
-    os.truncate(tmp_path / "a", 10)  # its end, and thereby the test of the size, is noticed when it is read
-    assert files.read_many(np.array([0]), np.array([5]), np.array([6])) is None
-    assert files.read_many(np.array([0, 2]), np.array([0, 0]), np.array([1, 1])) is None
-
-
-def test_neighbours_are_pieces_like_others(tmp_path: Path) -> None:
-    """Wherever pieces lie: near, far, upon each other, in other files, without bytes."""
-    random = np.random.default_rng(0)
-    contents = random.integers(0, 256, (2, 40_000), np.uint8)
-    for file in range(2):
-        contents[file].tofile(tmp_path / str(file))
-    files = OpenFiles([str(tmp_path / "0"), str(tmp_path / "1")])
-    for _ in range(200):
-        count = int(random.integers(1, 12))
-        numbers = (random.random(count) < 0.2).astype(np.int64)
-        sizes = random.choice([0, 1, 63, 64, 500, 512, 3000], count)
-        steps = sizes + random.choice([0, 0, 1, 64, 448, 512, 2048, 2049, -64, -5000], count)
-        offsets = np.clip(np.cumsum(steps) - steps, 0, 30_000) & -random.choice([1, 64, 512])
-        pieces = files.read_many(numbers, offsets, sizes)
-        assert pieces is not None
-        assert not (pieces.starts % 64).any()
-        assert (pieces.starts[1:] >= pieces.stops[:-1]).all()
-        for number, offset, size, start, stop in zip(numbers, offsets, sizes, pieces.starts, pieces.stops, strict=True):
-            np.testing.assert_array_equal(pieces.data[start:stop], contents[number, offset : offset + size])
 
 
 @pytest.mark.parametrize("options", [{}, {"random_shuffle": True}], ids=str)
