@@ -14,6 +14,7 @@ from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     DalifyError,
+    DTypeError,
     GraphError,
     PipelineStateError,
     ReaderError,
@@ -33,6 +34,15 @@ IMAGES = RANDOM.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)
 PLANES = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
 FLOATS = RANDOM.normal(size=(BATCH, 4, 5)).astype(np.float32)
 SCALES = np.array([0.5, 1.0, 1.5], np.float32)
+
+
+def normalised(**options: Any) -> Any:
+    one = fn.Constant(constant=1.0)
+    return fn.CropMirrorNorm(**options)(given(IMAGES, "CWHN"), one(), one())
+
+
+def part(axes: list[int], starts: list[int], ends: list[int]) -> Any:
+    return fn.Slice(axes=axes, starts=starts, ends=ends)(given(IMAGES, "CWHN"))
 
 
 class TooShort(media_function):
@@ -77,6 +87,22 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: fn.Concat(axis=-1)(given(FLOATS), given(FLOATS)), ArgumentValueError, "no dimension of a sample"),
         (lambda: fn.Normalize()(given(FLOATS)), ShapeError, "fn.Normalize needs data whose dimensions are known"),
         (lambda: fn.Pad(pads=[])(given(FLOATS)), ShapeError, "fn.Pad needs data whose dimensions are known"),
+        (
+            lambda: fn.Crop(crop_w=0, crop_h=2)(given(IMAGES, "CWHN")),
+            ArgumentValueError,
+            "or all of them 0; got crop_w=0",
+        ),
+        (lambda: fn.Crop(crop_w=2, crop_h=2, crop_d=3)(given(IMAGES, "CWHN")), ArgumentValueError, "is for volumes"),
+        (lambda: normalised(mirror=3), ArgumentValueError, "mirror must be 0 or 1; got 3"),
+        (lambda: normalised(crop_h=3), ArgumentValueError, "got crop_w=0, crop_h=3"),
+        (
+            lambda: fn.Resize(scaleDim1=0.0)(given(IMAGES, "CWHN")),
+            ArgumentValueError,
+            "have to be above 0; got 0.0 and 1.0",
+        ),
+        (lambda: part([0, 1], [0], [1]), ArgumentValueError, "as many numbers each; got 2, 1 and 1"),
+        (lambda: fn.Gather()(given(IMAGES, "CWHN"), given(SCALES)), DTypeError, "by integers; got float32"),
+        (lambda: fn.GatherND()(given(IMAGES, "CWHN"), given(FLOATS)), DTypeError, "by integers; got float32"),
         (lambda: 3, ArgumentTypeError, "has to return a node"),
         (lambda: (), ArgumentTypeError, "got tuple of nothing"),
         (lambda: (given(FLOATS), (given(FLOATS),)), ArgumentTypeError, "got tuple of Node, tuple"),

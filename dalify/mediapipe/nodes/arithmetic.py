@@ -174,6 +174,10 @@ def Slice(
     """Cut out a part: begins and ends along dimensions counted from the fastest. Steps other than 1: not offered."""
     if steps is not None and any(step != 1 for step in steps):
         raise ArgumentValueError(f"steps={list(steps)} are not offered; each has to be 1.")
+    if not len(axes) == len(starts) == len(ends):
+        raise ArgumentValueError(
+            f"axes, starts and ends need as many numbers each; got {len(axes)}, {len(starts)} and {len(ends)}."
+        )
     indices = [axis_of(x, axis, "Slice") for axis in axes]
     return x.having(dali.slice(x.node, start=list(starts), end=list(ends), axes=indices))
 

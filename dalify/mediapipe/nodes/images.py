@@ -38,13 +38,16 @@ def _applied(x: Value, function: Callable[[DataNode], DataNode]) -> Value:
 
 
 def _window(x: Value, width: int, height: int, depth: int, places: tuple[float, float, float]) -> dict[str, Any]:
-    if not (width or height or depth):
+    sizes = {"crop_w": width, "crop_h": height, **({"crop_d": depth} if "D" in x.layout else {})}
+    if depth and "crop_d" not in sizes:
+        raise ArgumentValueError(f"crop_d={depth} is for volumes; the layout is {x.layout!r}.")
+    if not any(sizes.values()):
         return {}
-    extents = {"crop_w": float(width), "crop_h": float(height)}
-    positions = {"crop_pos_x": places[0], "crop_pos_y": places[1]}
-    if "D" in x.layout:
-        return {**extents, **positions, "crop_d": float(depth), "crop_pos_z": places[2]}
-    return {**extents, **positions}
+    if min(sizes.values()) < 1:
+        given = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise ArgumentValueError(f"{', '.join(sizes)} have to be above 0, or all of them 0; got {given}.")
+    positions = zip(("crop_pos_x", "crop_pos_y", "crop_pos_z"), places[: len(sizes)], strict=False)
+    return {name: float(number) for name, number in (*sizes.items(), *positions)}
 
 
 @operator()
@@ -109,7 +112,7 @@ def CropMirrorNorm(
         mean: one number, or one for each channel, in the images' units.
         inv_std: factor, likewise.
         mirror: 1: left to right.
-        crop_w: width of the window; 0: all of the image.
+        crop_w: width of the window; 0, like the others: all of the image.
         crop_h: height.
         crop_d: depth, of volumes.
         crop_pos_x: place, 0 (left) to 1 (right).
@@ -120,6 +123,7 @@ def CropMirrorNorm(
     Returns:
         images in the order that they had.
     """
+    _check_flags(mirror=mirror)
     dtype = dtype or types.FLOAT32
     window = _window(images, crop_w, crop_h, crop_d, (crop_pos_x, crop_pos_y, crop_pos_z))
     means, factors = _per_channel(mean), _per_channel(inv_std)
@@ -200,11 +204,15 @@ def Flip(
     return cast(_mirrored(images, dict.fromkeys(_flags(horizontal, vertical, depthwise), 1)), dtype)
 
 
-def _flags(horizontal: int, vertical: int, depthwise: int) -> list[str]:
-    given = {"horizontal": horizontal, "vertical": vertical, "depthwise": depthwise}
+def _check_flags(**given: int) -> None:
     for name, value in given.items():
         if value not in (0, 1):
             raise ArgumentValueError(f"{name} must be 0 or 1; got {value!r}.")
+
+
+def _flags(horizontal: int, vertical: int, depthwise: int) -> list[str]:
+    given = {"horizontal": horizontal, "vertical": vertical, "depthwise": depthwise}
+    _check_flags(**given)
     if not any(given.values()):
         raise ArgumentValueError("one of horizontal, vertical and depthwise has to be 1.")
     return [name for name, value in given.items() if value]
@@ -250,6 +258,8 @@ def Resize(
         raise ArgumentValueError(option_error_text("mode", mode, ["0 (nearest)", "1 (linear)", "2 (cubic)"]))
     if scaleDim3 != 1.0:
         raise ArgumentValueError("scaleDim3 is not offered: fn.Zoom changes the size of volumes.")
+    if min(scaleDim1, scaleDim2) <= 0:
+        raise ArgumentValueError(f"scaleDim1 and scaleDim2 have to be above 0; got {scaleDim1} and {scaleDim2}.")
 
     def resized(image: DataNode) -> DataNode:
         shape = image.shape()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalify import fn as dali
-from dalify.base.errors import ShapeError
+from dalify.base.errors import DTypeError, ShapeError
 from dalify.graph import DataNode
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.arithmetic import axis_of
@@ -26,6 +26,11 @@ def _computed(function: Callable[..., _Array], *xs: Value) -> DataNode:
     return dali.python_function(*[x.node.cpu() for x in xs], function=function)
 
 
+def _check_integers(numbers: _Array, name: str) -> None:
+    if numbers.dtype.kind not in "iu":
+        raise DTypeError(f"{name} takes elements by integers; got {numbers.dtype}.", hint="fn.Cast(dtype=dtype.INT32)")
+
+
 @operator()
 def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> Value:
     """Take elements along a dimension, counted from the fastest, by integers; each sample by its own, or by a constant.
@@ -35,6 +40,7 @@ def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> 
     dimension = axis_of(x, axis, "Gather")
 
     def taken(data: _Array, numbers: _Array) -> _Array:
+        _check_integers(numbers, "Gather")
         size = data.shape[dimension]
         if numbers.size and not (-size <= numbers.min() and numbers.max() < size):
             raise ShapeError(f"Gather takes elements {numbers.min()} to {numbers.max()} of {size}.")
@@ -51,6 +57,7 @@ def GatherND(context: Lowering, x: Value, indices: Value, /) -> Value:
     """
 
     def taken(data: _Array, numbers: _Array) -> _Array:
+        _check_integers(numbers, "GatherND")
         if numbers.ndim == 0 or not 1 <= numbers.shape[-1] <= data.ndim:
             raise ShapeError(f"GatherND needs tuples of 1 to {data.ndim} integers; got the shape {numbers.shape}.")
         sizes = np.array(data.shape[: numbers.shape[-1]])
