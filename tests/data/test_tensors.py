@@ -8,7 +8,6 @@ import gc
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -340,7 +339,7 @@ def test_lists_on_the_device() -> None:
 def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = _torch()
     monkeypatch.delenv("DALIFY_DEVICE", raising=False)
-    monkeypatch.setattr(torch, "accelerator", SimpleNamespace(is_available=lambda: False))
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     with pytest.raises(DeviceError, match=r"torch finds no accelerator(?s:.*)DALIFY_DEVICE=cpu"):
         TensorListCPU(CUBE)._as_gpu()
 

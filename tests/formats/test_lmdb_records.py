@@ -39,7 +39,7 @@ def test_one_that_another_thread_is_closing_can_be_opened(database: str, monkeyp
             self._environment.close()
 
     open_environment = lmdb.open
-    monkeypatch.setattr(lmdb, "open", Slow)
+    monkeypatch.setattr(lmdb_records.lmdb, "open", Slow)  # which may have looked at the package before
     held = [lmdb_records.LmdbRecords([database])]
     closing = threading.Thread(target=held.clear)
     closing.start()
