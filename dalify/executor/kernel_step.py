@@ -16,6 +16,7 @@ from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
+from dalify.executor.origins import origins_of
 from dalify.executor.steps import located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
@@ -126,7 +127,7 @@ class KernelStep:
         return arguments
 
     def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
-        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        origins = origins_of(inputs)
         sample: int | None = getattr(error, "__dalify_sample__", None)
         origin = None
         if sample is not None:
@@ -217,7 +218,7 @@ class KernelStep:
                 filled = list(results) if len(self.outputs) != 1 or isinstance(results, tuple) else [results]
             for part, out in zip(parts, filled, strict=True):
                 part.append(out)
-        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        origins = origins_of(inputs)
         return [self._joined(outs[output], parts[output], specs[0][1][output], origins, count) for output in outputs]
 
     def _planned(

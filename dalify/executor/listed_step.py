@@ -14,6 +14,7 @@ from dalify.data import Array, Batch, Spec
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
 from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.origins import origins_of
 
 __all__ = ["ListedStep"]
 
@@ -39,7 +40,7 @@ class ListedStep(KernelStep):
         arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         xs = [None if batch is None else _arrays(batch) for batch in inputs]
         named = {**self._constants, **arrays}
-        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        origins = origins_of(inputs)
         if self._operator.is_allocating:
             _, specs = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)
             results = self._called([], xs, named, 0, count)

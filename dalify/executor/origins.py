@@ -12,7 +12,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Origins", "joined_origins"]
+from dalify.data import Batch
+
+__all__ = ["Origins", "joined_origins", "origins_of"]
 
 
 class Origins(Sequence[str | None]):
@@ -71,3 +73,8 @@ def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> 
     if isinstance(first, Origins) and len(alike) == len(parts):
         return Origins(first.entries, first.origin, np.concatenate(alike))
     return [origin for count, origins in parts for origin in (origins or [None] * count)]
+
+
+def origins_of(inputs: Sequence[Batch | None]) -> Any:
+    """Return where the samples came from, as the first input that knows it tells; None where none does."""
+    return next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)

@@ -17,6 +17,7 @@ from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, find_runs
 from dalify.executor.kernel_step import KernelStep
+from dalify.executor.origins import origins_of
 
 __all__ = ["RaggedStep"]
 
@@ -65,7 +66,7 @@ class RaggedStep(KernelStep):
                     self._called(filled, xs, named, start, stop - start)
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
-        origins = next((batch.origins for batch in inputs if batch is not None and batch.origins is not None), None)
+        origins = origins_of(inputs)
         is_fresh = kept or (self._operator.is_allocating and self.device == "cpu")
         return [self._batch_of(part, spec, origins, is_fresh) for part, spec in zip(parts, specs, strict=True)]
 

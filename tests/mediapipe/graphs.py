@@ -9,9 +9,14 @@ import numpy as np
 
 from dalify.mediapipe import MediaPipe, fn
 
-__all__ = ["BATCH", "Graph", "given", "run"]
+__all__ = ["BATCH", "FLOATS", "IMAGES", "PLANES", "SCALES", "Graph", "given", "run"]
 
 BATCH = 3
+_random = np.random.default_rng(0)
+IMAGES = _random.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)
+PLANES = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
+FLOATS = _random.normal(size=(BATCH, 4, 5)).astype(np.float32)
+SCALES = np.array([0.5, 1.0, 1.5], np.float32)
 
 
 class Graph(MediaPipe):

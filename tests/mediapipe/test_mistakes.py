@@ -27,13 +27,7 @@ from dalify.mediapipe import MediaPipe, fn
 from dalify.mediapipe.media_types import dtype as dt
 from dalify.mediapipe.media_types import ftype, imgtype
 from dalify.mediapipe.operators.cpu_nodes.cpu_nodes import media_function
-from tests.mediapipe.graphs import BATCH, Graph, given, run
-
-RANDOM = np.random.default_rng(0)
-IMAGES = RANDOM.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)
-PLANES = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
-FLOATS = RANDOM.normal(size=(BATCH, 4, 5)).astype(np.float32)
-SCALES = np.array([0.5, 1.0, 1.5], np.float32)
+from tests.mediapipe.graphs import BATCH, FLOATS, IMAGES, PLANES, SCALES, Graph, given, run
 
 
 def normalised(**options: Any) -> Any:

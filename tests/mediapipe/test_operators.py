@@ -10,19 +10,13 @@ import pytest
 import torch
 from scipy import ndimage
 
-from dalify.base.errors import (
-    DalifyError,
-)
+from dalify.base.errors import DalifyError
 from dalify.mediapipe import fn
 from dalify.mediapipe.media_types import dtype as dt
 from dalify.mediapipe.operators.cpu_nodes.cpu_nodes import media_ext_cpu_op_impl, media_function
-from tests.mediapipe.graphs import BATCH, Graph, given, run
+from tests.mediapipe.graphs import BATCH, FLOATS, IMAGES, PLANES, SCALES, Graph, given, run
 
 RANDOM = np.random.default_rng(0)
-IMAGES = RANDOM.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)
-PLANES = np.ascontiguousarray(IMAGES.transpose(0, 3, 1, 2))
-FLOATS = RANDOM.normal(size=(BATCH, 4, 5)).astype(np.float32)
-SCALES = np.array([0.5, 1.0, 1.5], np.float32)
 
 
 def limited(values: np.ndarray) -> np.ndarray:
