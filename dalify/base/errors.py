@@ -29,8 +29,10 @@ __all__ = [
     "IndexingError",
     "IntegerRangeError",
     "LayoutError",
+    "LimitError",
     "MissingPackageError",
     "NotAcceleratedError",
+    "OperatorError",
     "PipelineStateError",
     "ReaderError",
     "SerializationError",
@@ -186,6 +188,14 @@ class ReaderError(DalifyError, RuntimeError, ValueError, FileNotFoundError):
 
 class DecodeError(DalifyError, RuntimeError, ValueError):
     """Bytes that are no picture, sound or film that can be decoded."""
+
+
+class LimitError(DecodeError):
+    """A sample that is larger than a limit allows; see ``dalify.limits``."""
+
+
+class OperatorError(DalifyError, RuntimeError, ValueError):
+    """An operator that failed for a reason that dalify did not expect; the exception is its ``__cause__``."""
 
 
 class ErrorRateError(DalifyError, RuntimeError):

@@ -5,6 +5,7 @@ Shapes are told before decoding, so that pixels go straight to where they are wa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -13,6 +14,7 @@ import cv2
 import numpy as np
 
 from dalify.base.errors import DalifyError, DecodeError, DTypeError
+from dalify.base.limits import current
 from dalify.codecs.colour import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape
 from dalify.codecs.jpeg import JpegHeader, read_jpeg_header
@@ -48,7 +50,7 @@ def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
     Args:
         data: what cannot be decoded. Where at least its header can be read, the black picture has its size.
     """
-    height = width = _BLANK_EXTENT
+    height = width = min(_BLANK_EXTENT, math.isqrt(current().max_image_pixels))
     with suppress(DalifyError):
         rows, columns, _ = image_shape(data, adjust_orientation=False)
         if rows * columns <= _LARGEST_BLANK:  # a damaged header may tell any size

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import IndexingError, ShapeError
+from dalify.base.limits import check_image
 from dalify.codecs import scratch
 from dalify.codecs.colour import channels_of, check_dtype, convert_colour, rescale
 from dalify.codecs.exif import orient, oriented_extents, source_window
@@ -50,6 +51,7 @@ def image_shape(
         height, width, stored, orientation = jpeg.height, jpeg.width, jpeg.components, jpeg.orientation
     else:
         height, width, stored, _, orientation = read_raster_header(data, kind)
+    check_image(height, width, f"the {kind}")
     if adjust_orientation:
         height, width = oriented_extents(height, width, orientation)
     return height, width, channels_of(output_type, stored)
@@ -99,6 +101,7 @@ def decode_image(
     kind = "JPEG" if jpeg_header is not None else picture_format(data)
     if kind == "JPEG":
         header = read_jpeg_header(data) if jpeg_header is None else jpeg_header
+        check_image(header.height, header.width, "the JPEG")
         orientation = header.orientation if adjust_orientation else 1
         stored_window = _checked_window(window, header.height, header.width, orientation)
         is_direct = (

@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from dalify.base.errors import DecodeError
+from dalify.base.limits import check_image
 from dalify.base.optional import LazyModule
 from dalify.codecs.exif import unorient
 from dalify.codecs.signature import Bytes
@@ -135,6 +136,7 @@ def _header_of(image: Image.Image, data: Bytes, kind: str) -> RasterHeader:
     except (OSError, SyntaxError, ValueError, TypeError, struct.error):
         orientation = 1  # a damaged note must not cost an image
     width, height = image.size
+    check_image(height, width, f"the {kind}")
     if kind == "TIFF" and orientation >= 5:
         width, height = height, width
     return RasterHeader(height, width, channels, bits, orientation if 1 <= orientation <= 8 else 1)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from dalify.base.errors import DalifyError, ReaderError
+from dalify.base.limits import Limits, within
 from dalify.data import BufferPool
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
@@ -19,7 +20,7 @@ from dalify.executor.plan import make_plan
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
-from dalify.executor.steps import located
+from dalify.executor.steps import cause, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.parallel import ParallelSource
@@ -48,6 +49,7 @@ class Resources:
         name: for the threads' names.
         on_error: what to do about samples that cannot be used, where the operator does not tell.
         max_error_rate: largest share of bad samples in an epoch; None for any.
+        limits: of the pipeline; None for those of the process.
     """
 
     batch_size: int
@@ -59,6 +61,7 @@ class Resources:
     name: str
     on_error: str = "raise"
     max_error_rate: float | None = None
+    limits: Limits | None = None
 
 
 def assemble(
@@ -115,6 +118,7 @@ def assemble(
         pool,
         resources.name,
         workers,
+        limits=resources.limits,
     )
     engine.next_number = 0 if state is None else state["number"]
     return engine
@@ -124,7 +128,7 @@ def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: i
     """Start the processes that read, before any thread of ours exists."""
     count = getattr(index, "processes", 0)
     if count:
-        read = step.reads_alone()
+        read = within(resources.limits, step.reads_alone())
         pickler = CallbackPickler(resources.callback_pickler)
         processes = ReaderProcesses(index, read, count, resources.start_method, pickler, seed)
         try:
@@ -186,7 +190,7 @@ def _index(node: Node) -> Any:
     try:
         index = operator.index_function(**arguments)
     except Exception as error:
-        raise located(error, node, None, None) from error.__cause__
+        raise located(error, node, None, None) from cause(error, node)
     if not len(index):
         raise ReaderError("there is nothing to read.", line=node.line, operator=operator.public_name)
     return index

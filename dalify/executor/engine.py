@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, PipelineStateError
+from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
@@ -56,6 +57,7 @@ class Engine:
         name: for the threads' names.
         workers: processes of parallel sources; ended with the engine.
         threads: of all engines of one owner, who ends them; None for threads of its own.
+        limits: applied to all work of this engine; None for those of the process.
     """
 
     def __init__(
@@ -70,9 +72,11 @@ class Engine:
         name: str,
         workers: WorkerPool | None = None,
         threads: ThreadPool | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.plan = plan
         self._workers = workers
+        self._limits = limits
         self._num_threads = num_threads
         self._batch_size = batch_size
         self.feeds = feeds
@@ -118,7 +122,8 @@ class Engine:
         """
         self._revive_after_fork()
         before = self._asked = self._sources_state()
-        fed, failure = self.feeds.next_batches(before["sources"])
+        with applied(self._limits):
+            fed, failure = self.feeds.next_batches(before["sources"])
         size = self._batch_size
         if not failure:
             try:
@@ -302,7 +307,7 @@ class Engine:
             # What is not finite in data or arguments is not finite in results. Users' functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
-                with nullcontext() if is_users else np.errstate(all="ignore"):
+                with applied(self._limits), nullcontext() if is_users else np.errstate(all="ignore"):
                     if stage.kind == "segment":
                         self._run_chunk(iteration, stage, start, stop)
                     else:

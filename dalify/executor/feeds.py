@@ -16,7 +16,7 @@ from dalify.base.errors import BatchSizeError, DalifyError, LayoutError, Pipelin
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.read_ahead import ReadAhead
-from dalify.executor.steps import located
+from dalify.executor.steps import cause, located
 from dalify.graph import Node, rule_arguments
 from dalify.sources.convert import BatchConverter, to_batch
 from dalify.sources.declaration import declarations
@@ -100,7 +100,7 @@ class ExternalFeed:
                 for each in declared
             ]
         except Exception as error:
-            raise located(error, node, None, None) from error.__cause__
+            raise located(error, node, None, None) from cause(error, node)
 
     def next_batch(self) -> list[Batch]:
         """Return the next batch of each output.
@@ -128,7 +128,7 @@ class ExternalFeed:
         except StopIteration:
             raise
         except Exception as error:
-            raise located(error, self.node, None, None) from error.__cause__
+            raise located(error, self.node, None, None) from cause(error, self.node)
         finally:
             self._is_asking = False
 
@@ -185,7 +185,7 @@ class ExternalFeed:
                 for spec, data in zip(specs, make(), strict=True)
             ]
         except Exception as error:
-            raise located(error, self.node, None, None) from error.__cause__
+            raise located(error, self.node, None, None) from cause(error, self.node)
 
     def _nothing_fed(self) -> PipelineStateError:
         kind = self.node.operator.public_name.removeprefix("fn.")
@@ -230,7 +230,7 @@ class ExternalFeed:
             if layout and len(layout) != batch.ndim:
                 raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
         except Exception as error:
-            raise located(error, self.node, None, None) from error.__cause__
+            raise located(error, self.node, None, None) from cause(error, self.node)
         self._fed.append([batch.with_layout(layout) if layout else batch])
 
     @property
@@ -288,7 +288,7 @@ class ExternalFeed:
             try:
                 self.source.restore(state or {})
             except Exception as error:
-                raise located(error, self.node, None, None) from error.__cause__
+                raise located(error, self.node, None, None) from cause(error, self.node)
 
     def revive(self, state: dict[str, Any] | None) -> None:
         """In a forked child: let the source be asked anew for what a thread of the parent was asking it."""

@@ -217,6 +217,26 @@ class Frame:
         self.drawing = drawing
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
+    def of_sample(self, position: int) -> Frame:
+        """Return a frame of one sample, whose results go nowhere.
+
+        Args:
+            position: of the sample in the batch.
+        """
+        return Frame(
+            [],
+            position,
+            1,
+            self.step,
+            self.batch_size,
+            self.arena,
+            {},
+            self.entries,
+            self.torch_device,
+            {},
+            self.drawing,
+        )
+
     def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:
         """Return the positions in the batch of the chunk's samples of a branch; all of them for None."""
         found = self._positions.get(branch)

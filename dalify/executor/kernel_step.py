@@ -5,19 +5,19 @@ Consecutive samples of one shape form a group, and a kernel is called once per g
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, DTypeError, ShapeError
+from dalify.base.errors import DalifyError, DTypeError, LimitError
+from dalify.base.limits import check_shape
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
-from dalify.executor.steps import located, with_stand_ins
+from dalify.executor.steps import cause, is_foreign, located, with_stand_ins
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import Kernel
@@ -34,7 +34,6 @@ else:
 _CACHE_LIMIT = 4096
 # What kernels may ask for besides the operator's parameters.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
-_MOST_ELEMENTS = 1 << 40
 
 
 class KernelStep:
@@ -107,16 +106,45 @@ class KernelStep:
             inputs[0] = with_stand_ins(inputs[0], self.node, frame)
         try:
             arguments = self._values(frame, count)
-            draws = None
-            if self._seed is not None:
-                drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
-                draws = philox.Draws(*drawing).at(frame.positions(branch))
+            draws = self._draws(frame, frame.positions(branch))
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
-            raise self._located(error, frame, inputs) from error.__cause__
+            if is_foreign(error, self.node) and not hasattr(error, "__dalify_sample__") and count > 1:
+                self._raise_of_sample(frame, inputs, count)
+            raise self._located(error, frame, inputs) from cause(error, self.node)
         for slot, batch in zip(self.outputs, results, strict=True):
             frame.values[slot] = batch
+
+    def _raise_of_sample(self, frame: Frame, inputs: list[Batch | None], count: int) -> None:
+        """Compute the samples of a chunk one by one, and raise the error of the first that fails.
+
+        A library that fails for a chunk does not say for which sample. Operators that need the whole batch are left
+        out.
+        """
+        if self._operator.is_batchwise or self._operator.whole_batch is not None:
+            return
+        positions = frame.positions(self.node.branch)
+        arguments = self._values(frame, count)
+        for sample in range(count):
+            alone = frame.of_sample(int(positions[sample]))
+            xs = [None if batch is None else batch.slice(sample, sample + 1) for batch in inputs]
+            one = {
+                name: value if value is None or isinstance(value, str) else value[sample : sample + 1]
+                for name, value in arguments.items()
+            }
+            try:
+                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1]), 1)
+            except Exception as error:
+                error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
+                raise self._located(error, frame, inputs) from cause(error, self.node)
+
+    def _draws(self, frame: Frame, positions: np.ndarray[Any, Any]) -> SampleDraws | None:
+        """Return the random numbers of samples; None for operators that draw nothing."""
+        if self._seed is None:
+            return None
+        drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
+        return philox.Draws(*drawing).at(positions)
 
     def _values(self, frame: Frame, count: int) -> dict[str, Any]:
         """Return the per-sample arguments by name. Not to be changed."""
@@ -338,7 +366,7 @@ class KernelStep:
                 error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
                 raise
             for spec in out_specs:
-                self._check_size(spec.shape, start)
+                self._check_size(spec.shape, spec, start)
             if len(self._specs) >= _CACHE_LIMIT:
                 self._specs.clear()
             self._specs[key] = out_specs
@@ -348,12 +376,14 @@ class KernelStep:
         return batch.spec_of(sample)
 
     @staticmethod
-    def _check_size(shape: tuple[int, ...] | None, start: int) -> None:
-        # Without extents of 0: numpy looks at the others, too.
-        if shape is not None and math.prod(extent or 1 for extent in shape) > _MOST_ELEMENTS:
-            error = ShapeError(f"a result of the shape {shape} does not fit into any memory.")
+    def _check_size(shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
+        if shape is None:
+            return
+        try:
+            check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
+        except LimitError as error:
             error.__dalify_sample__ = start  # pyright: ignore[reportAttributeAccessIssue]
-            raise error
+            raise
 
     def _named(self, kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Any]:
         try:

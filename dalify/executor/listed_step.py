@@ -73,7 +73,7 @@ class ListedStep(KernelStep):
             return spec, [spec.shape or ()] * count
         shapes = [wanted.shape_of(sample) or () for sample in range(count)]
         largest = max(range(count), key=lambda sample: math.prod(shapes[sample]))
-        self._check_size(shapes[largest], largest)
+        self._check_size(shapes[largest], spec, largest)
         return spec.replace(shape=shapes[0]), shapes
 
     def _block(self, frame: Frame, spec: Spec, shapes: list[tuple[int, ...]]) -> list[Array]:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.base.limits import of_thread, within
 from dalify.data import Array, Batch, stack_samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
 from dalify.executor.read_ahead import ReadAhead
-from dalify.executor.steps import located
+from dalify.executor.steps import cause, located
 from dalify.executor.values import Argument, constant_array
 from dalify.graph import Node, rule_arguments
 
@@ -71,7 +72,7 @@ class ReaderStep:
         varies = bool(argument_slots) or any(given[name] is not None for name in self._arguments)
         is_remote = getattr(index, "is_remote", False)
         if is_remote and not varies:
-            self.ahead = ReadAhead(index, self.reads_alone())
+            self.ahead = ReadAhead(index, within(of_thread(), self.reads_alone()))
         if operator.read_many_function is not None and not is_remote and not argument_slots:
             names = {name: self._of_every_sample(name, given[name]) for name in operator.read_many_names}
             self._read_many = partial(operator.read_many_function, index, **names)
@@ -107,7 +108,7 @@ class ReaderStep:
             given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
         except Exception as error:
             sample: int | None = getattr(error, "__dalify_sample__", None)
-            raise located(error, self.node, sample, None) from error.__cause__
+            raise located(error, self.node, sample, None) from cause(error, self.node)
         varying = {name: values for name, values in given.items() if values is not None}
         named = {**self._constants, **given}
         for offset, number in enumerate(numbers):
@@ -124,7 +125,7 @@ class ReaderStep:
                         arrays = self._read(entry, **named)
             except Exception as error:
                 origin = None if entry is None or self._origin is None else self._origin(entry)
-                raise located(error, self.node, frame.start + offset, origin) from error.__cause__
+                raise located(error, self.node, frame.start + offset, origin) from cause(error, self.node)
             for column, array in zip(columns, arrays, strict=True):
                 column.append(array)
         return columns

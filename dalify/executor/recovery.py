@@ -19,7 +19,7 @@ from dalify.base.errors import (
     DecodeError,
     ErrorRateError,
     GraphError,
-    MissingPackageError,
+    LimitError,
     option_error_text,
 )
 from dalify.base.fork_lock import ForkLock
@@ -88,18 +88,22 @@ class Recovery:
         self._readers = readers
         self._max_error_rate = max_error_rate
         self._policies: dict[Node, str] = {}
+        self._skips_limits = on_error == "skip"  # also of operators that neither read nor decode
         self._slots: dict[Node, list[int]] = {}  # of the readers whose samples a node sees
         self._lock = ForkLock()
         self._given = 0
         self.bad_samples: list[BadSample] = []
         self._per_epoch: Counter[tuple[int, int]] = Counter()  # by slot of a reader, and its epoch
         for stage in plan.stages:
+            beside = [slot for slot, reader in plan.readers.items() if reader in stage.steps]
             for step in stage.steps:
                 operator = step.node.operator
+                if beside:
+                    self._slots[step.node] = beside
                 if not (operator.is_reader or operator.stand_in_function is not None):
                     continue
                 policy = step.node.arguments.get("on_error") or on_error
-                self._check(step.node, policy, any(reader in stage.steps for reader in plan.readers.values()))
+                self._check(step.node, policy, bool(beside))
                 if policy != "raise":
                     self._policies[step.node] = policy
                     self._slots[step.node] = [
@@ -142,12 +146,14 @@ class Recovery:
             whether the samples of the chunk should be computed again; otherwise the error stands.
         """
         failure: Failure | None = getattr(error, "__dalify_failure__", None)
-        if failure is None or failure.position is None or isinstance(error, MissingPackageError):
+        if failure is None or failure.position is None or isinstance(error, ImportError):
             return False
         if iteration.discarded:  # nobody waits for it; another sample might be long in coming
             return False
         node, position = failure.node, failure.position
         policy = self._policies.get(node)
+        if policy is None and self._skips_limits and isinstance(error, LimitError) and node in self._slots:
+            policy = "skip"
         if policy is None or not (node.operator.is_reader or isinstance(error, DecodeError)):
             return False
         with iteration.lock:

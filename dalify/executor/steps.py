@@ -10,14 +10,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dalify.base.errors import ConditionError, DalifyError
+from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
 from dalify.base.optional import torch
 from dalify.data import Batch, array_dtype, stack_samples
 from dalify.data.agreement import check_agreement
 from dalify.executor.frame import Frame
 from dalify.graph import Branch, Node
 
-__all__ = ["Failure", "LiteralStep", "MergeStep", "SplitStep", "Step", "located", "with_stand_ins"]
+__all__ = [
+    "Failure",
+    "LiteralStep",
+    "MergeStep",
+    "SplitStep",
+    "Step",
+    "cause",
+    "is_foreign",
+    "located",
+    "with_stand_ins",
+]
 
 
 class Step(Protocol):
@@ -48,7 +58,13 @@ class Failure:
 
 
 def located(error: Exception, node: Node, sample: int | None, origin: str | None) -> Exception:
-    """Add to an error what the executor knows: operator, the user's line, sample, and where the sample came from."""
+    """Return an error with what the executor knows: operator, the user's line, sample, and its origin.
+
+    What a library raises inside an operator becomes an error of dalify: of a reader ``ReaderError``, of a decoder
+    ``DecodeError``, of others ``OperatorError``. Raise it ``from cause(error, node)``.
+    """
+    if is_foreign(error, node):
+        error = _translated(error, node)
     if not hasattr(error, "__dalify_failure__"):
         error.__dalify_failure__ = Failure(node, sample, origin)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, DalifyError):
@@ -61,6 +77,30 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
         error.add_note(f"in {node.operator.public_name}{place}{where}")
         error.__dalify_located__ = True  # pyright: ignore[reportAttributeAccessIssue]
     return error
+
+
+def is_foreign(error: Exception, node: Node) -> bool:
+    """Tell whether an error comes from a library: not from dalify, the user's code, or a failed import or assertion."""
+    return not (
+        isinstance(error, (DalifyError, ImportError, AssertionError))
+        or node.operator.runs_user_code
+        or hasattr(error, "__dalify_failure__")
+    )
+
+
+def cause(error: Exception, node: Node) -> BaseException | None:
+    """Return what ``located(error, node, ...)`` is raised from."""
+    return error if is_foreign(error, node) else error.__cause__
+
+
+def _translated(error: Exception, node: Node) -> DalifyError:
+    text = str(error).strip().rstrip(".")
+    described = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if node.operator.is_reader:
+        return ReaderError(f"the sample cannot be read ({described}).")
+    if node.operator.stand_in_function is not None:
+        return DecodeError(f"the sample cannot be decoded ({described}).")
+    return OperatorError(f"the operator failed ({described}).")
 
 
 def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:

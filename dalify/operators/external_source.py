@@ -14,7 +14,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return max(1, arguments.get("num_outputs") or 1)
 
 
-@operator(outputs=_count)
+@operator(outputs=_count, user_code=True)
 def external_source(
     source: object = None,
     num_outputs: int | None = None,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
+from dalify.base.limits import check_shape
 from dalify.data.batch import Batch
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.gather import copy_window, copy_window_torch
 from dalify.registry import PerSample, Spec, operator
 
-_MOST_ELEMENTS = 1 << 40
 _SMALL_BYTES = 1 << 15
 
 
@@ -91,8 +90,7 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
                 raise ArgumentValueError(f"align must be positive; got {multiple}.")
             wanted = max(int(largest[axis]) if extent < 0 else extent, extents[axis])
             extents[axis] = -(-wanted // multiple) * multiple
-        if math.prod(extent or 1 for extent in extents) > _MOST_ELEMENTS:
-            raise ArgumentValueError(f"a result of the shape {tuple(extents)} does not fit into any memory.")
+        check_shape(extents, x.dtype.numpy.itemsize if x.dtype is not None else 1, "a result")
         results.append(tuple(extents))
     return results * count if is_uniform else results
 

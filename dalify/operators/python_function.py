@@ -17,7 +17,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return count
 
 
-@operator(outputs=_count, batchwise=True, serial=True, side_effect=True)
+@operator(outputs=_count, batchwise=True, serial=True, side_effect=True, user_code=True)
 def python_function(
     *xs: Spec,
     function: object,

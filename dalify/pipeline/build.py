@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dalify.base.limits import applied
 from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
 from dalify.graph import Graph
@@ -61,5 +62,8 @@ def build(
         name=name,
         on_error=options.on_error,
         max_error_rate=options.max_error_rate,
+        limits=options.limits,
     )
-    return Built(graph, report, assemble(graph, seeds, resources, asked, state))
+    with applied(options.limits):  # readers make their indices here
+        engine = assemble(graph, seeds, resources, asked, state)
+    return Built(graph, report, engine)

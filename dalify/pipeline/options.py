@@ -15,6 +15,7 @@ from dalify.base.errors import (
     option_error_text,
     suggestion,
 )
+from dalify.base.limits import Limits, as_limits
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
@@ -71,6 +72,8 @@ class PipelineOptions:
             do not say otherwise themselves. See ``Pipeline.bad_samples``.
         max_error_rate: largest share of the samples of an epoch that may be skipped or replaced, 0 to 1; where there
             are more, the run stops with an error. None: no limit.
+        limits: on image size, sample size and what headers may declare: ``dalify.limits.Limits``, or a dictionary of
+            changes to the limits of the process, ``{"max_image_pixels": 400_000_000}``. None: those of the process.
         precision: ``fp32``, or how images of float32 are given out: ``fp16`` or ``bf16``. All is computed in float32;
             only the last store is of 16 bits. Outputs whose layout has no H and W stay as they are: boxes,
             coordinates, sound.
@@ -102,6 +105,7 @@ class PipelineOptions:
     output_layout: Any = None
     on_error: str = "raise"
     max_error_rate: float | None = None
+    limits: Limits | None = None
     precision: str = "fp32"
     taps: tuple[str, ...] = ()
     stream_policy: StreamPolicy = StreamPolicy.PER_BACKEND
@@ -144,6 +148,7 @@ class PipelineOptions:
             given["taps"] = (taps,)
         elif isinstance(taps, (list, set, frozenset)):
             given["taps"] = tuple(taps)
+        given["limits"] = as_limits(given.get("limits"))
         options = cls(**given)
         options._check()
         return options

@@ -100,6 +100,7 @@ class Operator:
         is_serial: runs once at a time and in the order of the batches, like users' Python functions.
         has_side_effect: kept even when nobody uses its outputs.
         takes_mixed: ``mixed`` is accepted: CPU inputs, GPU outputs.
+        runs_user_code: calls Python code of the user, whose exceptions keep their class.
         stands_for: what users wrote, where they did not write this operator themselves; messages name it.
     """
 
@@ -118,6 +119,7 @@ class Operator:
         serial: bool = False,
         side_effect: bool = False,
         mixed: bool = False,
+        user_code: bool = False,
         stands_for: str | None = None,
     ) -> None:
         self.rule = rule
@@ -134,6 +136,7 @@ class Operator:
         self.is_serial = serial
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
+        self.runs_user_code = user_code
         self._stands_for = stands_for
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: Kernel | None = None
@@ -321,6 +324,7 @@ def operator(
     serial: bool = ...,
     side_effect: bool = ...,
     mixed: bool = ...,
+    user_code: bool = ...,
     stands_for: str | None = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
@@ -331,7 +335,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
-            side_effect, mixed, stands_for.
+            side_effect, mixed, user_code, stands_for.
     """
     if rule is not None:
         return Operator(rule, **flags)

@@ -20,7 +20,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["out_types"])
 
 
-@operator(outputs=_count, batchwise=True)
+@operator(outputs=_count, batchwise=True, user_code=True)
 def _numba_batch_function(
     *xs: Spec,
     run_fn: object,

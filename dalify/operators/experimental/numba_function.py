@@ -19,7 +19,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["out_types"])
 
 
-@operator(outputs=_count, allocating=True)
+@operator(outputs=_count, allocating=True, user_code=True)
 def numba_function(
     *xs: Spec,
     run_fn: object,

@@ -50,7 +50,7 @@ class _Items(Sequence[_Item]):
         return labels if labels is not None and labels.shape == (len(self),) else None
 
 
-@operator(outputs=lambda given: max(1, given["num_outputs"]), reader=True)
+@operator(outputs=lambda given: max(1, given["num_outputs"]), reader=True, user_code=True)
 def dataset(
     *,
     dataset: object,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ShapeError
+from dalify.base.limits import check_shape
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType, DALIInterpType
@@ -17,7 +16,6 @@ from dalify.kernels.resample_axes import resample_axes
 from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry
 from dalify.registry import PerSample, Spec, operator
 
-_MOST_ELEMENTS = 1 << 40
 _SIZES = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
 
 
@@ -175,8 +173,7 @@ def _(
         **shaping,
     )
     shape = (len(frames), *geometry.size, 3)
-    if math.prod(shape) > _MOST_ELEMENTS:
-        raise ShapeError(f"a result of the shape {shape} does not fit into any memory.")
+    check_shape(shape, dtype.numpy.itemsize, "a result")
     out = np.empty((1, *shape), dtype.numpy)
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
     filters = {name: None if value is None else np.array([value], np.int32) for name, value in filters.items()}

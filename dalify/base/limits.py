@@ -1,0 +1,230 @@
+"""Limits on what a file, or an argument computed from data, may ask for; checked before memory is allocated.
+
+A few hundred bytes can declare an image of gigabytes. Every decoder, reader and operator whose output size comes from
+data compares that size with the limits in force: those of the pipeline whose work runs on this thread, else those of
+the process.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from typing import Any, NoReturn, TypeVar
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LimitError, UnknownArgumentError, suggestion
+
+__all__ = [
+    "Limits",
+    "applied",
+    "as_limits",
+    "check_count",
+    "check_dimensions",
+    "check_image",
+    "check_sample_bytes",
+    "check_shape",
+    "configure",
+    "current",
+    "of_thread",
+    "within",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of a pipeline or process. Each is an integer of at least 1.
+
+    Attributes:
+        max_image_pixels: height times width of an encoded image or video frame. 2**28 pixels are an RGB image of
+            16384 x 16384, or 768 MiB.
+        max_sample_bytes: size of one sample, as read, decoded or computed by an operator.
+        max_declared_samples: records, rows, audio samples per channel, or video frames that the header of one file
+            may declare.
+        max_dimensions: dimensions of a sample that a header may declare.
+    """
+
+    max_image_pixels: int = 1 << 28
+    max_sample_bytes: int = 2 << 30
+    max_declared_samples: int = (1 << 31) - 1
+    max_dimensions: int = 32
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name, value in asdict(self).items():
+            if isinstance(value, bool) or not hasattr(value, "__index__"):
+                raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
+            if value < 1:
+                raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
+
+
+_NAMES = frozenset(field.name for field in fields(Limits))
+_of_process = Limits()
+_of_thread = threading.local()
+
+
+def configure(**limits: int) -> None:
+    """Change limits of this process, for everything that has no limits of its own.
+
+    Args:
+        limits: new values by name, see ``Limits``. Limits that are not named keep their value.
+
+    Raises:
+        UnknownArgumentError: a name that is not a limit.
+        ArgumentTypeError: a value that is not an integer.
+        ArgumentValueError: a value below 1.
+    """
+    global _of_process
+    _of_process = _changed(_of_process, limits)
+
+
+def current() -> Limits:
+    """Return the limits in force on this thread."""
+    return getattr(_of_thread, "limits", None) or _of_process
+
+
+@contextmanager
+def applied(limits: Limits | None) -> Iterator[None]:
+    """Apply limits to the current thread inside a ``with`` block; None leaves those in force.
+
+    Args:
+        limits: of a pipeline.
+    """
+    before = getattr(_of_thread, "limits", None)
+    _of_thread.limits = limits or before
+    try:
+        yield
+    finally:
+        _of_thread.limits = before
+
+
+def within(limits: Limits | None, function: Callable[..., T]) -> Callable[..., T]:
+    """Return a function that calls another one with limits applied, on whatever thread or process it runs.
+
+    Args:
+        limits: of a pipeline; None for those of the process.
+        function: what to call. The result can be pickled where this can.
+    """
+    return function if limits is None else partial(_call_within, limits, function)
+
+
+def _call_within(limits: Limits, function: Callable[..., T], /, *arguments: Any, **named: Any) -> T:
+    with applied(limits):
+        return function(*arguments, **named)
+
+
+def of_thread() -> Limits | None:
+    """Return the limits of the pipeline whose work runs on this thread; None where it has none."""
+    return getattr(_of_thread, "limits", None)
+
+
+def as_limits(given: Limits | Mapping[str, int] | None) -> Limits | None:
+    """Return limits from what a user specified: ``Limits``, a dictionary of changes to the process's limits, or None.
+
+    Raises:
+        UnknownArgumentError: a name that is not a limit.
+        ArgumentTypeError: not limits, or a value that is not an integer.
+        ArgumentValueError: a value below 1.
+    """
+    if given is None or isinstance(given, Limits):
+        return given
+    if not isinstance(given, Mapping):
+        raise ArgumentTypeError(
+            f"limits must be dalify.limits.Limits, a dictionary or None; got {given!r}.",
+            hint="For instance: limits={'max_image_pixels': 400_000_000}.",
+        )
+    return _changed(current(), given)
+
+
+def _changed(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    for name in changes:
+        if name not in _NAMES:
+            raise UnknownArgumentError(f"there is no limit {name!r}.{suggestion(str(name), _NAMES)}")
+    return replace(limits, **changes)
+
+
+def check_image(height: int, width: int, what: str = "the image") -> None:
+    """Check the size of an encoded image or video frame.
+
+    Args:
+        height: rows.
+        width: columns.
+        what: begins the message, for instance ``the JPEG``.
+
+    Raises:
+        LimitError: more pixels than ``max_image_pixels``.
+    """
+    if height * width > current().max_image_pixels:
+        _refuse(f"{what} declares {width} x {height} = {height * width:,} pixels", "max_image_pixels", height * width)
+
+
+def check_sample_bytes(size_bytes: int, what: str = "the sample") -> None:
+    """Check the size of a sample.
+
+    Args:
+        size_bytes: memory that it needs.
+        what: begins the message, for instance ``the decompressed sample``.
+
+    Raises:
+        LimitError: more bytes than ``max_sample_bytes``.
+    """
+    if size_bytes > current().max_sample_bytes:
+        _refuse(f"{what} needs {size_bytes:,} bytes", "max_sample_bytes", size_bytes)
+
+
+def check_shape(shape: Sequence[int], item_bytes: int, what: str = "the sample") -> None:
+    """Check the size of a sample with a shape.
+
+    Args:
+        shape: extents. An extent of 0 counts as 1: NumPy refuses shapes whose other extents overflow.
+        item_bytes: size of one element.
+        what: begins the message.
+
+    Raises:
+        LimitError: more bytes than ``max_sample_bytes``.
+    """
+    size_bytes = math.prod(extent or 1 for extent in shape) * item_bytes
+    if size_bytes > current().max_sample_bytes:
+        extents = " x ".join(map(str, shape))
+        _refuse(f"{what} of shape {extents} needs {size_bytes:,} bytes", "max_sample_bytes", size_bytes)
+
+
+def check_count(count: int, what: str) -> None:
+    """Check how many records, rows, audio samples or frames a header declares.
+
+    Args:
+        count: what the header declares.
+        what: the declaration with its number, for instance ``the file declares 12 rows``.
+
+    Raises:
+        LimitError: more than ``max_declared_samples``.
+    """
+    if count > current().max_declared_samples:
+        _refuse(what, "max_declared_samples", count)
+
+
+def check_dimensions(count: int, what: str = "the sample") -> None:
+    """Check the number of dimensions that a header declares.
+
+    Args:
+        count: dimensions.
+        what: begins the message, for instance ``the NumPy file``.
+
+    Raises:
+        LimitError: more than ``max_dimensions``.
+    """
+    if count > current().max_dimensions:
+        _refuse(f"{what} declares {count:,} dimensions", "max_dimensions", count)
+
+
+def _refuse(what: str, name: str, needed: int) -> NoReturn:
+    number = str(needed) if needed < 1 << 63 else "..."
+    raise LimitError(
+        f"{what}, more than the limit {name}={getattr(current(), name):,}.",
+        hint=f"If the data can be trusted, raise the limit: @pipeline_def(limits={{'{name}': {number}}}), or for the "
+        f"whole process: dalify.limits.configure({name}={number}).",
+    )
