@@ -94,7 +94,8 @@ class ReaderStep:
         stand_ins = frame.stand_ins.get(self.node, ())
         columns: Any = None
         if self._read_many is not None and self.ahead is None and not stand_ins:
-            columns = self._read_many(numbers)
+            with suppress(Exception):  # reading one by one finds out which sample it is
+                columns = self._read_many(numbers)
         if columns is None:
             columns = self._read_each(frame, numbers.tolist(), stand_ins)
         origins = None if self._origin is None else Origins(self._index, self._origin, numbers)
