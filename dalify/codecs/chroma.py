@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from dalify.base.compiling import njit
 
 __all__ = ["FULL_RANGE", "STUDIO_RANGE", "fits", "planes_to_rgb"]
 

@@ -10,9 +10,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.formats.protobuf import BYTES, VARINT, fields, floats, integers, next_field, varint
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
+
+from dalify.base.compiling import njit
 
 __all__ = ["close_file", "copy_memory", "file_size", "open_file", "read_part"]
 
@@ -25,13 +26,13 @@ close_file: Any = types.ExternalFunction("close", types.int32(types.int32))
 copy_memory: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def file_size(descriptor: int) -> int:
     """Return the number of bytes of a file; what is none may say anything."""
     return _lseek(descriptor, 0, _SEEK_END)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def read_part(descriptor: int, offset: int, size: int, address: int) -> bool:
     """Read a part of a file to an address; False at an error or early end."""
     done = np.int64(0)

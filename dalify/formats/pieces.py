@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.formats.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.memory import file_memory
 
@@ -69,7 +69,7 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
     ]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
     """Find a place for each piece; neighbours in a file stay as far apart as they are there."""
     starts[0] = 0
@@ -81,7 +81,7 @@ def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
         starts[piece] = starts[piece - 1] + step
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> bool:
     """Fill ``out`` from each start on; False at the first error or early end."""
     address = out.ctypes.data
@@ -120,7 +120,7 @@ def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], size
     return pieces if _read(descriptors, offsets, sizes, pieces.starts, pieces.data) else None
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _copy(addresses: Any, sizes: Any, starts: Any, out: Any) -> None:
     target = out.ctypes.data
     for piece in range(addresses.size):
@@ -144,7 +144,7 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
     return pieces
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[int, int]:
     """Read files whose paths end with zeros; return how many, and what is wanted for the next one."""
     path, place = 0, 0

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 
 __all__ = [
@@ -34,7 +34,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True, inline="always")
 def varint(data: Any, place: int, stop: int) -> Any:
     """Return the integer at a place as uint64, and the place behind it, -1 where there is none."""
     value = np.uint64(0)
@@ -51,7 +51,7 @@ def varint(data: Any, place: int, stop: int) -> Any:
     return value, -1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def next_field(data: Any, place: int, stop: int) -> Any:
     """Return number, wire type, begin and end of the field at a place; the end is -1 where the message is damaged."""
     tag, place = varint(data, place, stop)
@@ -78,7 +78,7 @@ def next_field(data: Any, place: int, stop: int) -> Any:
     return (number, wire, begin, place) if place <= stop else (0, 0, 0, -1)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _count_integers(data: Any, start: int, stop: int, field: int) -> int:
     """Return how many integers a message has in a field, packed or one by one; -1 where it is damaged."""
     count = 0
@@ -95,7 +95,7 @@ def _count_integers(data: Any, start: int, stop: int, field: int) -> int:
     return count
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _fill_integers(data: Any, start: int, stop: int, field: int, out: Any) -> bool:
     """Decode integers into ``out``; False where the message is damaged."""
     filled = 0
@@ -152,7 +152,7 @@ def floats(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDArra
     return np.concatenate(parts).view("<f4") if parts else np.empty(0, np.float32)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def fill_integers(data: Any, places: Any, out: Any) -> bool:
     """Decode a list of integers, field 1, of each of many messages.
 
@@ -170,7 +170,7 @@ def fill_integers(data: Any, places: Any, out: Any) -> bool:
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def fill_floats(data: Any, places: Any, out: Any) -> bool:
     """Decode a list of floats, field 1, of each of many messages; see ``fill_integers``.
 
@@ -238,7 +238,7 @@ def fields(data: NDArray[np.uint8], start: int = 0, stop: int | None = None) -> 
         yield Field(number, wire, begin, place, value)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _signed(data: Any, place: int, stop: int) -> Any:
     value, _ = varint(data, place, stop)
     return np.int64(value)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.formats.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.memory import file_memory
 
@@ -54,7 +54,7 @@ class Runs(NamedTuple):
         return np.ndarray(shape, np.uint8, span.data, strides=strides).reshape(-1)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _read(descriptor: int, first: int, size: int, counts: Any, strides: Any, scratch: Any, address: int) -> bool:
     """Read runs to an address, one behind the other; False at an error or early end."""
     rows, stride = 1, 0
@@ -98,7 +98,7 @@ def read_runs(descriptor: int, runs: Runs) -> NDArray[np.uint8] | None:
     return out if _read(descriptor, *runs, scratch, out.ctypes.data) else None
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _read_all(
     paths: Any,
     flags: int,

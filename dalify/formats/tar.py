@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.formats.storage import local_copy
 
@@ -79,7 +79,7 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
         raise ReaderError(f"the archive {path!r} was cut off: the member at byte {state[0]} has no end.")
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _octal(data: Any, start: int, size: int) -> Any:
     """Return a number of a header: octal digits between blanks, or GNU's binary form; -1 where it is neither."""
     if data[start] & 128:
@@ -104,7 +104,7 @@ def _octal(data: Any, start: int, size: int) -> Any:
     return value
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _is_header(data: Any, place: int) -> bool:
     """Compare the check sum: the sum of all bytes, its own taken as blanks."""
     total = 8 * 32
@@ -115,14 +115,14 @@ def _is_header(data: Any, place: int) -> bool:
     return _octal(data, place + 148, 8) == total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _end_of_text(data: Any, start: int, stop: int) -> int:
     while start < stop and data[start] != 0:
         start += 1
     return start
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _pax(data: Any, place: int, stop: int, state: Any) -> bool:
     """Note path and size of a pax header: records "length key=value"; False where it is damaged."""
     while place < stop and data[place] != 0:
@@ -154,7 +154,7 @@ def _pax(data: Any, place: int, stop: int, state: Any) -> bool:
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _scan(data: Any, state: Any, rows: Any) -> Any:
     """Fill rows; return their number and how it goes on.
 

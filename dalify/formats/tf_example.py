@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.protobuf import BYTES, fill_floats, fill_integers, floats, integers, next_field
@@ -81,7 +81,7 @@ def declared(features: Any) -> dict[str, Feature]:
     return {name: Feature(dtype, tuple(shape), bool(has_any_length)) for name, dtype, shape, has_any_length in features}
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: Any) -> bool:
     """Note kind, begin and end of the wanted features of an Example in ``found[F, 3]``; False where it is damaged.
 
@@ -136,7 +136,7 @@ def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: A
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _find_all(data: Any, starts: Any, stops: Any, names: Any, name_ends: Any, found: Any) -> bool:
     """Note kind, begin and end of the wanted features of many Examples in ``found[N, F, 3]``, all zeros before.
 

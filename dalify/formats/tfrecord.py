@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.formats.pieces import Pieces
 from dalify.formats.records import Record, Records, paired, read_integers
@@ -170,7 +170,7 @@ def _crc_tables() -> NDArray[np.uint32]:
 _TABLES = _crc_tables()
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _masked_crc(data: Any, tables: Any) -> int:
     """Return the check sum that TFRecord stores: CRC-32C, eight bytes a step, rotated and shifted by a constant."""
     crc = np.uint32(0xFFFFFFFF)
@@ -201,7 +201,7 @@ def _masked_crc(data: Any, tables: Any) -> int:
     return int((rotated + np.uint64(_MASK)) & np.uint64(0xFFFFFFFF))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _sum_at(data: Any, place: int) -> Any:
     return (
         np.int64(data[place])
@@ -211,7 +211,7 @@ def _sum_at(data: Any, place: int) -> Any:
     )
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _all_sums_are_right(data: Any, starts: Any, stops: Any, tables: Any) -> bool:
     for record in range(starts.size):
         start, stop = starts[record], stops[record]

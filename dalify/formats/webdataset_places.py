@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.compiling import njit
 from dalify.formats.tar import member_rows
 
 __all__ = ["Extensions", "pieces_of", "places_in_archive", "places_in_index"]
@@ -45,7 +45,7 @@ class Extensions:
         return self._arrays
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _take(data: Any, start: Any, stop: Any, offset: Any, size: Any, wanted: Any, row: Any) -> bool:
     """Note a file in the row of its sample; False where that is not simple."""
     texts, ends, outputs, sizes, folds = wanted
@@ -69,7 +69,7 @@ def _take(data: Any, start: Any, stop: Any, offset: Any, size: Any, wanted: Any,
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _group(data: Any, rows: Any, last: Any, wanted: Any, table: Any, filled: Any) -> int:
     """Sort files into samples, ``table[filled - 1]`` being the one that was begun; return the new count or -1.
 
@@ -137,7 +137,7 @@ def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | 
     return np.concatenate([*parts, begun[:filled]])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _number(data: Any, start: Any, stop: Any) -> Any:
     """Return the number that a word is; -1 for none."""
     if stop == start or stop - start > _MOST_DIGITS:
@@ -150,7 +150,7 @@ def _number(data: Any, start: Any, stop: Any) -> Any:
     return value
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _parse(data: Any, place: Any, width: Any, wanted: Any, table: Any) -> bool:
     """Fill a row of the table from each line; False where a line is not as usual."""
     for sample in range(len(table)):
@@ -208,7 +208,7 @@ def places_in_index(
     return table if _parse(np.frombuffer(text, np.uint8), start, words, extensions.arrays, table) else None
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
     """Return what is to be read for samples, one output after the other.
 

@@ -11,8 +11,8 @@ import functools
 import math
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 

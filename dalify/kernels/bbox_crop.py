@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.data.rows import Rows
 from dalify.kernels.philox import philox4x32
 

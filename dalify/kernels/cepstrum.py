@@ -10,8 +10,8 @@ import functools
 import math
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 
 __all__ = ["apply_matrix", "apply_matrix_torch", "cepstral_matrix"]

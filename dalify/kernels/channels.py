@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.kernels.convert import to_uint8
 from dalify.kernels.frozen import read_only
 

@@ -10,8 +10,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
 from dalify.kernels.frozen import read_only

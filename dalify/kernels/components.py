@@ -8,8 +8,8 @@ runs. Pixels are neighbours where they share a face: 2 of them per axis, in any 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.kernels.frozen import read_only
 
 __all__ = ["object_boxes", "present_labels"]

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.data.dtypes import is_bfloat16
 from dalify.kernels.half import bfloat16_bits, float16_bits, float32_of_float16
 

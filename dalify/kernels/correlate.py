@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 from numba import types as numba_types
 from numba.extending import overload
 
+from dalify.base.compiling import njit
 from dalify.kernels.convolve import bordered_indices
 from dalify.kernels.frozen import read_only
 

@@ -7,8 +7,8 @@ separate steps it would touch the large result several times.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.frozen import read_only, spread
 from dalify.kernels.lanes import split_sixteen_mirrored_pixels, split_sixteen_pixels

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 
 __all__ = ["to_decibels", "to_decibels_torch"]

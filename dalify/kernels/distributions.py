@@ -14,8 +14,8 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.philox import SampleDraws, philox4x32
 

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from dalify.base.compiling import njit
 
 __all__ = ["LANES", "Transform", "spectrum_of_lanes", "transform_of", "weighted_transpose"]
 

@@ -8,7 +8,8 @@ and the upper half of binary32. Rounding is to the nearest, halves to the even n
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dalify.base.compiling import njit
 
 __all__ = ["bfloat16_bits", "float16_bits", "float32_of_float16"]
 

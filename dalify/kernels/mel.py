@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 
 __all__ = ["MEL_FORMULAS", "Bank", "apply_bank", "apply_bank_torch", "bank_of", "matrix_of"]

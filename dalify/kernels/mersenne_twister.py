@@ -7,7 +7,9 @@ of a batch.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32
+from numba import uint32
+
+from dalify.base.compiling import njit
 
 __all__ = ["STATE_WORDS", "following_words"]
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.batch import Batch

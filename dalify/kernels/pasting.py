@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from dalify.base.compiling import njit
 from dalify.kernels.frozen import read_only
 
 __all__ = ["paste_regions"]

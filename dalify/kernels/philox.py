@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 
 __all__ = ["Draws", "SampleDraws", "fill_uniform", "philox4x32"]

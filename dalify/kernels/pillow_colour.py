@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 from PIL import Image
+
+from dalify.base.compiling import njit
 
 __all__ = ["are_pillows", "blend_with_constant", "blend_with_luma", "luma_sum", "turn_hue"]
 

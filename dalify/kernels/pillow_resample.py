@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uintp
+from numba import uintp
 from PIL import Image
 
+from dalify.base.compiling import njit
 from dalify.kernels.byte_lanes import COLUMNS, FRACTION_BITS, weighted_columns, weighted_pixel
 
 __all__ = ["FILTERS", "Borrow", "Window", "fresh", "resample"]

@@ -6,7 +6,7 @@ filled the table, bit for bit.
 
 from __future__ import annotations
 
-from numba import njit
+from dalify.base.compiling import njit
 
 __all__ = ["luma", "planes_of_image", "planes_of_windows"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
 

@@ -6,8 +6,8 @@ Alone in a file because the border is a matter of its own: what stands before th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 

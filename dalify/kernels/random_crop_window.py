@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentValueError, ShapeError
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.convert import saturate_cast
 

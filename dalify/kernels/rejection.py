@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.distributions import NORMAL_TABLE, normal_of
 from dalify.kernels.philox import SampleDraws, philox4x32

@@ -8,10 +8,10 @@ Only columns and rows that the window needs are read. Sums are float32; the resu
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba import types as numba_types
 from numba.extending import overload
 
+from dalify.base.compiling import njit
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.frozen import read_only, spread

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.data.dtypes import DALIInterpType
 
 __all__ = ["axis_taps", "axis_weights", "choose_filter", "filter_radius", "tap_count"]

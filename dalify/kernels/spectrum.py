@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.kernels.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose

@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.kernels.convolve import bordered_indices
 from dalify.kernels.frozen import read_only

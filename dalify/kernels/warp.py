@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.kernels.convert import saturate_cast, to_uint8
 
 __all__ = ["sample_2d", "warp_2d", "warp_3d"]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType

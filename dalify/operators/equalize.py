@@ -6,8 +6,8 @@ import math
 
 import cv2
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.frozen import read_only

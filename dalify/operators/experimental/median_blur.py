@@ -6,8 +6,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.convolve import bordered_indices

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
 from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords

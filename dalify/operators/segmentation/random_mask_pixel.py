@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType

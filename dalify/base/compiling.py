@@ -1,0 +1,221 @@
+"""``njit`` for the kernels of dalify: that of numba, with a cache that works wherever the process can write.
+
+The cache of numba needs a writable package folder or home; without one, importing a module fails. It also writes the
+index of a function before the code: processes that compile at the same time, or one that dies in between, can leave an
+index that names other code. Here each entry is one file. It is written as a whole, has a checksum, and its name is a
+digest of all that the code depends on, including kernels in other files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, cached_property
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import config as numba_config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+
+from dalify.base.whole_files import write_whole
+
+__all__ = ["KernelCache", "njit"]
+
+_config: Any = numba_config  # its attributes are made of the environment
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DIGEST_BYTES = 16
+_HINT = "Set the environment variable NUMBA_CACHE_DIR to a folder that this user can write and that is kept."
+_warned: list[str] = []
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
+    """Compile a function with numba, as ``numba.njit`` does.
+
+    Args:
+        cache: keep the compiled code in files for other processes. The folders are, in this order: the one that the
+            environment variable NUMBA_CACHE_DIR names, ``__pycache__`` beside the source file, the cache folder of the
+            user, and a private folder in the one for temporary files. Code is loaded from any of them and saved to the
+            first that can be written. Where none can, each process compiles again.
+        options: those of ``numba.njit``.
+    """
+
+    def decorate(function: F) -> F:
+        dispatcher = numba.njit(**options)(function)
+        if cache and isinstance(dispatcher, Dispatcher):  # it is the function itself with NUMBA_DISABLE_JIT
+            with suppress(OSError):  # without its source file, nothing tells whether saved code is that of the function
+                cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))
+        return cast("F", dispatcher)
+
+    return decorate
+
+
+class KernelCache(NullCache):
+    """Compiled code of one function in files; the dispatcher of numba asks for it before it compiles.
+
+    Args:
+        function: the Python function, at the top level of a module.
+
+    Raises:
+        OSError: its source file is absent.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+        self._source = Path(function.__code__.co_filename)
+        name = f"{self._source.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
+        self._name = f"{name}.{sys.implementation.cache_tag}"
+        # Now: what is compiled later is the code that was imported, whatever becomes of the file meanwhile.
+        self._name_of_version = f"{self._name}-{_digest_of_file(self._source).hex()[:12]}-"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for a signature; None where no file has it."""
+        target_context.refresh()
+        name = self._file_name(sig, target_context.codegen())
+        for folder in _folders(self._source.parent):
+            # A damaged file counts as none: the function is compiled again, and the file is replaced.
+            with suppress(Exception):
+                contents = (folder / name).read_bytes()
+                if _digest(contents[_DIGEST_BYTES:]) == contents[:_DIGEST_BYTES]:
+                    return CompileResult._rebuild(target_context, *pickle.loads(contents[_DIGEST_BYTES:]))
+        return None
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Save the code for a signature in the first folder that can be written."""
+        if cres.library.has_dynamic_globals:  # addresses of this process
+            return
+        name = self._file_name(sig, cres.codegen)
+        body = dumps(cres._reduce())
+        reason = ""
+        for folder in _folders(self._source.parent, is_made=True):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_whole(folder / name, [_digest(body), body])
+                self._drop_older(folder)
+            except OSError as error:  # read only, or the disk is full
+                reason = str(error)
+                continue
+            if folder.parent == _private_folder(is_made=False):
+                _warn(
+                    f"compiled kernels are kept in {str(folder.parent)!r}: no other folder can be written ({reason})."
+                )
+            return
+        _warn(f"each process compiles the kernels again: no folder for them can be written ({reason}).")
+
+    def _drop_older(self, folder: Path) -> None:
+        for path in folder.glob(f"{self._name}-*.nbc"):
+            if not path.name.startswith(self._name_of_version):
+                path.unlink(missing_ok=True)
+
+    def _file_name(self, sig: Any, codegen: Any) -> str:
+        settings = sig, codegen.magic_tuple(), numba.__version__, _config.BOUNDSCHECK, _config.OPT
+        text = f"{self._function.__code__.co_firstlineno} {settings}"
+        return f"{self._name_of_version}{_digest(text.encode() + self._dependencies).hex()}.nbc"
+
+    @cached_property
+    def _dependencies(self) -> bytes:
+        """Digest of the code and source files of the kernel and of all that it calls, with the numbers they use."""
+        return _digest(b"\0".join(sorted(set(_dependencies(self._function)))))
+
+
+def _dependencies(function: FunctionType) -> Iterator[bytes]:
+    package = function.__module__.partition(".")[0]
+    waiting, seen = [function], {function}
+    while waiting:
+        found = waiting.pop()
+        with suppress(OSError):
+            yield _digest_of_file(Path(found.__code__.co_filename))
+        # The bytecode, too: Python may have taken that of an older file of the same size and time.
+        constants = [value for value in found.__code__.co_consts if not isinstance(value, CodeType)]
+        yield found.__code__.co_code + repr(constants).encode()
+        for name in found.__code__.co_names:
+            value = found.__globals__.get(name)
+            value = getattr(value, "py_func", None) or getattr(value, "__wrapped__", value)  # compiled, or an intrinsic
+            if isinstance(value, FunctionType) and value.__module__.partition(".")[0] == package and value not in seen:
+                seen.add(value)
+                waiting.append(value)
+            elif isinstance(value, (bool, int, float, str)):
+                yield f"{name}={value!r}".encode()
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+
+
+@cache
+def _digest_of_file(source: Path) -> bytes:
+    return _digest(source.read_bytes())
+
+
+def _folders(source_folder: Path, *, is_made: bool = False) -> Iterator[Path]:
+    """Yield the folders that may hold compiled code of the modules in a folder, in the order of preference.
+
+    Args:
+        source_folder: of the modules.
+        is_made: the private folder, which is the last one, is made where it is absent.
+    """
+    below = f"{source_folder.name}_{_digest(os.fsencode(source_folder)).hex()}"
+    if _config.CACHE_DIR:
+        yield Path(_config.CACHE_DIR, below)
+    yield source_folder / "__pycache__"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 -- it may have no home
+    if os.path.isabs(home):  # noqa: PTH117 -- without a home it is "~/.cache", below any working folder
+        yield Path(home, "dalify", below)
+    private = _private_folder(is_made=is_made)
+    if private is not None:
+        yield private / below
+
+
+def _private_folder(*, is_made: bool) -> Path | None:
+    """Return a folder among the temporary files that nobody else can write; None where there is none.
+
+    Args:
+        is_made: it is made where it is absent.
+    """
+    try:
+        folder = Path(tempfile.gettempdir()).resolve() / f"dalify-{_user_number()}"
+        if is_made:
+            with suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+        return folder if _is_private(folder) else None
+    except OSError:
+        return None
+
+
+def _user_number() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0  # Windows has a temporary folder for each user
+
+
+def _is_private(folder: Path) -> bool:
+    """Tell whether only this user can change what lies in a folder: it holds machine code, which will be executed."""
+    if not hasattr(os, "geteuid"):
+        return folder.is_dir()
+    own = folder.lstat()
+    if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.geteuid() or own.st_mode & 0o077:
+        return False
+    for parent in folder.parents:  # whoever can rename one of them can put another folder in its place
+        status = parent.lstat()
+        is_shared = bool(status.st_mode & 0o022) and not status.st_mode & stat.S_ISVTX
+        if is_shared or status.st_uid not in (0, os.geteuid()):
+            return False
+    return True
+
+
+def _warn(text: str) -> None:
+    """Warn once in a process."""
+    if not _warned:
+        _warned.append(text)
+        warnings.warn(f"{text} {_HINT}", RuntimeWarning, stacklevel=2)

@@ -1,0 +1,324 @@
+"""The cache of compiled kernels: where it lies, what invalidates it, and what a process does that cannot write it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.base import compiling
+from dalify.base.compiling import KernelCache, njit
+
+PROJECT = Path(__file__).parent.parent.parent
+needs_unix = pytest.mark.skipif(os.name == "nt", reason="owners and modes of Unix")
+
+CALLEE = """
+from dalify.base.compiling import njit
+FACTOR = 2
+
+@njit(nogil=True, cache=True)
+def inner(x):
+    return x * 10
+"""
+CALLER = """
+from dalify.base.compiling import njit
+from toy.callee import FACTOR, inner
+
+@njit(nogil=True, cache=True)
+def outer(x):
+    return middle(x) + FACTOR
+
+@njit(nogil=True, cache=True)
+def middle(x):
+    return inner(x) + 1
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A package of two modules, one of which calls a kernel of the other."""
+    package = tmp_path / "source" / "toy"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "callee.py").write_text(CALLEE)
+    (package / "caller.py").write_text(CALLER)
+    return package
+
+
+def run(toy: Path, program: str = "", *, flags: tuple[str, ...] = (), **environment: str) -> str:
+    """Return what a process prints that runs `toy.caller.outer(1)`: the result, and what was compiled anew."""
+    program += textwrap.dedent("""
+        import toy.caller, toy.callee
+        result = toy.caller.outer(1)
+        hits = [len(f.nopython_signatures) and f._cache_hits.total() for f in (toy.caller.outer, toy.callee.inner)]
+        print(result, "loaded" if hits[0] else "compiled")
+    """)
+    settings = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{toy.parent}{os.pathsep}{PROJECT}", **environment}
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", program], env=settings, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return f"{done.stdout.strip()}{' with a warning' if 'RuntimeWarning' in done.stderr else ''}"
+
+
+def saved(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.nbc"))
+
+
+def test_code_is_loaded_by_the_next_process(toy: Path) -> None:
+    assert run(toy, HOME="/nonexistent") == "13 compiled"
+    assert {path.name.split("-")[0].rpartition(".")[0] for path in saved(toy / "__pycache__")} == {
+        "caller.outer",
+        "caller.middle",
+        "callee.inner",
+    }
+    assert run(toy, HOME="/nonexistent") == "13 loaded"
+    assert not [path for path in toy.rglob("*") if path.suffix == ".part"]
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "after", "result"),
+    [
+        ("callee", "x * 10", "x * 20", "23"),
+        ("callee", "FACTOR = 2", "FACTOR = 5", "16"),
+        ("caller", "+ 1", "+ 2", "14"),
+    ],
+)
+def test_a_change_is_noticed_in_whatever_file_it_is(
+    toy: Path, module: str, before: str, after: str, result: str
+) -> None:
+    run(toy)
+    path = toy / f"{module}.py"
+    text = path.read_text()
+    path.write_text(f"{text.replace(before, after)}\n")  # Python looks at times in seconds, and at sizes
+    assert run(toy) == f"{result} compiled"
+    count = len(saved(toy))
+    path.write_text(text)
+    assert run(toy).startswith("13 ")
+    assert len(saved(toy)) <= count + 2  # what belongs to an older version of the file itself is gone
+
+
+def test_damaged_files_are_replaced(toy: Path) -> None:
+    run(toy)
+    paths = saved(toy)
+    for contents in (b"", b"nonsense", paths[0].read_bytes()[:-1], paths[0].read_bytes()[:-1] + b"\0"):
+        for path in paths:
+            path.write_bytes(contents)
+        assert run(toy) == "13 compiled"
+        assert run(toy) == "13 loaded"
+
+
+def test_processes_that_compile_at_the_same_time(toy: Path) -> None:
+    """Numba's own index can name the code of another signature after this."""
+    programs = ["import toy.caller; assert toy.caller.outer(1.5) == 18.0", "import toy.caller; toy.caller.outer(2)"] * 2
+    with ThreadPoolExecutor(len(programs)) as pool:
+        results = list(pool.map(lambda program: run(toy, program), programs))
+    assert {result.split()[0] for result in results} == {"13"}
+    assert run(toy, "import toy.caller; assert toy.caller.outer(1.5) == 18.0") == "13 loaded"
+
+
+def test_folder_of_the_environment_comes_first(toy: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    assert run(toy, NUMBA_CACHE_DIR=str(kept)) == "13 compiled"
+    assert len(saved(kept)) == 3
+    assert not saved(toy)
+    assert run(toy) == "13 compiled"
+
+
+@pytest.mark.parametrize("flags", [("-O",), ("-B",), ("-OO", "-B")], ids=" ".join)
+def test_flags_of_python(toy: Path, flags: tuple[str, ...]) -> None:
+    assert run(toy, flags=flags) == "13 compiled"
+    assert run(toy, flags=flags) == "13 loaded"
+
+
+# -- where nothing can be written
+
+
+def _refuse(where: str, what: str = "errno.EROFS") -> str:
+    """Return a program that cannot make files below some folders, whoever it is run by."""
+    return textwrap.dedent(f"""
+        import errno, os, pathlib, tempfile
+        plain_open, plain_mkdir = os.open, os.mkdir
+        def is_refused(path, flags):
+            return flags & os.O_CREAT and any(str(path).startswith(folder) for folder in {where})
+        def refusing_open(path, flags, *arguments, **keywords):
+            if is_refused(path, flags):
+                raise OSError({what}, os.strerror({what}), str(path))
+            return plain_open(path, flags, *arguments, **keywords)
+        def refusing_mkdir(path, *arguments, **keywords):
+            if is_refused(path, os.O_CREAT) and not os.path.isdir(path):
+                raise OSError({what}, os.strerror({what}), str(path))
+            return plain_mkdir(path, *arguments, **keywords)
+        os.open, os.mkdir = refusing_open, refusing_mkdir
+    """)
+
+
+@needs_unix
+@pytest.mark.parametrize("what", ["errno.EROFS", "errno.EACCES", "errno.ENOSPC"])
+def test_private_folder_where_nothing_else_can_be_written(toy: Path, tmp_path: Path, what: str) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir(mode=0o700)
+    _trusted(temporary)
+    program = _refuse(repr([str(toy), str(tmp_path / "home")]), what)
+    settings = {"HOME": str(tmp_path / "home"), "TMPDIR": str(temporary)}
+    assert run(toy, program, **settings) == "13 compiled with a warning"
+    folder = temporary / f"dalify-{os.geteuid()}"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len(saved(folder)) == 3
+    assert not saved(toy)
+    assert run(toy, program, **settings) == "13 loaded"
+
+
+def test_nothing_at_all_can_be_written(toy: Path, tmp_path: Path) -> None:
+    program = _refuse(repr([str(tmp_path)]))
+    settings = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "nowhere")}
+    program += f"tempfile.tempdir = {str(tmp_path / 'nowhere')!r}\n"
+    for _ in range(2):
+        assert run(toy, program, **settings) == "13 compiled with a warning"
+    assert not saved(tmp_path)
+
+
+def test_a_user_without_a_home_leaves_the_working_folder_alone(toy: Path, tmp_path: Path) -> None:
+    """`~` of a user who is in no list of users stays `~`: code in a folder of that name is somebody else's."""
+    program = _refuse(repr([str(toy)])) + f"os.chdir({str(tmp_path)!r}); os.path.expanduser = lambda path: path\n"
+    temporary = tmp_path / "temporary"
+    temporary.mkdir(mode=0o700)
+    run(toy, program, TMPDIR=str(temporary))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "temporary"]
+
+
+def _trusted(folder: Path) -> None:
+    if any(parent.stat().st_uid not in (0, os.geteuid()) for parent in folder.resolve().parents):
+        pytest.skip("the folder for temporary files belongs to another user")
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "temporary"
+    folder.mkdir(mode=0o700)
+    _trusted(folder)
+    monkeypatch.setattr(compiling.tempfile, "tempdir", str(folder))
+    yield folder
+    folder.chmod(0o700)
+
+
+@needs_unix
+class TestPrivateFolder:
+    """It holds machine code that will be executed: nobody else may be able to put any there."""
+
+    def own(self, temporary: Path) -> Path:
+        return temporary.resolve() / f"dalify-{os.geteuid()}"
+
+    def test_made(self, temporary: Path) -> None:
+        assert compiling._private_folder(is_made=False) is None
+        assert compiling._private_folder(is_made=True) == self.own(temporary)
+        assert compiling._private_folder(is_made=False) == self.own(temporary)
+
+    @pytest.mark.parametrize("mode", [0o770, 0o707, 0o755, 0o1777])
+    def test_that_others_can_enter(self, temporary: Path, mode: int) -> None:
+        self.own(temporary).mkdir()
+        self.own(temporary).chmod(mode)
+        assert compiling._private_folder(is_made=True) is None
+
+    def test_that_is_a_link(self, temporary: Path, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        self.own(temporary).symlink_to(tmp_path / "elsewhere")
+        assert compiling._private_folder(is_made=True) is None
+
+    def test_that_is_a_file(self, temporary: Path) -> None:
+        self.own(temporary).write_text("")
+        assert compiling._private_folder(is_made=True) is None
+
+    @pytest.mark.parametrize(("mode", "is_trusted"), [(0o777, False), (0o770, False), (0o1777, True), (0o755, True)])
+    def test_whose_parent_others_can_write(self, temporary: Path, mode: int, is_trusted: bool) -> None:
+        temporary.chmod(mode)
+        assert (compiling._private_folder(is_made=True) is not None) == is_trusted
+
+    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+    @pytest.mark.parametrize("whose", ["own", "parent"])
+    def test_of_somebody_else(self, temporary: Path, whose: str) -> None:
+        self.own(temporary).mkdir(mode=0o700)
+        os.chown(self.own(temporary) if whose == "own" else temporary, 65534, 65534)
+        assert compiling._private_folder(is_made=True) is None
+
+    def test_without_a_folder_for_temporary_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def nowhere() -> str:
+            raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+        monkeypatch.setattr(compiling.tempfile, "gettempdir", nowhere)
+        assert compiling._private_folder(is_made=True) is None
+
+
+@pytest.mark.usefixtures("temporary")
+def test_disk_that_fills_up_while_code_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code is used all the same; one warning says what to set."""
+
+    def full(path: Path, parts: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(compiling, "write_whole", full)
+    monkeypatch.setattr(compiling, "_warned", [])
+
+    @njit(nogil=True, cache=True)
+    def total(values: Any) -> Any:
+        return values.sum()
+
+    with pytest.warns(
+        RuntimeWarning, match=r"compiles the kernels again.*No space left on device.*NUMBA_CACHE_DIR"
+    ) as caught:
+        assert total(np.arange(4)) == 6
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert total(np.arange(4.0)) == 6.0
+
+
+def test_function_without_a_source_file_is_compiled() -> None:
+    namespace: dict[str, Any] = {"njit": njit, "__name__": "nowhere"}
+    exec(compile("@njit(cache=True)\ndef twice(x):\n    return 2 * x\n", "/nonexistent/file.py", "exec"), namespace)
+    assert namespace["twice"](4) == 8
+    assert not isinstance(namespace["twice"]._cache, KernelCache)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv of util-linux is not there")
+def test_container_of_another_user(tmp_path: Path) -> None:
+    """Neither the package nor a home can be written, as in a container with a user of its own."""
+    home = Path("/nonexistent")
+    program = (
+        "import numpy as np; from dalify import eager\n"
+        "print(eager.flip(np.zeros((4, 4, 3), np.uint8)).shape, "
+        "eager.resize(np.zeros((4, 4, 3), np.uint8), size=[2, 2]).shape)"
+    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    os.chown(temporary, 65534, 65534)
+    for parent in [tmp_path, *tmp_path.parents][:3]:
+        if parent != Path("/tmp"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    kernels = PROJECT / "dalify" / "kernels" / "__pycache__"
+    done = subprocess.run(
+        ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-c", program],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "HOME": str(home), "TMPDIR": str(temporary)},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if "Permission denied" in done.stderr and "dalify-65534" not in done.stderr and done.returncode:
+        pytest.skip("the project lies where other users cannot read")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "(4, 4, 3) (2, 2, 3)\n"
+    assert done.stderr.count("RuntimeWarning") == bool(saved(temporary)), kernels
