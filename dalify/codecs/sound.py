@@ -1,25 +1,31 @@
-"""Encoded sound to samples.
+"""Encoded audio to samples.
 
-Plain WAV files are samples behind a short header and are read here; libsndfile decodes everything else.
+WAV files of 16-bit integers are samples behind a short header and are read here; libsndfile decodes everything else.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import struct
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.errors import DecodeError
+from dalify.base.limits import check_count, check_shape
 from dalify.base.optional import LazyModule
 from dalify.codecs.signature import Bytes, as_bytes_array
 
 __all__ = ["decode_sound", "silence"]
 
-soundfile: Any = LazyModule("soundfile", "decoding sound other than plain WAV files", "dalify[audio]")
+soundfile: Any = LazyModule("soundfile", "decoding audio other than plain WAV files", "dalify[audio]")
 
+_BYTES_AT_ONCE = 1 << 28  # of a header that lies, no more memory than this is touched in vain
 _FRAMES_AT_ONCE = 1 << 22
+_FRAMES_UNKNOWN = (1 << 63) - 1  # what libsndfile says where the header does not declare the number
+_KEPT_BYTES = 1 << 22
 _SILENT_FRAMES = 1600
 _SILENT_RATE_HZ = 16000
 _PCM, _EXTENSIBLE = 1, 0xFFFE
@@ -36,13 +42,66 @@ _NO_SOUNDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
-class _File(io.BytesIO):
-    """Encoded data as a file for libsndfile, which seeks in front of the beginning where headers are damaged."""
+class _VirtualFile(io.BytesIO):
+    """Encoded data as a file object for libsndfile, which seeks in front of the beginning where headers are damaged.
+
+    libsndfile calls Python for each read, so two threads hinder each other.
+    """
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """Go to a place, at the earliest to the beginning."""
         start = {io.SEEK_CUR: self.tell(), io.SEEK_END: len(self.getbuffer())}.get(whence, 0)
         return super().seek(max(0, start + offset))
+
+
+class _MemoryFile:
+    """Encoded data as a file without a name, which libsndfile reads by its descriptor, without Python.
+
+    Linux only. Each thread keeps one: to write memory pages again costs half of what new ones do.
+    """
+
+    def __init__(self) -> None:
+        self.descriptor = os.memfd_create("dalify-audio")
+        self._process = os.getpid()
+
+    def holding(self, data: Bytes) -> int:
+        """Return the descriptor of the file with other contents, at its beginning."""
+        os.ftruncate(self.descriptor, data.size)
+        written = 0
+        while written < data.size:  # one call writes 2 GiB at most
+            written += os.pwrite(self.descriptor, data[written:], written)
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        return self.descriptor
+
+    def release(self, size_bytes: int) -> None:
+        """Give back the memory of large contents."""
+        if size_bytes > _KEPT_BYTES:
+            os.ftruncate(self.descriptor, 0)
+
+    def is_own(self) -> bool:
+        """Whether this process made the file: a forked one shares it with its parent."""
+        return self._process == os.getpid()
+
+    def __del__(self) -> None:
+        """Close the file."""
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
+
+
+_of_thread = threading.local()
+
+
+def _memory_file() -> _MemoryFile | None:
+    """Return this thread's file; None where the platform has no such files, or allows no more."""
+    file: _MemoryFile | None = getattr(_of_thread, "file", None)
+    if file is None or not file.is_own():
+        if not hasattr(os, "memfd_create"):
+            return None
+        try:
+            file = _of_thread.file = _MemoryFile()
+        except OSError:
+            return None
+    return file
 
 
 class _Wave(NamedTuple):
@@ -53,7 +112,7 @@ class _Wave(NamedTuple):
 
 
 def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], float]:
-    """Decode a sound with all its channels.
+    """Decode audio with all its channels.
 
     A WAV file whose end is missing gives the samples that are there, as libsndfile does; of other formats it is an
     error.
@@ -64,15 +123,17 @@ def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
             -1 to 1. Samples that are stored as floats beyond it are kept by float32 and saturated by integers.
 
     Returns:
-        ``[frames, channels]`` and the sampling rate in Hz.
+        ``[frames, channels]`` and the sampling rate in Hz, which is positive.
 
     Raises:
-        DecodeError: no sound, or damaged data.
+        DecodeError: no audio, or damaged data.
+        LimitError: more frames or bytes than the limits allow.
         MissingPackageError: the format needs libsndfile, and the package soundfile is not installed.
     """
     data = as_bytes_array(encoded)
     plain = _plain_wave(data)
     if plain is not None:
+        _check(*plain.samples.shape, plain.rate, dtype)
         return _converted(plain.samples, dtype), float(plain.rate)
     if data.size == 0:
         raise DecodeError("no sound: the data are empty (0 bytes).")
@@ -80,28 +141,62 @@ def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
     for prefix, name in _NO_SOUNDS:
         if head.startswith(prefix):
             raise DecodeError(f"no sound: the data are {name}.")
+    file = _memory_file()
     try:
-        with soundfile.SoundFile(_File(data.data)) as file:
-            # libsndfile does not scale floats that are read as integers.
-            is_float = file.subtype in _FLOAT_KINDS and dtype.kind == "i"
-            samples = _read(file, "float32" if is_float else dtype.name)
-            expected, rate, kind = file.frames, float(file.samplerate), file.format
+        if file is None:
+            return _decoded(_VirtualFile(data.data), data.size, dtype)
+        return _decoded(file.holding(data), data.size, dtype)
     except soundfile.SoundFileError as error:
         text = str(getattr(error, "error_string", error)).strip().rstrip(".")
         raise DecodeError(f"no sound, or a damaged one ({data.size} bytes, beginning with {head!r}): {text}.") from None
+    finally:
+        if file is not None:
+            file.release(data.size)
+
+
+def _decoded(opened: Any, size_bytes: int, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], float]:
+    """Decode a file object or descriptor by libsndfile."""
+    with soundfile.SoundFile(opened, closefd=False) as file:
+        expected, rate, kind = file.frames, file.samplerate, file.format
+        if expected == _FRAMES_UNKNOWN:
+            raise DecodeError(f"the header of the {kind} file does not declare how many samples there are.")
+        _check(expected, file.channels, rate, dtype)
+        # libsndfile does not scale floats that are read as integers.
+        samples = _read(file, dtype, is_scaled=file.subtype in _FLOAT_KINDS and dtype.kind == "i")
     if len(samples) < expected:
         raise DecodeError(
-            f"damaged {kind}: the header tells of {expected} frames, {len(samples)} come out of {data.size} bytes."
+            f"damaged {kind}: the header tells of {expected} frames, {len(samples)} come out of {size_bytes} bytes."
         )
-    return (_saturated(samples, dtype) if is_float else samples), rate
+    return samples, float(rate)
 
 
-def _read(file: Any, dtype: str) -> np.ndarray[Any, Any]:
-    """Read all frames, in parts: a damaged header may tell of any number, and memory for it is taken beforehand."""
-    parts = [file.read(_FRAMES_AT_ONCE, dtype=dtype, always_2d=True)]
-    while len(parts[-1]) == _FRAMES_AT_ONCE:
-        parts.append(file.read(_FRAMES_AT_ONCE, dtype=dtype, always_2d=True))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _check(frames: int, channels: int, rate: int, dtype: np.dtype[Any]) -> None:
+    """Check what a header declares."""
+    if rate <= 0:
+        raise DecodeError(f"damaged audio: the header declares a sampling rate of {rate} Hz.")
+    check_count(frames, f"the header declares {frames:,} samples per channel")
+    check_shape((frames, channels), dtype.itemsize, "decoded audio")
+
+
+def _read(file: Any, dtype: np.dtype[Any], is_scaled: bool) -> np.ndarray[Any, Any]:
+    """Read all frames, in parts: memory that a damaged header declares, and the data do not fill, is not touched.
+
+    Args:
+        file: as opened.
+        dtype: of the result.
+        is_scaled: the file holds floats, which become integers.
+    """
+    samples = np.empty((file.frames, file.channels), dtype)
+    count = max(1, min(_FRAMES_AT_ONCE, file.frames, _BYTES_AT_ONCE // (file.channels * dtype.itemsize)))
+    floats = np.empty((count, file.channels), np.float32) if is_scaled else None
+    for start in range(0, file.frames, count):
+        part = samples[start : start + count]
+        found = file.read(out=part if floats is None else floats[: len(part)])
+        if floats is not None:
+            _saturate(part[: len(found)], found)
+        if len(found) < len(part):
+            return samples[: start + len(found)]
+    return samples
 
 
 def silence() -> Bytes:
@@ -141,7 +236,7 @@ def _converted(samples: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarra
     return samples.astype(dtype) << (8 * dtype.itemsize - 16)
 
 
-def _saturated(samples: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    limits = np.iinfo(dtype)
+def _saturate(out: np.ndarray[Any, Any], samples: np.ndarray[Any, Any]) -> None:
+    limits = np.iinfo(out.dtype)
     wide = np.nan_to_num(samples.astype(np.float64), nan=0.0) * (limits.max + 1.0)
-    return np.clip(np.rint(wide), limits.min, limits.max).astype(dtype)
+    out[...] = np.clip(np.rint(wide), limits.min, limits.max)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ class Recording(NamedTuple):
         duration: in seconds; negative for all of it.
         text: what is said, UTF-8.
         number: of the entry among those of its manifest that were taken.
+        problem: what is wrong with the entry; "" where nothing is.
     """
 
     path: str
@@ -37,10 +39,14 @@ class Recording(NamedTuple):
     duration: float
     text: bytes
     number: int
+    problem: str = ""
 
 
 class Recordings(Sequence[Recording]):
     """The entries of manifests, those of a wanted duration.
+
+    An entry that lacks something, or has a value that cannot be used, is kept with its problem: it is an error of that
+    sample, not of the data set.
 
     Args:
         manifests: paths of the manifests.
@@ -48,7 +54,7 @@ class Recordings(Sequence[Recording]):
         max_duration: in seconds; 0 for any.
 
     Raises:
-        ReaderError: a manifest is absent or damaged.
+        ReaderError: a manifest is absent, or is not JSON.
     """
 
     def __init__(self, manifests: Sequence[str], min_duration: float, max_duration: float) -> None:
@@ -57,11 +63,14 @@ class Recordings(Sequence[Recording]):
         paths, texts = bytearray(), bytearray()
         path_ends, text_ends = array("q", [0]), array("q", [0])
         offsets, durations, numbers = array("d"), array("d"), array("q")
+        self._problems: dict[int, str] = {}
         for manifest in manifests:
             number = 0
             for place, entry in _entries(manifest):
-                path, offset, duration, text = _checked(entry, place)
-                if (least > 0 and duration < least) or (most > 0 and duration > most):
+                path, offset, duration, text, problem = _checked(entry, place)
+                if problem:
+                    self._problems[len(numbers)] = problem
+                elif (least > 0 and duration < least) or (most > 0 and duration > most):
                     continue
                 paths += os.fsencode(path)
                 texts += text.encode(errors="surrogateescape")
@@ -96,6 +105,7 @@ class Recordings(Sequence[Recording]):
             self._durations[number],
             self._texts[self._text_ends[number] : self._text_ends[number + 1]],
             self._numbers[number],
+            self._problems.get(number, ""),
         )
 
     def __repr__(self) -> str:
@@ -117,24 +127,44 @@ def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
             continue
         try:
             entry, end = decode(text, place)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             line = text.count("\n", 0, place) + 1
             raise ReaderError(f"{manifest}, line {line}: no JSON: {error}.") from None
         yield f"{manifest}, entry at character {place}", entry
         place = end
 
 
-def _checked(entry: Any, place: str) -> tuple[str, float, float, str]:
+def _checked(entry: Any, place: str) -> tuple[str, float, float, str, str]:
+    """Return path, offset, duration, text, and what is wrong with them, "" for nothing."""
     path = entry.get("audio_filepath") if isinstance(entry, dict) else None
-    if not isinstance(path, str) or not path:
-        raise ReaderError(f"{place}: it has no text 'audio_filepath'.")
+    if not isinstance(path, str) or not path or "\0" in path or not _is_encodable(path):
+        return place, 0.0, _NOT_GIVEN, "", f"{place}: 'audio_filepath' must be a path; got {_shown(path)}."
     numbers: list[float] = []
     for name, default in (("offset", 0.0), ("duration", _NOT_GIVEN)):
         value = entry.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
-            raise ReaderError(f"{place}: {name} must be a number of seconds; got {value!r}.")
+        if value is not None and not _is_seconds(value):
+            problem = f"{place}: {name} must be a finite number of seconds, at least 0; got {_shown(value)}."
+            return path, 0.0, _NOT_GIVEN, "", problem
         numbers.append(default if value is None else float(value))
     text = entry.get("text")
-    if text is not None and not isinstance(text, str):
-        raise ReaderError(f"{place}: text must be a text; got {text!r}.")
-    return path, numbers[0], numbers[1], text or ""
+    if text is not None and not (isinstance(text, str) and _is_encodable(text)):
+        return path, 0.0, _NOT_GIVEN, "", f"{place}: text must be a string of whole characters; got {_shown(text)}."
+    return path, numbers[0], numbers[1], text or "", ""
+
+
+def _is_encodable(text: str) -> bool:
+    """Tell whether a string has no half of a pair of surrogates, which JSON can write and files cannot hold."""
+    try:
+        text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

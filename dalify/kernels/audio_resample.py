@@ -20,6 +20,7 @@ __all__ = ["lobes_of", "resample_sound", "resample_sound_torch"]
 
 _BLOCK = 256
 _PHASES = 32
+_RESULTS_AT_ONCE = 1 << 22  # a multiple of _BLOCK; intermediates are of so many results
 _TORCH_ELEMENTS = 1 << 24  # of an intermediate on the device
 
 
@@ -47,11 +48,14 @@ def _rows(lobes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(nogil=True, cache=True)
-def _places(wholes: np.ndarray, fractions: np.ndarray, step: float) -> None:
-    """Fill int64 and float32 [results] with where each result lies in the input, as in DALI."""
+def _places(wholes: np.ndarray, fractions: np.ndarray, first: int, step: float) -> None:
+    """Fill int64 and float32 [results] with where the results from ``first`` on, a multiple of _BLOCK, lie in the input.
+
+    The numbers are those of DALI.
+    """
     narrow = np.float32(step)
     for start in range(0, wholes.size, _BLOCK):
-        exact = start * step
+        exact = (first + start) * step
         base = math.floor(exact)
         place = np.float32(exact - base)
         for i in range(start, min(start + _BLOCK, wholes.size)):
@@ -114,20 +118,31 @@ def resample_sound(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: f
     """
     rows, slopes = _rows(lobes_of(quality))
     taps = rows.shape[1]
-    padded = np.zeros(x.shape[1] + 2 * taps, np.float32)
-    result = np.empty(out.shape[1], np.float32)
-    wholes, fractions = np.empty(out.shape[1], np.int64), np.empty(out.shape[1], np.float32)
-    for n, step in enumerate(steps):
-        if n == 0 or step != steps[n - 1]:
-            _places(wholes, fractions, float(step))
-        for channel in range(x.shape[2]):
-            padded[taps - 1 : taps - 1 + x.shape[1]] = _as_float(x[n, :, channel], out.dtype)
-            target = out[n, :, channel]
-            if out.dtype == np.float32 and target.flags.c_contiguous:
-                _resample(target, padded, wholes, fractions, rows, slopes)
-            else:
+    samples, results = x.shape[1], out.shape[1]
+    last = samples + taps  # where the last window begins in a channel with zeros around it, taps - 1 in front
+    for n, step in enumerate(steps.tolist()):
+        for start in range(0, results, _RESULTS_AT_ONCE):
+            count = min(_RESULTS_AT_ONCE, results - start)
+            wholes, fractions = np.empty(count, np.int64), np.empty(count, np.float32)
+            _places(wholes, fractions, start, step)
+            begin, end = 0, last + taps
+            if samples > _RESULTS_AT_ONCE:  # take only the part of a long input that these results are made of
+                begin = min(max(int(wholes.min()) + taps // 2, 0), last)
+                end = min(max(int(wholes.max()) + taps // 2, 0), last) + taps
+                wholes -= begin
+            padded = np.zeros(end - begin, np.float32)
+            own = slice(max(begin - (taps - 1), 0), max(min(end - (taps - 1), samples), 0))
+            skipped = max(taps - 1 - begin, 0)
+            for channel in range(x.shape[2]):
+                part = x[n, own, channel]
+                padded[skipped : skipped + len(part)] = _as_float(part, out.dtype)
+                target = out[n, start : start + count, channel]
+                if out.dtype == np.float32 and target.flags.c_contiguous:
+                    _resample(target, padded, wholes, fractions, rows, slopes)
+                    continue
+                result = np.empty(count, np.float32)
                 _resample(result, padded, wholes, fractions, rows, slopes)
-                converted = np.empty(result.shape, out.dtype)
+                converted = np.empty(count, out.dtype)
                 saturate_cast(converted, result.astype(np.float64) * _output_scale(x.dtype, out.dtype))
                 target[...] = converted
 
@@ -149,7 +164,7 @@ def resample_sound_torch(out: torch.Tensor, x: torch.Tensor, steps: np.ndarray, 
     at_once = max(1, _TORCH_ELEMENTS // (taps * max(1, x.shape[2])))
     wholes, fractions = np.empty(out.shape[1], np.int64), np.empty(out.shape[1], np.float32)
     for n, step in enumerate(steps):
-        _places(wholes, fractions, float(step))
+        _places(wholes, fractions, 0, float(step))
         phases = fractions * np.float32(_PHASES)
         rows = np.ceil(phases).astype(np.int64)
         firsts = np.clip(wholes + taps // 2, 0, windows.shape[2] - 1)

@@ -21,13 +21,14 @@ from dalify.kernels.half import bfloat16_bits, float16_bits, float32_of_float16
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["round_half_away", "saturate_cast", "saturate_cast_torch", "to_uint8"]
+__all__ = ["audio_to_integers", "round_half_away", "saturate_cast", "saturate_cast_torch", "to_uint8"]
 
 # The largest float32 below 0.5. floor(v + 0.5) would turn 0.49999997 into 1, because the sum rounds up; with this
 # constant the sum of an exact half still rounds up to the next integer and that of its predecessor does not.
 _JUST_BELOW_HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
+_FRAMES_AT_ONCE = 1 << 20
 
 
 @njit(inline="always", nogil=True)
@@ -105,6 +106,18 @@ def _integer_to_integer(out: np.ndarray, x: np.ndarray) -> None:
     if low > have.min or high < have.max:
         x = np.clip(x, x.dtype.type(low), x.dtype.type(high))
     np.copyto(out, x, casting="unsafe")
+
+
+def audio_to_integers(out: np.ndarray, x: np.ndarray) -> None:
+    """Write audio into an array of integers, where 1 becomes the largest one.
+
+    Args:
+        out: ``[samples, channels]`` of a signed integer type, to fill.
+        x: floats from -1 to 1, of the same shape. What is beyond is saturated.
+    """
+    for start in range(0, len(x), _FRAMES_AT_ONCE):
+        part = slice(start, start + _FRAMES_AT_ONCE)
+        saturate_cast(out[part], x[part].astype(np.float64) * np.iinfo(out.dtype).max)
 
 
 _TORCH_INTEGER_BITS = {  # dtype -> (bits, signed); by name, so that this file does not load torch

@@ -1,4 +1,4 @@
-"""Decode sound."""
+"""Decode audio."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, option_error_text
+from dalify.base.limits import check_shape
 from dalify.codecs.sound import decode_sound, silence
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.audio_resample import resample_sound
-from dalify.kernels.convert import saturate_cast
+from dalify.kernels.convert import audio_to_integers
 from dalify.registry import PerSample, Spec, operator
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
@@ -27,7 +28,7 @@ def audio(
     quality: float = 50.0,
     sample_rate: PerSample[float] = 0.0,
 ) -> tuple[Spec, Spec]:
-    """Decode sound of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
+    """Decode audio of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
 
     The format is told by the data, not by a file name. WAV files of 16-bit samples need no further package, everything
     else the extra ``dalify[audio]``. DALI decodes no MP3; samples stored as floats it does not scale to integers.
@@ -43,7 +44,8 @@ def audio(
         the sound, ``[samples, channels]``, with `downmix` ``[samples]``; and its sampling rate, a float32 number, Hz.
 
     Raises:
-        DecodeError: no sound or damaged data; names the file. Of a WAV file that was cut off the rest is given.
+        DecodeError: no audio or damaged data; names the file. Of a WAV file that was cut off the rest is given.
+        LimitError: the header declares, or resampling makes, more samples than the limits allow.
         ArgumentValueError: a quality or rate out of range.
         DTypeError: another dtype.
 
@@ -90,15 +92,15 @@ def _decoded(data, downmix, dtype, quality, wanted):
             sound, _ = decode_sound(data, np.dtype(np.float32))
         if is_mixed:
             sound = sum((sound[:, channel] for channel in range(1, channels)), sound[:, 0])[:, None] / channels
-        result = np.empty(
-            (math.ceil(len(sound) * wanted / rate) if is_resampled else len(sound), sound.shape[1]), dtype
-        )
+        shape = (math.ceil(len(sound) * wanted / rate) if is_resampled else len(sound), sound.shape[1])
+        check_shape(shape, dtype.itemsize, "resampled audio")
+        result = np.empty(shape, dtype)
         if is_resampled and result.size:
             resample_sound(result[None], sound[None], np.array([rate / wanted]), quality)
         elif dtype == np.float32:
             result = sound
         else:
-            saturate_cast(result, sound.astype(np.float64) * np.iinfo(dtype).max)
+            audio_to_integers(result, sound)
         sound = result
     return sound[:, 0] if downmix else sound, wanted or rate
 

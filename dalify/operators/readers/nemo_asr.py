@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, option_error_text
+from dalify.base.limits import check_shape
 from dalify.codecs.sound import decode_sound
 from dalify.data import DALIDataType
 from dalify.formats.nemo_manifest import Recording, Recordings
 from dalify.formats.whole_file import read_file
 from dalify.kernels.audio_resample import resample_sound
-from dalify.kernels.convert import saturate_cast
+from dalify.kernels.convert import audio_to_integers
 from dalify.registry import Spec, operator
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
@@ -46,7 +47,8 @@ def nemo_asr(
     with its text.
 
     Args:
-        manifest_filepaths: the manifests. What is damaged in them is an error; DALI leaves such lines out.
+        manifest_filepaths: the manifests. An entry that lacks something is an error of its sample, see ``on_error``;
+            DALI leaves such entries out.
         downmix: the mean of all channels, without an axis of channels.
         dtype: of the sound: FLOAT (-1 to 1), INT16 or INT32.
         max_duration: entries that are longer are left out, in seconds; 0 for none.
@@ -106,10 +108,12 @@ def _(
     read_text: bool,
     sample_rate: float,
 ) -> tuple[NDArray[Any], ...]:
+    if recording.problem:
+        raise ReaderError(recording.problem)
     encoded = read_file(recording.path)
     sound, rate = decode_sound(encoded, dtype.numpy)
-    start = min(int(recording.offset * rate), len(sound))
-    stop = len(sound) if recording.duration < 0 else min(start + int(recording.duration * rate), len(sound))
+    start = int(min(recording.offset * rate, len(sound)))
+    stop = len(sound) if recording.duration < 0 else start + int(min(recording.duration * rate, len(sound) - start))
     is_mixed, is_resampled = downmix and sound.shape[1] > 1, sample_rate > 0 and sample_rate != rate
     if (is_mixed or is_resampled) and dtype != DALIDataType.FLOAT:
         sound, rate = decode_sound(encoded, np.dtype(np.float32))  # integers are made at the end
@@ -119,6 +123,7 @@ def _(
         sound = (sum(channels[1:], channels[0]) / len(channels))[:, None]
     if is_resampled:
         count = math.ceil(len(sound) * sample_rate / rate)
+        check_shape((count, sound.shape[1]), dtype.numpy.itemsize, "resampled audio")
         resampled = np.empty((count, sound.shape[1]), dtype.numpy)
         if resampled.size:
             sound = np.ascontiguousarray(sound)
@@ -126,7 +131,7 @@ def _(
         sound = resampled
     elif is_mixed and dtype != DALIDataType.FLOAT:
         mixed = np.empty(sound.shape, dtype.numpy)
-        saturate_cast(mixed, sound.astype(np.float64) * np.iinfo(dtype.numpy).max)
+        audio_to_integers(mixed, sound)
         sound = mixed
     sound = np.ascontiguousarray(sound[:, 0] if downmix else sound)
     return _outputs(sound, rate, recording, read_sample_rate, read_text, read_idxs)

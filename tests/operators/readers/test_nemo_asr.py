@@ -103,11 +103,18 @@ def test_parts_beyond_the_end(folder: Path):
     [
         ('{"audio_filepath": 3', "line 1: no JSON"),
         ('{"audio_filepath": "a"}\n{x}', "line 2: no JSON"),
-        ('{"text": "x"}', "has no text 'audio_filepath'"),
-        ("[1]", "has no text 'audio_filepath'"),
-        ('{"audio_filepath": "a", "duration": "x"}', "duration must be a number"),
-        ('{"audio_filepath": "a", "offset": -1}', "offset must be a number"),
-        ('{"audio_filepath": "a", "text": 1}', "text must be a text"),
+        ('{"audio_filepath": ' + "[" * 100_000, "line 1: no JSON"),
+        ('{"text": "x"}', "'audio_filepath' must be a path; got None"),
+        ("[1]", "'audio_filepath' must be a path"),
+        (r'{"audio_filepath": "a", "text": "\ud800"}', "text must be a string of whole"),
+        (r'{"audio_filepath": "\ud800"}', "'audio_filepath' must be a path"),
+        (r'{"audio_filepath": "a\u0000"}', "'audio_filepath' must be a path"),
+        ('{"audio_filepath": "a", "duration": "x"}', "duration must be a finite number of seconds.*'x'"),
+        ('{"audio_filepath": "a", "duration": Infinity}', "duration must be a finite number.*inf"),
+        ('{"audio_filepath": "a", "offset": NaN}', "offset must be a finite number.*nan"),
+        ('{"audio_filepath": "a", "offset": -1}', "offset must be a finite number"),
+        ('{"audio_filepath": "a", "offset": 1' + "0" * 400 + "}", "offset must be a finite number"),
+        ('{"audio_filepath": "a", "text": 1}', "text must be a string"),
         ("", "nothing to read"),
         ('{"audio_filepath": "/nowhere.wav"}', "cannot open the file '/nowhere.wav'"),
     ],
@@ -117,6 +124,29 @@ def test_damaged_manifests(folder: Path, text: str, message: str):
         read(dalify, write(folder, text), 1)
     with pytest.raises(ReaderError, match="cannot read the manifest"):
         read(dalify, "/nowhere.json", 1)
+
+
+def test_a_bad_entry_costs_one_sample(folder: Path):
+    good = {"audio_filepath": str(folder / "a.wav"), "text": "good"}
+    rows = [good, {**good, "duration": float("inf")}, {"text": "no path"}, {**good, "duration": 1e-3, "offset": 1e308}]
+    manifest = write(folder, rows)
+
+    @dalify.pipeline_def(batch_size=4, num_threads=2, on_error="skip")
+    def graph():
+        return dalify.fn.readers.nemo_asr(manifest_filepaths=[manifest], read_text=False, read_sample_rate=False)
+
+    pipe = graph()
+    (sounds,) = pipe.run()
+    assert len(sounds.at(0)) > 0
+    assert len(sounds.at(3)) == 0  # begins behind the end
+    bad = pipe.bad_samples()
+    assert {item.source for item in bad} == {str(folder / "a.wav"), f"{manifest}, entry at character {at(manifest, 2)}"}
+    assert any("got inf" in item.error for item in bad)
+
+
+def at(manifest: str, entry: int) -> int:
+    """Return where an entry of a manifest with one line for each begins."""
+    return sum(len(line) + 1 for line in Path(manifest).read_text().splitlines()[:entry])
 
 
 @pytest.mark.parametrize("options", [{"quality": 101.0}, {"sample_rate": float("nan")}, {"dtype": dalify.types.UINT8}])
