@@ -69,7 +69,7 @@ class _MemoryFile:
         os.ftruncate(self.descriptor, data.size)
         written = 0
         while written < data.size:  # one call writes 2 GiB at most
-            written += os.pwrite(self.descriptor, data[written:], written)
+            written += os.pwrite(self.descriptor, data.data[written:], written)
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         return self.descriptor
 
@@ -133,7 +133,8 @@ def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
     data = as_bytes_array(encoded)
     plain = _plain_wave(data)
     if plain is not None:
-        _check(*plain.samples.shape, plain.rate, dtype)
+        frames, channels = plain.samples.shape
+        _check(frames, channels, plain.rate, dtype)
         return _converted(plain.samples, dtype), float(plain.rate)
     if data.size == 0:
         raise DecodeError("no sound: the data are empty (0 bytes).")

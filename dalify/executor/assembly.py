@@ -90,7 +90,7 @@ def assemble(
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
     samplers = {node: _sampler(node, index, seeds[node.number][0]) for node, index in indices.items()}
     random_nodes = {node: seeds[node.number] for node in nodes if node.operator.is_random}
-    plan = make_plan(graph, random_nodes, indices)
+    plan = make_plan(graph, random_nodes, indices, resources.on_error)
     pool = BufferPool()
     workers = None
     if any(node.arguments.get("parallel") for node, _ in plan.externals):

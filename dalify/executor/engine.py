@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -309,9 +309,9 @@ class Engine:
             try:
                 with applied(self._limits), nullcontext() if is_users else np.errstate(all="ignore"):
                     if stage.kind == "segment":
-                        self._run_chunk(iteration, stage, start, stop)
+                        self._recovering(iteration, partial(self._run_chunk, iteration, stage, start, stop))
                     else:
-                        self._run_whole(iteration, stage)
+                        self._recovering(iteration, partial(self._run_whole, iteration, stage))
             except BaseException as error:
                 with iteration.lock:
                     iteration.error.hold(error, start)
@@ -322,16 +322,17 @@ class Engine:
             iteration.pending -= 1
             return iteration.pending == 0
 
-    def _run_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+    def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
+        """Run until there is no bad sample that something can take the place of."""
         while True:
             try:
-                self._try_chunk(iteration, stage, start, stop)
+                run()
                 return
             except Exception as error:
                 if not self.recovery.absolve(iteration, error):
                     raise
 
-    def _try_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+    def _run_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         values = slice_values(iteration, stage.reads, start, stop)
         arena = arena_of_thread()
         frame = Frame(

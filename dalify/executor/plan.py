@@ -72,19 +72,22 @@ class Plan:
     pinned: frozenset[int]
 
 
-def make_plan(graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any]) -> Plan:
+def make_plan(
+    graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any], on_error: str = "raise"
+) -> Plan:
     """Cut a placed graph into stages.
 
     Args:
         graph: after all passes.
         seeds: for random nodes, seed and stream number.
         indices: for readers, what their ``index`` function returned.
+        on_error: of nodes that do not specify it.
     """
-    planner = _Planner(seeds, indices)
+    planner = _Planner(seeds, indices, on_error)
     keys: dict[Node, tuple[int, int]] = {}
     nodes = graph.nodes()
     for node in nodes:
-        keys[node] = _stage_key(node, keys)
+        keys[node] = _stage_key(node, keys, on_error)
     # The sort is stable, and no node has a smaller key than what it reads: inputs stay in front.
     for node in sorted(nodes, key=keys.__getitem__):
         planner.add(node)
@@ -102,22 +105,23 @@ _RANKS: dict[tuple[StageKind, bool], int] = {
 }
 
 
-def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]]) -> tuple[int, int]:
+def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) -> tuple[int, int]:
     """Return depth and rank of the earliest stage in which a node can run.
 
     The depth grows where the rank would fall.
     """
     if node.operator.name in ("external_source", "_literal") or node.operator.feed_function is not None:
         return (0, 0)
-    rank = _RANKS[_kind_of(node), node.operator.is_serial]
+    rank = _RANKS[_kind_of(node, on_error), node.operator.is_serial]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
     return (max(depths, default=0), rank)
 
 
 class _Planner:
-    def __init__(self, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any]) -> None:
+    def __init__(self, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any], on_error: str) -> None:
         self._seeds = seeds
         self._indices = indices
+        self._on_error = on_error
         self._slots: dict[Edge, int] = {}
         self._stage_of: dict[Node, int] = {}
         self._stages: list[Stage] = []
@@ -147,7 +151,7 @@ class _Planner:
         return self._slots.setdefault(edge, len(self._slots))
 
     def _place(self, node: Node) -> int:
-        kind = _kind_of(node)
+        kind = _kind_of(node, self._on_error)
         serial = node.operator.is_serial
         earliest = max((self._stage_of.get(edge.node, 0) for edge in node.edges()), default=0)
         for index in range(earliest, len(self._stages)):
@@ -215,7 +219,7 @@ class _Planner:
         )
 
 
-def _kind_of(node: Node) -> StageKind:
+def _kind_of(node: Node, on_error: str) -> StageKind:
     operator = node.operator
     if operator.name == "_transfer":
         return "device"
@@ -223,8 +227,10 @@ def _kind_of(node: Node) -> StageKind:
         return "device"
     if operator.is_reader:
         return "segment"
-    if operator.whole_batch is not None and operator.whole_batch(node.arguments):
-        return "batch"
+    if operator.whole_batch is not None:
+        policy = node.arguments.get("on_error") or on_error
+        if operator.whole_batch({**node.arguments, "on_error": policy}):
+            return "batch"
     if operator.is_batchwise or operator.is_serial or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
     return "segment"

@@ -1,26 +1,35 @@
 """NumPy's ``.npy`` files: a short text about the array, then its elements.
 
-Alone because a decoder gets such files as data, and because NumPy's own reader goes through file objects and takes
-pickled objects, which data from outside must never be.
+NumPy's own reader goes through file objects, and evaluates the text as Python. Here files are data in memory, and the
+text is matched with patterns: it may come from anywhere.
 """
 
 from __future__ import annotations
 
-import ast
 import math
+import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.errors import DecodeError
+from dalify.base.limits import check_dimensions, check_shape
 
 __all__ = ["NumpyHeader", "numpy_array", "numpy_header"]
 
 _MAGIC = b"\x93NUMPY"
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}  # by version of the format
-_KINDS = "biuf"
-_LARGEST_HEADER = 1 << 16
+_LARGEST_HEADER = 10_000  # NumPy refuses longer ones, too
+# One entry of the dictionary that a header is, and the forms in which numbers, booleans and shapes are written.
+_ENTRY = re.compile(
+    r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*"""
+    r"""(?:(['"])(?P<text>[^'"\\]*)\3|(?P<truth>True|False)|\((?P<shape>[\d\s,L]*)\)|(?P<other>[^\s,}][^}]*))"""
+    r"""\s*(?:,\s*|(?=\}))"""
+)
+_TYPE = re.compile(r"[<>=|]?(?:[?bBhHiIlLqQefd]|[biuf][1248])|bool|u?int(?:8|16|32|64)|float(?:16|32|64)")
+_EXTENT = re.compile(r"\s*(\d+)L?\s*")
+_LONGEST_EXTENT = 19  # digits; 2**63 has as many
 
 
 class NumpyHeader(NamedTuple):
@@ -48,10 +57,11 @@ def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) ->
 
     Args:
         data: the file, uint8 or int8 ``[bytes]``, contiguous.
-        size_of_file: in bytes, where ``data`` are only its beginning (64 KiB hold every header).
+        size_of_file: in bytes, where ``data`` are only its beginning (16 KiB hold every header).
 
     Raises:
         DecodeError: no such file, a damaged or truncated one, or elements that are no numbers.
+        LimitError: more dimensions or bytes than the limits allow.
     """
     start = data[:12].tobytes()
     if start[:6] != _MAGIC:
@@ -66,6 +76,8 @@ def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) ->
     if length > _LARGEST_HEADER:
         raise DecodeError(f"the NumPy file has a header of {length} bytes, which describes no array of numbers.")
     header = _parsed(data[:offset].tobytes(), 8 + size)
+    check_dimensions(len(header.shape), "the NumPy file")
+    check_shape(header.shape, header.dtype.itemsize, "the array of the NumPy file")
     present = data.size if size_of_file is None else size_of_file
     if header.file_size != present:
         raise DecodeError(
@@ -77,25 +89,68 @@ def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) ->
 
 @lru_cache(maxsize=1024)  # the files of a data set mostly say the same
 def _parsed(start: bytes, text_begins: int) -> NumpyHeader:
-    try:
-        text = start[text_begins:]
-        entries = ast.literal_eval(text.decode("utf-8" if not text.isascii() else "ascii").strip())
-        description, shape, is_fortran = entries["descr"], entries["shape"], entries["fortran_order"]
-    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
-        raise DecodeError("the header of the NumPy file is damaged.") from None
-    if not isinstance(shape, tuple) or not all(type(extent) is int and extent >= 0 for extent in shape):
-        raise DecodeError(f"the header of the NumPy file has a shape that is none: {shape!r}.")
-    try:
-        dtype = np.dtype(description if isinstance(description, str) else None)
-    except TypeError:
-        dtype = np.dtype(object)
-    if not isinstance(description, str) or dtype.kind not in _KINDS or dtype.itemsize > 8:
-        raise DecodeError(
-            f"the NumPy file holds elements of type {description!r}; arrays of numbers and booleans can be decoded."
-        )
+    entries = _entries(start[text_begins:].decode("latin1"))
+    description, shape_text, order = (entries.get(name) for name in ("descr", "shape", "fortran_order"))
+    if description is None:
+        raise DecodeError("the header of the NumPy file is damaged.")
+    dtype = _dtype_of(description)
+    if shape_text is None or order is None or order["truth"] is None:
+        raise DecodeError("the header of the NumPy file is damaged.")
+    shape = _shape_of(shape_text["shape"])
+    if shape is None:
+        raise DecodeError(f"the header of the NumPy file has an invalid shape: {_shown(shape_text)}.")
     offset = len(start)
     file_size = offset + math.prod(shape) * dtype.itemsize
-    return NumpyHeader(dtype, dtype.newbyteorder("="), shape, bool(is_fortran), offset, file_size)
+    return NumpyHeader(dtype, dtype.newbyteorder("="), shape, order["truth"] == "True", offset, file_size)
+
+
+def _entries(text: str) -> dict[str, re.Match[str]]:
+    """Return the entries of a header by name; none of a text that is no such dictionary."""
+    text = text.strip()
+    found: dict[str, re.Match[str]] = {}
+    if not text.startswith("{") or not text.endswith("}"):
+        return found
+    place = 1
+    while place < len(text) - 1:
+        entry = _ENTRY.match(text, place)
+        if entry is None:
+            return {}
+        found[entry[2]] = entry
+        place = entry.end()
+    return found
+
+
+def _dtype_of(entry: re.Match[str]) -> np.dtype[Any]:
+    text: str = entry["text"] or ""
+    try:
+        if _TYPE.fullmatch(text):
+            return np.dtype(text)
+    except TypeError:  # 'f1', for instance
+        pass
+    raise DecodeError(
+        f"the NumPy file holds elements of type {_shown(entry)}; arrays of numbers and booleans can be decoded."
+    )
+
+
+def _shape_of(text: str | None) -> tuple[int, ...] | None:
+    """Return the extents, or None where the text is no shape. A comma behind the last one is left out."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not parts[-1].strip():
+        parts.pop()
+    elif len(parts) == 1:
+        return None  # a number in parentheses
+    matches = [_EXTENT.fullmatch(part) for part in parts]
+    if any(match is None or len(match[1]) > _LONGEST_EXTENT for match in matches):
+        return None
+    return tuple(int(match[1]) for match in matches if match is not None)
+
+
+def _shown(entry: re.Match[str]) -> str:
+    """Return the value of an entry for a message."""
+    text = entry[0].partition(":")[2].strip().rstrip(",").strip()
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def numpy_array(data: np.ndarray[Any, Any], header: NumpyHeader) -> np.ndarray[Any, Any]:

@@ -90,8 +90,8 @@ class Operator:
         kernels: by device.
         outputs: number of outputs, or a function from the constant arguments to it.
         is_batchwise: kernels take and return whole batches.
-        whole_batch: tells from the constant arguments that a groupwise operator must see its batch in one piece,
-            because ``prepare`` looks at all samples.
+        whole_batch: tells from the constant arguments, and ``on_error``, that a groupwise operator must see its batch
+            in one piece, because it looks at all samples.
         is_allocating: kernels return their results instead of filling arrays given to them.
         is_listed: kernels take all samples in one call, in a list for each input.
         is_ragged: kernels take samples of different first extents in one call, as ``Rows``.

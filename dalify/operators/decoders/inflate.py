@@ -19,6 +19,7 @@ from dalify.data import DALIDataType
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 _ALGORITHMS = ("LZ4",)
+_BLANK = np.empty(0, np.uint8)  # takes the place of data that cannot be inflated; known by its identity
 
 
 @operator(listed=True)
@@ -53,7 +54,8 @@ def inflate(
         sequence_axis_name: letter of the dimension that counts chunks; for data with chunks and a layout only.
 
     Returns:
-        ``[*shape]``, or ``[chunks, *shape]`` where ``chunk_offsets`` or ``chunk_sizes`` is given.
+        ``[*shape]``, or ``[chunks, *shape]`` where ``chunk_offsets`` or ``chunk_sizes`` is given; with
+        ``on_error="replace"``, zeros in the place of data that cannot be inflated.
 
     Raises:
         DecodeError: damaged or truncated data, or data of another size than ``shape`` and ``dtype`` say.
@@ -116,6 +118,9 @@ def _windows(size: int, offsets: Sequence[int] | None, sizes: Sequence[int] | No
 def _(out, compressed, *, chunk_offsets, chunk_sizes):
     chunked = chunk_offsets is not None or chunk_sizes is not None
     for index, data in enumerate(compressed):
+        if data is _BLANK:
+            out[index][...] = 0
+            continue
         offsets = None if chunk_offsets is None else np.asarray(chunk_offsets[index], np.int64).tolist()
         sizes = None if chunk_sizes is None else np.asarray(chunk_sizes[index], np.int64).tolist()
         try:
@@ -126,3 +131,8 @@ def _(out, compressed, *, chunk_offsets, chunk_sizes):
         except DalifyError as error:
             error.sample = index
             raise
+
+
+@inflate.stand_in
+def _(compressed):
+    return _BLANK

@@ -14,10 +14,12 @@ from dalify.formats.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.kernels.convert import saturate_cast
 from dalify.registry import Spec, operator
 
+_BLANK = np.empty(0, np.uint8)  # takes the place of a file that cannot be decoded; known by its identity
+
 
 def _needs_batch(arguments: Mapping[str, Any]) -> bool:
-    """Tell whether the files decide on the type, which must be one. Nothing is copied then, so one call is quick."""
-    return arguments.get("dtype") is None
+    """Tell whether zeros may be needed that are like another file of the batch."""
+    return arguments["on_error"] == "replace"
 
 
 @operator(allocating=True, listed=True, whole_batch=_needs_batch)
@@ -33,12 +35,14 @@ def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
             Where not given: the type of the files, which must be one.
 
     Returns:
-        the arrays; their number of dimensions must be one. No layout.
+        the arrays; their number of dimensions must be one. No layout. With ``on_error="replace"``, zeros of the shape
+        and type of another file of the batch take the place of a file that cannot be decoded.
 
     Raises:
         DecodeError: no NumPy file, a damaged or truncated one, or elements that are no numbers.
-        DTypeError: files of different types.
-        ShapeError: files of different numbers of dimensions.
+        LimitError: a header that declares more dimensions or bytes than the limits allow.
+        DTypeError, DivergentBranchesError: files of different types in a batch.
+        ShapeError, DivergentBranchesError: files of different numbers of dimensions in a batch.
 
     Example:
         >>> arrays = fn.decoders.numpy(contents, dtype=types.FLOAT)  # doctest: +SKIP
@@ -55,6 +59,9 @@ def _(data, *, dtype):
     headers: list[NumpyHeader | None] = []
     known: NumpyHeader | None = None
     for sample in data.samples:
+        if sample is _BLANK:
+            headers.append(None)
+            continue
         try:
             header = numpy_header(sample)
         except DecodeError:
@@ -82,8 +89,11 @@ def _(data, *, dtype):
 
 @numpy.cpu
 def _(data, *, dtype, headers):
-    arrays = []
+    arrays: list[np.ndarray[Any, Any] | None] = []
     for index, (sample, header) in enumerate(zip(data, headers, strict=True)):
+        if sample is _BLANK:
+            arrays.append(None)
+            continue
         try:
             array = numpy_array(sample, header or numpy_header(sample))
         except DalifyError as error:
@@ -94,4 +104,12 @@ def _(data, *, dtype, headers):
             saturate_cast(converted, array)
             array = converted
         arrays.append(array)
-    return arrays
+    like = next((array for array in arrays if array is not None), None)
+    if like is None:
+        like = np.empty(0, np.float32 if dtype is None else dtype.numpy)
+    return [np.zeros_like(like) if array is None else array for array in arrays]
+
+
+@numpy.stand_in
+def _(data):
+    return _BLANK

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalify import types
-from dalify.base.errors import ArgumentValueError, DecodeError, IndexingError, LayoutError
+from dalify import fn, pipeline_def, types
+from dalify.base.errors import ArgumentValueError, DecodeError, IndexingError, LayoutError, LimitError
 from dalify.codecs.lz4 import inflate_lz4
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import Each
@@ -137,3 +137,28 @@ HELLO = np.frombuffer(b"\x50hello\x50world", np.uint8)
 def test_mistakes(arguments, kind, message):
     with pytest.raises(kind, match=message):
         run_dalify("decoders.inflate", [HELLO], **arguments)
+
+
+@pytest.mark.parametrize("on_error", ["skip", "replace"])
+def test_a_damaged_block_costs_one_sample(tmp_path, on_error):
+    for number in range(4):
+        (tmp_path / f"{number}.lz4").write_bytes(deflated(bytes([number + 1]) * 6))
+    (tmp_path / "1.lz4").write_bytes(b"")
+
+    @pipeline_def(batch_size=2, num_threads=1, on_error=on_error)
+    def graph():
+        files, _ = fn.readers.file(files=[str(tmp_path / f"{number}.lz4") for number in range(4)])
+        return fn.decoders.inflate(files, shape=[2, 3])
+
+    pipe = graph()
+    (arrays,) = pipe.run()
+    found = arrays.as_array()
+    assert (found[0] == 1).all()
+    assert found[1].any() == (on_error == "skip")
+    assert [bad.source for bad in pipe.bad_samples()] == [str(tmp_path / "1.lz4")]
+
+
+def test_a_shape_beyond_the_limit():
+    for shape in ([2**31 - 1, 2**31 - 1], [2**31 - 1] * 20):
+        with pytest.raises(LimitError, match="max_sample_bytes"):
+            run_dalify("decoders.inflate", [block(np.zeros(3, np.uint8))], shape=shape)
