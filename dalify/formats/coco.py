@@ -1,12 +1,15 @@
-"""COCO's annotations: boxes, labels and masks of pictures, in a few arrays.
+"""COCO's annotations: boxes, labels and masks of images, in a few arrays.
 
-Alone because what a box, a label and a polygon are at the output follows from options that are applied once, when the
-annotations are read; and because the same arrays can be saved and read back in a moment, in DALI's format.
+What a box, a label and a polygon are at the output follows from options that are applied once, when the annotations are
+read. The same arrays can be saved and read back in a moment, in DALI's format. An annotation that cannot be used is a
+problem of its image, and becomes an error when that image is read.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import warnings
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +20,14 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import MissingPackageError, ReaderError
+from dalify.base.errors import BadSampleWarning, MissingPackageError, ReaderError
 from dalify.base.optional import LazyModule, is_loaded
 from dalify.formats.storage import local_copy
 
 __all__ = ["Annotations", "BoxOptions", "decompressed", "read_annotations"]
+
+_MOST_EXTENT = (1 << 31) - 1
+_MOST_SHIFT = 60  # of a number in a mask that is written as a string: more bits than an image has pixels
 
 msgspec: Any = LazyModule("msgspec", "reading annotations quickly", "dalify[coco]")
 
@@ -68,6 +74,8 @@ class Annotations:
         vertex_firsts: int64 ``[N + 1]``, for ``vertices``.
         vertices: x, y, float32 ``[V, 2]``.
         rles: by picture, number of the object and its mask by runs.
+        problems: by picture, what makes its annotations unusable.
+        object_ids: of the annotations of ``boxes``, -1 where there is none; None where not known.
     """
 
     names: list[str]
@@ -81,6 +89,8 @@ class Annotations:
     vertex_firsts: NDArray[np.int64] | None = None
     vertices: NDArray[np.float32] | None = None
     rles: dict[int, list[tuple[int, Rle]]] = field(default_factory=dict)
+    problems: dict[int, str] = field(default_factory=dict)
+    object_ids: array[int] | None = None
 
 
 def read_annotations(path: str, images: Sequence[str] | None, options: BoxOptions) -> Annotations:
@@ -95,24 +105,68 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
         ReaderError: the file is absent or no such JSON, or lacks a wanted picture.
     """
     document = _document(path, options.has_masks)
-    try:
-        pictures = {int(item["id"]): item for item in document["images"]}
-        labels = {
-            int(item["id"]): int(item["id"]) if options.avoid_class_remapping else place
-            for place, item in enumerate(document["categories"], 1)
-        }
-        objects: dict[int, list[Any]] = {}
-        for item in document["annotations"]:
-            if options.include_iscrowd or not item.get("iscrowd"):
-                objects.setdefault(int(item["image_id"]), []).append(item)
-    except KeyError as error:
-        raise ReaderError(f"{path!r} are no annotations of COCO: {error} is missing.") from None
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ReaderError(f"{path!r} are no annotations of COCO: {error}.") from None
-    collector = _Collector(path, options, labels)
+    images_given, categories, annotations = (
+        _table(path, document, name) for name in ("images", "categories", "annotations")
+    )
+    pictures = _by_number(path, images_given)
+    labels: dict[int, int] = {}
+    for place, item in enumerate(categories, 1):
+        number = _number_of(item, "id")
+        if number is not None:
+            labels[number] = number if options.avoid_class_remapping else place
+    objects = _by_picture(path, annotations, options.include_iscrowd)
+    collector = _Collector(options, labels)
     for number in _order(path, pictures, images):
         collector.add(number, pictures[number], objects.get(number, ()))
     return collector.result()
+
+
+def _table(path: str, document: Mapping[str, Any], name: str) -> list[Any]:
+    table = document.get(name)
+    if not isinstance(table, list):
+        state = "is missing" if table is None else "is not a list"
+        raise ReaderError(f"{path!r} are no annotations of COCO: {name!r} {state}.")
+    return table
+
+
+def _by_number(path: str, images: list[Any]) -> dict[int, Any]:
+    """Return pictures by number; those without a number are left out with a warning."""
+    numbers = [_number_of(item, "id") for item in images]
+    _warn_of_strays(path, "images", "id", numbers)
+    return {number: item for number, item in zip(numbers, images, strict=True) if number is not None}
+
+
+def _by_picture(path: str, annotations: list[Any], include_iscrowd: bool) -> dict[int, list[Any]]:
+    """Return annotations by the number of their picture; those without such a number are left out with a warning."""
+    numbers = [_number_of(item, "image_id") for item in annotations]
+    _warn_of_strays(path, "annotations", "image_id", numbers)
+    found: dict[int, list[Any]] = {}
+    for number, item in zip(numbers, annotations, strict=True):
+        if number is not None and (include_iscrowd or not item.get("iscrowd")):
+            found.setdefault(number, []).append(item)
+    return found
+
+
+def _warn_of_strays(path: str, table: str, name: str, numbers: list[int | None]) -> None:
+    strays = numbers.count(None)
+    if numbers and strays == len(numbers):
+        raise ReaderError(f"{path!r} are no annotations of COCO: no entry of {table!r} has an integer {name!r}.")
+    if strays:
+        warnings.warn(
+            f"{path!r}: {strays} of {len(numbers)} entries of {table!r} have no integer {name!r} and are left out; the "
+            f"first is entry {numbers.index(None)}.",
+            BadSampleWarning,
+            stacklevel=2,
+        )
+
+
+def _number_of(item: Any, name: str) -> int | None:
+    """Return an identifier; None where there is none. Strings of digits count."""
+    try:
+        number = int(item[name])
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
+        return None
+    return number if abs(number) < 1 << 63 else None
 
 
 # What is read of a document; most of it is vertices of polygons, of which no numbers are made where nobody wants masks.
@@ -130,6 +184,7 @@ class _Category(TypedDict, total=False):
 
 
 class _Object(TypedDict, total=False):
+    id: Any
     image_id: int
     category_id: int
     iscrowd: int | bool
@@ -158,7 +213,7 @@ def _document(path: str, has_masks: bool) -> Mapping[str, Any]:
         document = _parsed(Path(local_copy(path)).read_bytes(), has_masks)
     except OSError as error:
         raise ReaderError(f"cannot read the annotations {path!r}: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ReaderError(f"{path!r} is no JSON: {error}.") from None
     if not isinstance(document, dict):
         raise ReaderError(f"{path!r} are no annotations of COCO: its top is no dictionary.")
@@ -168,7 +223,11 @@ def _document(path: str, has_masks: bool) -> Mapping[str, Any]:
 def _parsed(data: bytes, has_masks: bool) -> Any:
     try:
         return _decoder(has_masks).decode(data)  # some ten times as quick
-    except (MissingPackageError, ValueError):  # no such package; a number that is a text, and other things it refuses
+    except (
+        MissingPackageError,
+        ValueError,
+        RecursionError,
+    ):  # no such package; a number that is a text, and other things it refuses
         return json.loads(data)
 
 
@@ -180,12 +239,12 @@ def _decoder(has_masks: bool) -> Any:
 def _order(path: str, pictures: Mapping[int, Any], images: Sequence[str] | None) -> list[int]:
     if images is None:
         return sorted(pictures)
-    numbers = {item.get("file_name"): number for number, item in pictures.items()}
+    numbers = {str(item.get("file_name")): number for number, item in pictures.items()}
     missing = [name for name in images if name not in numbers]
     if missing:
         raise ReaderError(
             f"{path!r} has no picture {missing[0]!r}" + (f" and {len(missing) - 1} more." if missing[1:] else "."),
-            hint=f"Names there: {', '.join(list(map(str, numbers))[:4])} …",
+            hint=f"Names there: {', '.join(list(numbers)[:4])} …",
         )
     return [numbers[name] for name in images]
 
@@ -193,8 +252,7 @@ def _order(path: str, pictures: Mapping[int, Any], images: Sequence[str] | None)
 class _Collector:
     """Gathers the annotations of pictures, one picture after the other."""
 
-    def __init__(self, path: str, options: BoxOptions, labels: Mapping[int, int]) -> None:
-        self._path = path
+    def __init__(self, options: BoxOptions, labels: Mapping[int, int]) -> None:
         self._options = options
         self._labels = labels
         self._names: list[str] = []
@@ -202,66 +260,84 @@ class _Collector:
         self._extents: list[tuple[int, int]] = []
         self._boxes: list[Sequence[float]] = []
         self._box_labels: list[int] = []
+        self._object_ids = array("q")
         self._box_firsts = [0]
         self._polygons: list[tuple[int, int, int]] = []
         self._polygon_firsts = [0]
         self._coordinates = array("f")
         self._vertex_firsts = [0]
         self._rles: dict[int, list[tuple[int, Rle]]] = {}
+        self._problems: dict[int, str] = {}
 
     def add(self, number: int, picture: Any, objects: Sequence[Any]) -> None:
-        """Take a picture with its objects.
-
-        Raises:
-            ReaderError: something is missing, or is not what it should be.
-        """
+        """Take a picture with its objects, or what is wrong with them."""
         threshold = self._options.size_threshold
+        name, extents = picture.get("file_name"), (0, 0)
         try:
-            wanted = [item for item in objects if item["bbox"][2] >= threshold and item["bbox"][3] >= threshold]
+            extents = _extents(picture)
+            wanted = []
+            for item in objects:
+                box = _box(item)
+                if box[2] >= threshold and box[3] >= threshold:
+                    wanted.append((item, box))
+            if not isinstance(name, str):
+                raise _ProblemError(f"the image {number} has no string 'file_name'")
             if not wanted and self._options.skip_empty:
                 return
-            self._names.append(str(picture["file_name"]))
-            self._ids.append(number)
-            self._extents.append((int(picture["height"]), int(picture["width"])))
-            for index, item in enumerate(wanted):
-                x, y, width, height = item["bbox"]
-                self._boxes.append((float(x), float(y), float(width), float(height)))
-                self._box_labels.append(self._labels[int(item["category_id"])])
-                mask = item.get("segmentation") if self._options.has_masks else None
-                if is_loaded("msgspec") and isinstance(mask, msgspec.Raw):
-                    mask = msgspec.json.decode(mask)
-                if mask:
-                    self._add_mask(index, mask)
-        except KeyError as error:
-            raise ReaderError(f"{self._path!r}, picture {number}: {error} is missing or unknown.") from None
-        except (TypeError, ValueError, IndexError, AttributeError) as error:
-            if isinstance(error, ReaderError):
-                raise
-            raise ReaderError(f"{self._path!r}, picture {number}: an annotation is damaged: {error}.") from None
+            for index, (item, box) in enumerate(wanted):
+                self._add_object(index, item, box)
+        except _ProblemError as problem:
+            for values in (self._boxes, self._box_labels, self._object_ids):
+                del values[self._box_firsts[-1] :]
+            del self._polygons[self._polygon_firsts[-1] :], self._coordinates[2 * self._vertex_firsts[-1] :]
+            self._rles.pop(len(self._names), None)
+            self._problems[len(self._names)] = f"{problem}."
+        self._names.append(str(name))
+        self._ids.append(number)
+        self._extents.append(extents)
         self._box_firsts.append(len(self._boxes))
         self._polygon_firsts.append(len(self._polygons))
         self._vertex_firsts.append(len(self._coordinates) // 2)
 
+    def _add_object(self, index: int, item: Any, box: Sequence[float]) -> None:
+        category = _number_of(item, "category_id")
+        label = None if category is None else self._labels.get(category)
+        if label is None:
+            raise _ProblemError(f"{_named(item)} has an unknown 'category_id', {_shown(item.get('category_id'))}")
+        number = _number_of(item, "id")
+        self._boxes.append(box)
+        self._box_labels.append(label)
+        self._object_ids.append(-1 if number is None else number)
+        mask = item.get("segmentation") if self._options.has_masks else None
+        try:
+            if is_loaded("msgspec") and isinstance(mask, msgspec.Raw):
+                mask = msgspec.json.decode(mask)
+            if mask:
+                self._add_mask(index, mask)
+        except _ProblemError as problem:
+            raise _ProblemError(f"{_named(item)}: {problem}") from None
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+            raise _ProblemError(f"{_named(item)} has a damaged 'segmentation': {error}") from None
+
     def _add_mask(self, index: int, mask: Any) -> None:
         if isinstance(mask, dict):
             counts = mask["counts"]
-            if isinstance(counts, str):
-                counts = decompressed(counts)
             height, width = map(int, mask["size"])
-            runs = np.array(counts, np.uint32)
-            if runs.ndim != 1 or min(height, width) < 0 or int(runs.sum(dtype=np.uint64)) != height * width:
-                raise ReaderError(f"{self._path!r}: a mask by runs does not fill its {height} x {width} pixels.")
-            self._rles.setdefault(len(self._names) - 1, []).append((index, (height, width, runs)))
+            runs = _runs(decompressed(counts) if isinstance(counts, str) else counts)
+            if min(height, width) < 0 or int(runs.sum(dtype=np.uint64)) != height * width:
+                raise _ProblemError(f"the runs of its mask do not fill {height} x {width} pixels")
+            self._rles.setdefault(len(self._names), []).append((index, (height, width, runs)))
             return
         start_of_picture = self._vertex_firsts[-1]
         for polygon in mask:
-            if len(polygon) % 2 or len(polygon) < 6:
-                raise ReaderError(
-                    f"{self._path!r}: a polygon of {len(polygon)} numbers; it needs pairs, three at least."
-                )
+            own = array("f", polygon)
+            if len(own) % 2:
+                own.pop()
+            if not math.isfinite(sum(own)):
+                raise _ProblemError("a polygon has a coordinate that is not finite in 32 bits")
             start = len(self._coordinates) // 2 - start_of_picture
-            self._coordinates.extend(polygon)
-            self._polygons.append((index, start, start + len(polygon) // 2))
+            self._coordinates.extend(own)
+            self._polygons.append((index, start, start + len(own) // 2))
 
     def result(self) -> Annotations:
         """Return all as arrays, boxes and vertices in the wanted form."""
@@ -288,7 +364,53 @@ class _Collector:
             vertex_firsts,
             vertices,
             self._rles,
+            self._problems,
+            self._object_ids,
         )
+
+
+class _ProblemError(Exception):
+    """What makes the annotations of one picture unusable."""
+
+
+def _extents(picture: Any) -> tuple[int, int]:
+    found: list[int] = []
+    for name in ("height", "width"):
+        extent = _number_of(picture, name)
+        if extent is None or not 0 <= extent <= _MOST_EXTENT:
+            raise _ProblemError(f"the image has the {name} {_shown(picture.get(name))}")
+        found.append(extent)
+    return found[0], found[1]
+
+
+def _box(item: Any) -> tuple[float, float, float, float]:
+    try:
+        x, y, width, height = item["bbox"]
+        if math.isfinite(x + y + width + height):
+            return x, y, width, height
+    except (KeyError, TypeError, ValueError, OverflowError):
+        pass
+    raise _ProblemError(f"{_named(item)} has a 'bbox' that is not four finite numbers: {_shown(item.get('bbox'))}")
+
+
+def _runs(counts: Any) -> NDArray[np.uint32]:
+    found = np.array(counts)
+    is_right = found.ndim == 1 and (found.size == 0 or found.dtype.kind in "iuf")
+    if not is_right or not ((found >= 0) & (found < 1 << 32)).all():
+        raise _ProblemError("the runs of its mask are not a list of numbers from 0 to 2**32 - 1")
+    return found.astype(np.uint32)
+
+
+def _named(item: Any) -> str:
+    return f"the annotation with id {_shown(item.get('id'))}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def decompressed(text: str) -> list[int]:
@@ -305,6 +427,8 @@ def decompressed(text: str) -> list[int]:
             if place >= len(text):
                 raise ReaderError("a mask by runs ends in the middle of a number.")
             bits = ord(text[place]) - 48
+            if not 0 <= bits < 64 or shift > _MOST_SHIFT:
+                raise ReaderError(f"a mask by runs is damaged at character {place}.")
             value |= (bits & 31) << shift
             more = bool(bits & 32)
             place += 1

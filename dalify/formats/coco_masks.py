@@ -1,23 +1,30 @@
-"""Masks of objects as one picture of labels, drawn by ``pycocotools``.
+"""Masks of objects as one image of labels.
 
-Alone because which pixels belong to a polygon is what that package says and nothing else.
+Which pixels belong to a polygon is what ``pycocotools`` says. It computes every point of an outline, and checks no
+sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.base.limits import check_image, check_sample_bytes, check_shape, current
 from dalify.base.optional import LazyModule
 from dalify.formats.coco import decompressed
 
 __all__ = ["pixelwise_mask"]
 
 pycocotools: Any = LazyModule("pycocotools.mask", "drawing masks of pixels", "dalify[coco]")
+
+_FEWEST_NUMBERS = 6  # polygons of fewer vertices than three have no inside
+_POINTS_PER_PIXEL = 5  # of an outline, along each axis
+_BYTES_PER_POINT = 24
+_MOST_COORDINATE = float((1 << 31) // _POINTS_PER_PIXEL - 1)
 
 
 def pixelwise_mask(
@@ -27,6 +34,7 @@ def pixelwise_mask(
     polygons: NDArray[np.int32],
     vertices: NDArray[Any],
     rles: Iterable[tuple[int, tuple[int, int, NDArray[np.uint32]]]],
+    ids: Sequence[int] | None = None,
 ) -> NDArray[np.int32]:
     """Return the label of each pixel, int32 ``[height, width, 1]``; 0 for none.
 
@@ -39,26 +47,56 @@ def pixelwise_mask(
         polygons: number of the object, begin and end of its vertices, ``[P, 3]``.
         vertices: x, y in pixels, ``[V, 2]``.
         rles: number of an object and its mask by runs: height, width, runs.
+        ids: of the objects' annotations, for errors.
 
     Raises:
-        ReaderError: a mask by runs that is not of the picture's size.
+        ReaderError: a polygon that cannot be drawn, or a mask by runs that is not of the image's size.
+        LimitError: an image, or outlines of polygons, larger than the limits allow.
         MissingPackageError: ``pycocotools`` is not installed.
     """
-    mask = np.zeros((height, width), np.int32)
+    if min(height, width) < 0:
+        raise ReaderError(f"the image has {height} x {width} pixels in the annotations.")
+    check_image(height, width, "the mask of the image")
+    check_shape((height, width, 1), 4, "the mask")
+    columns = np.zeros(height * width, np.int32)
     drawings: list[tuple[int, Any]] = []
+    _check_outlines(polygons, vertices, ids)
     for number, start, stop in polygons.tolist():
         outline = vertices[start:stop].astype(np.float64).reshape(-1).tolist()
-        drawings += [(int(labels[number]), drawn) for drawn in pycocotools.frPyObjects([outline], height, width)]
+        if len(outline) >= _FEWEST_NUMBERS and columns.size:
+            drawings += [(int(labels[number]), drawn) for drawn in pycocotools.frPyObjects([outline], height, width)]
     for number, (own_height, own_width, runs) in rles:
-        if (own_height, own_width) != (height, width):
+        if (own_height, own_width) != (height, width) or int(runs.sum(dtype=np.uint64)) != height * width:
             raise ReaderError(
-                f"a mask by runs is of {own_height} x {own_width} pixels, its picture of {height} x {width}."
+                f"{_named(number, ids)} has a mask by runs of {own_height} x {own_width} pixels; its image has "
+                f"{height} x {width}."
             )
         drawing = pycocotools.frPyObjects({"size": [height, width], "counts": runs.tolist()}, height, width)
         drawings.append((int(labels[number]), drawing))
     for label in sorted({label for label, _ in drawings}):
         joined = pycocotools.merge([drawing for own, drawing in drawings if own == label])
-        runs = decompressed(joined["counts"].decode())
-        inside = np.repeat(np.arange(len(runs)) % 2 == 1, runs)  # column by column
-        mask.T[inside.reshape(width, height)] = label
-    return mask[..., None]
+        ends = np.cumsum(decompressed(joined["counts"].decode())).tolist()
+        for start, stop in zip(ends[::2], ends[1::2], strict=False):
+            columns[start:stop] = label
+    return np.ascontiguousarray(columns.reshape(width, height).T)[..., None]
+
+
+def _check_outlines(polygons: NDArray[np.int32], vertices: NDArray[Any], ids: Sequence[int] | None) -> None:
+    """Check that outlines can be drawn: their coordinates, and how many points they consist of altogether."""
+    points = 2.0 * _POINTS_PER_PIXEL * len(vertices) * float(np.abs(vertices).max(initial=0))
+    if points * _BYTES_PER_POINT <= current().max_sample_bytes:
+        return  # at most so many, of nearly all images
+    points = 0.0
+    for number, start, stop in polygons.tolist():
+        own = vertices[start:stop].astype(np.float64)
+        if not (np.abs(own) <= _MOST_COORDINATE).all():
+            raise ReaderError(
+                f"{_named(number, ids)} has a polygon with a coordinate beyond {_MOST_COORDINATE:.0f} pixels."
+            )
+        if len(own):
+            points += float(np.abs(own - np.roll(own, 1, axis=0)).max(axis=1).sum()) * _POINTS_PER_PIXEL
+            check_sample_bytes(int(points) * _BYTES_PER_POINT, f"drawing the polygons up to {_named(number, ids)}")
+
+
+def _named(number: int, ids: Sequence[int] | None) -> str:
+    return f"object {number} of the image" if ids is None else f"the annotation with id {ids[number]}"

@@ -96,13 +96,18 @@ def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> A
         ReaderError: a file is absent, because it was not saved, or damaged.
     """
     root = Path(folder)
-    boxes = _read(root / _BOXES, np.float32).reshape(-1, 4)
+    numbers = _read(root / _BOXES, np.float32)
+    if len(numbers) % 4:
+        raise ReaderError(f"{str(root / _BOXES)!r} is damaged: {len(numbers)} numbers are no boxes.")
+    boxes = numbers.reshape(-1, 4)
     labels = _read(root / _LABELS, np.int32)
     counts = _read(root / _COUNTS, np.int32)
     try:
         names = (root / _NAMES).read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise _absent(root / _NAMES, error) from None
+    except ValueError as error:
+        raise ReaderError(f"{str(root / _NAMES)!r} is damaged: {error}.") from None
     if len(names) != len(counts) or len(labels) != len(boxes):
         raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
     found = Annotations(names, None, None, _firsts(counts, len(boxes), folder), boxes, labels)
@@ -118,10 +123,11 @@ def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> A
         if not len(found.polygon_firsts) == len(found.vertex_firsts) == len(names) + 1:
             raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
     if has_extents:
-        found.extents = np.stack([_read(root / _HEIGHTS, np.int32), _read(root / _WIDTHS, np.int32)], axis=1)
-        _load_rles(root, found)
-        if len(found.extents) != len(names):
+        heights, widths = _read(root / _HEIGHTS, np.int32), _read(root / _WIDTHS, np.int32)
+        if not len(heights) == len(widths) == len(names):
             raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
+        found.extents = np.stack([heights, widths], axis=1)
+        _load_rles(root, found)
     return found
 
 
@@ -129,6 +135,8 @@ def _load_rles(root: Path, found: Annotations) -> None:
     counts = _read(root / "mask_count.dat", np.int64)
     numbers = _read(root / _RLE_NUMBERS, np.int32)
     _firsts(counts, len(numbers), str(root))
+    if len(counts) != len(found.names):
+        raise ReaderError(f"the saved annotations in {str(root)!r} do not fit together.")
     data = _bytes(root / _RLES)
     place = 4
     left = iter(numbers.tolist())

@@ -49,9 +49,9 @@ def _rows(lobes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(nogil=True, cache=True)
 def _places(wholes: np.ndarray, fractions: np.ndarray, first: int, step: float) -> None:
-    """Fill int64 and float32 [results] with where the results from ``first`` on, a multiple of _BLOCK, lie in the input.
+    """Fill int64 and float32 [results] with where the results from ``first`` on lie in the input, as in DALI.
 
-    The numbers are those of DALI.
+    ``first`` is a multiple of _BLOCK.
     """
     narrow = np.float32(step)
     for start in range(0, wholes.size, _BLOCK):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.data import DALIDataType
 from dalify.data.origin import Origin
 from dalify.formats.coco import Annotations, BoxOptions, read_annotations
@@ -111,7 +112,9 @@ def coco(
         image_id: with `image_ids`; int32 ``[1]``.
 
     Raises:
-        ReaderError: a file that is missing or damaged, or annotations that lack something.
+        ReaderError: a file that is missing or damaged; or, when an image is read, annotations of it that lack something
+            or are out of range. ``on_error`` skips or replaces such images.
+        LimitError: a mask that is larger than the limits allow.
         ArgumentValueError: arguments that exclude each other.
 
     Example:
@@ -177,6 +180,12 @@ def _(
     if not found.names:
         raise ReaderError("the annotations have no pictures that are wanted.")
     if save_preprocessed_annotations:
+        if found.problems:
+            number, problem = next(iter(found.problems.items()))
+            raise ReaderError(
+                f"the annotations cannot be saved: those of {len(found.problems)} images cannot be used. The first is "
+                f"{found.names[number]!r}: {problem}"
+            )
         save(
             save_preprocessed_annotations_dir,
             found,
@@ -197,6 +206,9 @@ def _(
     polygon_masks: bool,
     ratio: bool,
 ) -> tuple[NDArray[Any], ...]:
+    problem = picture.pictures.annotations.problems.get(picture.number)
+    if problem is not None:
+        raise ReaderError(problem)
     outputs = _annotations(picture, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
     return read_file(_path(picture)), *outputs
 
@@ -210,8 +222,11 @@ def _(
     pixelwise_masks: bool,
     polygon_masks: bool,
     ratio: bool,
-) -> tuple[NDArray[Any], ...]:
-    outputs = _annotations(picture, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+) -> tuple[NDArray[Any] | None, ...]:
+    count = 2 + 2 * (polygon_masks or masks) + pixelwise_masks + image_ids
+    outputs: list[NDArray[Any]] | list[None] = [None] * count
+    with suppress(DalifyError):  # annotations that cannot be used become zeros
+        outputs = _annotations(picture, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
     return np.empty(0, np.uint8), *outputs
 
 
@@ -234,7 +249,9 @@ def _annotations(
         polygons, vertices = _outlines(found, number)
         if ratio:
             vertices = vertices.astype(np.float64) * (width, height)
-        results.append(pixelwise_mask(height, width, found.labels[own], polygons, vertices, found.rles.get(number, ())))
+        ids = None if found.object_ids is None else found.object_ids[own]
+        runs = found.rles.get(number, ())
+        results.append(pixelwise_mask(height, width, found.labels[own], polygons, vertices, runs, ids))
     if image_ids:
         assert found.ids is not None, "dalify bug: numbers of pictures were not read"
         results.append(found.ids[number : number + 1].copy())
