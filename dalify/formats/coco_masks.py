@@ -58,12 +58,12 @@ def pixelwise_mask(
         raise ReaderError(f"the image has {height} x {width} pixels in the annotations.")
     check_image(height, width, "the mask of the image")
     check_shape((height, width, 1), 4, "the mask")
-    columns = np.zeros(height * width, np.int32)
+    mask = np.zeros((height, width), np.int32)
     drawings: list[tuple[int, Any]] = []
     _check_outlines(polygons, vertices, ids)
     for number, start, stop in polygons.tolist():
         outline = vertices[start:stop].astype(np.float64).reshape(-1).tolist()
-        if len(outline) >= _FEWEST_NUMBERS and columns.size:
+        if len(outline) >= _FEWEST_NUMBERS and mask.size:
             drawings += [(int(labels[number]), drawn) for drawn in pycocotools.frPyObjects([outline], height, width)]
     for number, (own_height, own_width, runs) in rles:
         if (own_height, own_width) != (height, width) or int(runs.sum(dtype=np.uint64)) != height * width:
@@ -75,10 +75,24 @@ def pixelwise_mask(
         drawings.append((int(labels[number]), drawing))
     for label in sorted({label for label, _ in drawings}):
         joined = pycocotools.merge([drawing for own, drawing in drawings if own == label])
-        ends = np.cumsum(decompressed(joined["counts"].decode())).tolist()
-        for start, stop in zip(ends[::2], ends[1::2], strict=False):
-            columns[start:stop] = label
-    return np.ascontiguousarray(columns.reshape(width, height).T)[..., None]
+        _paint(mask, decompressed(joined["counts"].decode()), label)
+    return mask[..., None]
+
+
+def _paint(mask: NDArray[np.int32], runs: list[int], label: int) -> None:
+    """Set the pixels of every second run, column by column, from the first such pixel to the last."""
+    if len(runs) < 2 or not mask.size:
+        return
+    height = len(mask)
+    first = runs[0] // height
+    runs[0] -= first * height
+    if len(runs) % 2:
+        runs.pop()
+    total = sum(runs)
+    last = -(-total // height)
+    runs.append(last * height - total)
+    inside = np.repeat(np.arange(len(runs)) % 2 == 1, runs)
+    mask.T[first : first + last][inside.reshape(last, height)] = label
 
 
 def _check_outlines(polygons: NDArray[np.int32], vertices: NDArray[Any], ids: Sequence[int] | None) -> None:
