@@ -6,15 +6,17 @@ pixels (axes move) have to agree on it.
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
 import numpy as np
 
-__all__ = ["orient", "oriented_extents", "source_window", "tiff_orientation", "unorient"]
+__all__ = ["orient", "oriented_extents", "source_window", "tiff_orientation", "unorient", "xmp_orientation"]
 
 _ORIENTATION_TAG = 0x0112
 _UPRIGHT = 1
+_XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([1-8])')
 _ENTRY_BYTES = 12
 
 
@@ -37,6 +39,12 @@ def tiff_orientation(block: bytes) -> int:
             value = struct.unpack_from(order + ("I" if kind == 4 else "H"), block, entry + 8)[0]
             return value if 1 <= value <= 8 else _UPRIGHT
     return _UPRIGHT
+
+
+def xmp_orientation(xmp: bytes) -> int | None:
+    """Return the orientation, 1 to 8, from XMP metadata; None where it tells none."""
+    found = _XMP_ORIENTATION.search(xmp)
+    return int(found[1]) if found else None
 
 
 def oriented_extents(height: int, width: int, orientation: int) -> tuple[int, int]:

@@ -10,8 +10,9 @@ from dalify.base.errors import IndexingError, ShapeError
 from dalify.base.limits import check_image
 from dalify.codecs import scratch
 from dalify.codecs.colour import channels_of, check_dtype, convert_colour, rescale
-from dalify.codecs.exif import orient, oriented_extents, source_window
+from dalify.codecs.exif import oriented_extents, source_window, unorient
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
+from dalify.codecs.pillow import strips_of
 from dalify.codecs.raster import decode_raster, read_raster_header
 from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
 from dalify.data.dtypes import DALIDataType, DALIImageType
@@ -49,9 +50,9 @@ def image_shape(
     if kind == "JPEG":
         jpeg = read_jpeg_header(data) if jpeg_header is None else jpeg_header
         height, width, stored, orientation = jpeg.height, jpeg.width, jpeg.components, jpeg.orientation
+        check_image(height, width, "the JPEG")
     else:
         height, width, stored, _, orientation = read_raster_header(data, kind)
-    check_image(height, width, f"the {kind}")
     if adjust_orientation:
         height, width = oriented_extents(height, width, orientation)
     return height, width, channels_of(output_type, stored)
@@ -66,7 +67,6 @@ def decode_image(
     use_fast_idct: bool = False,
     window: Window | None = None,
     out: np.ndarray[Any, Any] | None = None,
-    temporary: bool = False,
     first_rows: int | None = None,
     jpeg_header: JpegHeader | None = None,
 ) -> np.ndarray[Any, Any]:
@@ -85,10 +85,9 @@ def decode_image(
         first_rows: with ``out`` and without ``window``: how many rows from the top are wanted; the others may be left
             undefined.
         jpeg_header: of a JPEG whose header was read already, to save reading it again.
-        temporary: without ``out``: the result may lie in memory that the next decoding on this thread uses again.
 
     Returns:
-        ``[height, width, channels]``: ``out``, or an array that need not be contiguous.
+        ``[height, width, channels]``: ``out``, or a fresh array.
 
     Raises:
         DecodeError: no image, damaged data, or a kind that is not supported.
@@ -102,63 +101,73 @@ def decode_image(
     if kind == "JPEG":
         header = read_jpeg_header(data) if jpeg_header is None else jpeg_header
         check_image(header.height, header.width, "the JPEG")
-        orientation = header.orientation if adjust_orientation else 1
-        stored_window = _checked_window(window, header.height, header.width, orientation)
+        channels, strips = header.components, iter(())
+    else:
+        header, strips = decode_raster(data, kind)
+        channels = header.channels
+    orientation = header.orientation if adjust_orientation else 1
+    stored_window = _checked_window(window, header.height, header.width, orientation)
+    y, x, rows, columns = stored_window or (0, 0, header.height, header.width)
+    shape = (*oriented_extents(rows, columns, orientation), channels_of(output_type, channels))
+    if out is None:
+        out = np.empty(shape, dtype.numpy)
+    elif out.shape != shape:
+        raise ShapeError(f"the image has the shape {shape}, the array for it {out.shape}.")
+    if isinstance(header, JpegHeader):
         is_direct = (
-            out is not None
-            and dtype == DALIDataType.UINT8
+            dtype == DALIDataType.UINT8
             and window is None
             and orientation == 1
             and out.flags.c_contiguous
             and output_type != DALIImageType.YCbCr
         )
+        colours = _jpeg_colours(header, output_type)
         if is_direct:
-            _check_out(out, (header.height, header.width, channels_of(output_type, header.components)))
-        target = out if is_direct else None
-        may_reuse = temporary or out is not None
-        rows = None if stored_window is None else stored_window[0] + stored_window[2]
-        if is_direct and first_rows is not None:
-            rows = first_rows
-        pixels = _jpeg_pixels(data, header, output_type, use_fast_idct, rows, target, may_reuse)
-        if is_direct:
-            assert out is not None, "dalify bug: decoded directly into nothing"
+            decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=out, rows=first_rows)
             return out
-    else:
-        pixels, raster = decode_raster(data, kind)
-        orientation = raster.orientation if adjust_orientation else 1
-        stored_window = _checked_window(window, raster.height, raster.width, orientation)
-    if stored_window is not None:
-        y, x, rows, columns = stored_window
-        pixels = pixels[y : y + rows, x : x + columns]
-    if orientation != 1:
-        pixels = orient(pixels, orientation)
+        shape = (header.height, header.width, {"GRAY": 1, "CMYK": 4}.get(colours, 3))
+        memory = scratch.borrow("jpeg pixels", shape)
+        pixels = decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=memory, rows=y + rows)
+        strips = strips_of(pixels)
+    stored = unorient(out, orientation)
+    for top, strip in strips:
+        first, last = max(top, y), min(top + len(strip), y + rows)
+        if first < last:
+            part = strip[first - top : last - top, x : x + columns]
+            _convert(part, output_type, dtype, kind == "JPEG", stored[first - y : last - y])
+        if last == y + rows:
+            break
+    return out
+
+
+def _jpeg_colours(header: JpegHeader, output_type: DALIImageType) -> str:
+    if output_type == DALIImageType.ANY_DATA:
+        return {1: "GRAY", 4: "CMYK"}.get(header.components, "RGB")
+    return _JPEG_COLOURS.get(output_type, "RGB")
+
+
+def _convert(
+    pixels: np.ndarray[Any, Any],
+    output_type: DALIImageType,
+    dtype: DALIDataType,
+    has_colours: bool,
+    out: np.ndarray[Any, Any],
+) -> None:
+    """Convert some rows of an image.
+
+    Args:
+        pixels: as stored.
+        output_type: wanted colors.
+        dtype: wanted type.
+        has_colours: the decoder has made the colors already, but YCbCr.
+        out: to be filled.
+    """
     if output_type == DALIImageType.YCbCr:
         # Types other than bytes keep the fractions that the conversion gives.
         pixels = rescale(pixels, dtype if dtype == DALIDataType.UINT8 else DALIDataType.FLOAT)
-    if kind != "JPEG" or output_type == DALIImageType.YCbCr:
+    if not has_colours or output_type == DALIImageType.YCbCr:
         pixels = convert_colour(pixels, output_type)
-    if out is not None:
-        _check_out(out, pixels.shape)
-    return rescale(pixels, dtype, out)
-
-
-def _jpeg_pixels(
-    data: Bytes,
-    header: JpegHeader,
-    output_type: DALIImageType,
-    use_fast_idct: bool,
-    rows: int | None,
-    target: np.ndarray[Any, Any] | None,
-    temporary: bool,
-) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    if output_type == DALIImageType.ANY_DATA:
-        colours = {1: "GRAY", 4: "CMYK"}.get(header.components, "RGB")
-    else:
-        colours = _JPEG_COLOURS.get(output_type, "RGB")
-    if target is None and temporary:
-        channels = {"GRAY": 1, "CMYK": 4}.get(colours, 3)
-        target = scratch.borrow("jpeg pixels", (header.height, header.width, channels))
-    return decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=target, rows=rows)
+    rescale(pixels, dtype, out)
 
 
 def _checked_window(window: Window | None, height: int, width: int, orientation: int) -> Window | None:
@@ -172,8 +181,3 @@ def _checked_window(window: Window | None, height: int, width: int, orientation:
             f"{upright_height} rows and {upright_width} columns."
         )
     return source_window(window, height, width, orientation)
-
-
-def _check_out(out: np.ndarray[Any, Any] | None, shape: tuple[int, ...]) -> None:
-    if out is not None and out.shape != shape:
-        raise ShapeError(f"the image has the shape {shape}, the array for it {out.shape}.")

@@ -6,17 +6,18 @@ rules for damaged files, CMYK, and the decoding of only the first rows where the
 
 from __future__ import annotations
 
-import io
+import math
 import struct
 from typing import Any, NamedTuple
 
 import numpy as np
 import simplejpeg
-from PIL import Image
+from numba import njit
 
 from dalify.base.errors import DecodeError
 from dalify.codecs import scratch
 from dalify.codecs.exif import tiff_orientation
+from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
 from dalify.codecs.signature import Bytes
 
 __all__ = ["JpegHeader", "decode_jpeg", "read_jpeg_header"]
@@ -28,6 +29,7 @@ _END_OF_IMAGE = b"\xff\xd9"
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 _LOSSLESS = frozenset({0xC3, 0xC7, 0xCB, 0xCF})
 _SEQUENTIAL = frozenset({0xC0, 0xC1})
+_NOTES = frozenset({*range(0xE1, 0xEE), 0xEF, 0xFE})  # comments and application data, but JFIF's and Adobe's
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
 # Two output rows of context are what the upsampling of chroma can look at; four are two rows of 4:2:0 chroma.
 _CONTEXT_ROWS = 4
@@ -145,8 +147,12 @@ def decode_jpeg(
         )
     rows = header.height if rows is None else min(rows, header.height)
     if header.components == 4 and colours != "CMYK":
-        inks = decode_jpeg(data, header, "CMYK", use_fast_idct=use_fast_idct, rows=rows)
-        return _inks_to_colours(inks, colours, out)
+        memory = scratch.borrow("jpeg inks", (header.height, header.width, 4))
+        inks = decode_jpeg(data, header, "CMYK", use_fast_idct=use_fast_idct, out=memory, rows=rows)
+        shape = (*inks.shape[:2], 1 if colours == "GRAY" else 3)
+        mixed = np.empty(shape, np.uint8) if out is None else out.reshape(-1)[: math.prod(shape)].reshape(shape)
+        _mix_inks(inks, colours == "BGR", mixed)
+        return mixed
     if rows < header.height:
         found = _decode_first_rows(data, header, colours, use_fast_idct, out, rows)
         if found is not None:
@@ -183,23 +189,38 @@ def _decode_by_pillow(
     data: Bytes, header: JpegHeader, colours: str, out: np.ndarray[Any, Any] | None
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Decode uncommon samplings of chroma, which TurboJPEG's interface refuses; libjpeg itself takes them."""
+    mode = {"GRAY": "L", "CMYK": "CMYK"}.get(colours, "RGB")
+    shape = (header.height, header.width, {"L": 1, "CMYK": 4}.get(mode, 3))
+    target = np.empty(shape, np.uint8) if out is None else out.reshape(-1)[: math.prod(shape)].reshape(shape)
     try:
-        with Image.open(io.BytesIO(data.data)) as image:
-            mode = {"GRAY": "L", "CMYK": "CMYK"}.get(colours, "RGB")
-            image.draft(mode, image.size)
-            pixels = np.asarray(image if image.mode == mode else image.convert(mode))
-    except (OSError, SyntaxError, ValueError) as error:
+        image = open_by_pillow(_without_notes(data), "JPEG")
+        image.draft(mode, image.size)
+        for top, rows in rows_of_pillow(image, mode, header.height, header.width):
+            part = target[top : top + len(rows)]
+            if colours == "CMYK" and header.has_adobe:
+                np.subtract(255, rows, out=part)  # Pillow has undone Adobe's inversion, which the caller does
+            else:
+                part[...] = rows[..., ::-1] if colours == "BGR" else rows
+    except MemoryError:
+        raise
+    except Exception as error:  # libraries raise anything for damaged data
         raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {error}.") from None
-    pixels = pixels.reshape(header.height, header.width, -1)
-    if colours == "BGR":
-        pixels = pixels[..., ::-1]
-    elif colours == "CMYK" and header.has_adobe:
-        pixels = 255 - pixels  # Pillow has undone Adobe's inversion, which the caller is going to undo
-    if out is None:
-        return np.ascontiguousarray(pixels)
-    target = out.reshape(-1)[: pixels.size].reshape(pixels.shape)
-    target[...] = pixels
     return target
+
+
+def _without_notes(data: Bytes) -> bytes:
+    """Return a JPEG without the segments that say nothing about pixels: Pillow warns where one is damaged."""
+    view, size = data.data, data.size
+    parts, position = [view[:2]], 2
+    while position + 4 <= size:
+        _, marker, length = _MARKER.unpack_from(view, position)
+        end = position + 1 if marker == 0xFF else position + 2 + (0 if marker in _BARE else length)
+        if marker == _START_OF_SCAN:
+            break
+        if marker not in _NOTES:
+            parts.append(view[position:end])
+        position = end
+    return b"".join([*parts, view[position:]])
 
 
 def _decode_first_rows(
@@ -232,19 +253,19 @@ def _decode_first_rows(
     return target.reshape(height, header.width, -1)[:rows]
 
 
-def _inks_to_colours(
-    inks: np.ndarray[Any, np.dtype[np.uint8]], colours: str, out: np.ndarray[Any, Any] | None
-) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Mix inks: (1 - ink) * (1 - black), rounded; the grey of it is BT.601 luma."""
-    light = 255 - inks.astype(np.uint32)
-    mixed = ((2 * light[..., :3] * light[..., 3:] + 255) // 510).astype(np.uint8)
-    if colours == "GRAY":
-        weights = np.array([19595, 38470, 7471], np.uint32)
-        mixed = ((mixed @ weights + 32768) >> 16).astype(np.uint8)[..., None]
-    elif colours == "BGR":
-        mixed = mixed[..., ::-1]
-    if out is None:
-        return np.ascontiguousarray(mixed)
-    target = out.reshape(-1)[: mixed.size].reshape(mixed.shape)
-    target[...] = mixed
-    return target
+@njit(nogil=True, cache=True)
+def _mix_inks(inks: Any, is_bgr: bool, out: Any) -> None:
+    """Mix inks: (1 - ink) * (1 - black), rounded; the gray of it is BT.601 luma."""
+    height, width, channels = out.shape
+    for y in range(height):
+        for x in range(width):
+            black = np.int32(255) - np.int32(inks[y, x, 3])
+            red = (2 * (np.int32(255) - np.int32(inks[y, x, 0])) * black + 255) // 510
+            green = (2 * (np.int32(255) - np.int32(inks[y, x, 1])) * black + 255) // 510
+            blue = (2 * (np.int32(255) - np.int32(inks[y, x, 2])) * black + 255) // 510
+            if channels == 1:
+                out[y, x, 0] = (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16
+            else:
+                out[y, x, 0] = blue if is_bgr else red
+                out[y, x, 1] = green
+                out[y, x, 2] = red if is_bgr else blue

@@ -1,33 +1,38 @@
-"""Pictures other than JPEG to pixels as stored.
+"""Images other than JPEG to pixels as stored, some rows at a time.
 
-Pillow decodes them, and OpenCV those of more than 8 bits per sample, which Pillow cuts down where they are in colour.
+The declared size is compared with the limits before a library sees the file. Pillow decodes what has 8 bits per sample.
+OpenCV decodes WebP, for which Pillow needs four times the memory, and TIFF and JPEG 2000 of more than 8 bits, which
+Pillow reduces to 8.
 """
 
 from __future__ import annotations
 
-import io
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
-from dalify.base.errors import DecodeError
+from dalify.base.errors import DalifyError, DecodeError, LimitError
 from dalify.base.limits import check_image
-from dalify.base.optional import LazyModule
-from dalify.codecs.exif import unorient
+from dalify.codecs.declared_size import check_declared_size, gif_screen, webp_chunks
+from dalify.codecs.exif import tiff_orientation, xmp_orientation
+from dalify.codecs.opencv import decode_by_opencv, reordered
+from dalify.codecs.pillow import open_by_pillow, rows_of_pillow, strips_of
+from dalify.codecs.png import PngFile, decode_deep_png, read_png
+from dalify.codecs.pnm import decode_pnm, read_pnm_header
 from dalify.codecs.signature import Bytes
+from dalify.codecs.tiff import TiffFile, read_tiff
 
 __all__ = ["RasterHeader", "decode_raster", "read_raster_header"]
 
-# Loaded for the first 16-bit image only: most programs never meet one, and it takes a tenth of a second.
-cv2: Any = LazyModule("cv2", "decoding an image of more than 8 bits per sample", "opencv-python-headless")
-
-# What Pillow's plugins raise for damaged data.
-_PILLOW_ERRORS = (OSError, SyntaxError, ValueError, RuntimeError, struct.error, EOFError, IndexError, KeyError)
-_ORIENTATION_TAG = 0x0112
-_BITS_PER_SAMPLE_TAG = 258
 _CHANNELS_OF_MODE = {"1": 1, "L": 1, "LA": 2, "La": 2, "RGBA": 4, "RGBa": 4, "I": 1, "F": 1}
+_MODES = {1: "L", 2: "LA", 4: "RGBA"}
+_WEBP_ALPHA, _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATION = 0x10, 0x08, 0x04, 0x02
+# Of an item of metadata in an AVIF file: box type, version and flags, number, protection, type.
+_EXIF = b"Exif"
+
+Strip = tuple[int, np.ndarray[Any, Any]]
 
 
 class RasterHeader(NamedTuple):
@@ -36,7 +41,7 @@ class RasterHeader(NamedTuple):
     Attributes:
         height: rows of the stored image.
         width: columns of the stored image.
-        channels: as stored: 1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha. Palettes and CMYK count as colour.
+        channels: as stored: 1 gray, 2 gray and alpha, 3 color, 4 color and alpha. Palettes and CMYK count as color.
         bits: bits per sample.
         orientation: EXIF orientation, 1 to 8.
     """
@@ -49,7 +54,7 @@ class RasterHeader(NamedTuple):
 
 
 def read_raster_header(data: Bytes, kind: str) -> RasterHeader:
-    """Read extents, channels, depth and orientation; pixels are not decoded.
+    """Read size, channels, depth and orientation; pixels are not decoded.
 
     Args:
         data: encoded data, 1-D uint8.
@@ -57,15 +62,12 @@ def read_raster_header(data: Bytes, kind: str) -> RasterHeader:
 
     Raises:
         DecodeError: the header is damaged or of a kind that is not supported.
+        LimitError: the image is too large.
     """
-    image = _opened(data, kind)
-    if image is None:
-        return _header_of_pixels(_decode_deep(data, kind))
-    with image:
-        return _header_of(image, data, kind)
+    return _opened(data, kind)[0]
 
 
-def decode_raster(data: Bytes, kind: str) -> tuple[np.ndarray[Any, Any], RasterHeader]:
+def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     """Decode as stored, without orientation. Of several frames or pages the first is taken.
 
     Args:
@@ -73,134 +75,210 @@ def decode_raster(data: Bytes, kind: str) -> tuple[np.ndarray[Any, Any], RasterH
         kind: the format, of ``picture_format``.
 
     Returns:
-        HWC pixels, uint8, uint16 or float32 (as 0..1), RGB order; and the header.
+        The header, and strips: the number of the first row and ``[rows, width, channels]`` of uint8, uint16 or float32
+        (0..1), in RGB order. All rows come in order, each once.
 
     Raises:
-        DecodeError: the data are damaged or of a kind that is not supported.
+        DecodeError: the data are damaged or of a kind that is not supported; also while strips are taken.
+        LimitError: the image is too large.
     """
-    image = _opened(data, kind)
-    if image is None:
-        pixels = _decode_deep(data, kind)
-        return pixels, _header_of_pixels(pixels)
-    with image:
-        header = _header_of(image, data, kind)
-        if header.bits > 8:
-            return _as_stored(_decode_deep(data, kind, header), data, kind, header), header
-        try:
-            mode = {1: "L", 2: "LA", 4: "RGBA"}.get(header.channels, "RGB")
-            pixels = np.asarray(image if image.mode == mode else image.convert(mode))
-        except _PILLOW_ERRORS as error:
-            raise DecodeError(_damage_text(kind, data, header, error)) from None
-    return _as_stored(pixels[..., None] if pixels.ndim == 2 else pixels, data, kind, header), header
+    return _opened(data, kind)
 
 
-def _as_stored(pixels: np.ndarray[Any, Any], data: Bytes, kind: str, header: RasterHeader) -> np.ndarray[Any, Any]:
-    if kind == "TIFF":  # of which both libraries give the upright image whether asked or not
-        pixels = unorient(pixels, header.orientation)
-    if pixels.shape != (header.height, header.width, header.channels):
+def _opened(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+    """Return the header, and what decodes the image when it is asked for strips."""
+    try:
+        return _OPENERS.get(kind, _open_by_pillow)(data, kind)
+    except (DalifyError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # libraries raise anything for damaged data
+        raise DecodeError(
+            f"damaged {kind}: the header of the {data.size} bytes cannot be read ({_text(error)})."
+        ) from None
+
+
+def _open_png(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+    png = read_png(data)
+    check_image(png.height, png.width, "the PNG")
+    header = RasterHeader(png.height, png.width, png.channels, max(8, png.bits), png.orientation)
+    return header, decode_deep_png(data, png) if png.bits == 16 else _strips_of_png(data, png, header)
+
+
+def _strips_of_png(data: Bytes, png: PngFile, header: RasterHeader) -> Iterator[Strip]:
+    try:
+        image = open_by_pillow(png.critical_bytes(data), "PNG")
+    except Exception as error:
+        raise _damaged(data, "PNG", header, error) from None
+    yield from _strips_of_pillow(image, data, "PNG", header)
+
+
+def _open_pnm(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+    header = read_pnm_header(data)
+    bits = 16 if header.max_value > 255 else 8
+    decoded = (strip for strip in strips_of(decode_pnm(data, header)))
+    return RasterHeader(header.height, header.width, header.channels, bits, 1), decoded
+
+
+def _open_webp(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+    check_declared_size(data, kind)
+    header = _webp_header(data)
+    return header, _strips_of_opencv(data, data, kind, header)
+
+
+def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+    tiff = read_tiff(data)
+    try:
+        image = open_by_pillow(tiff.data, kind)
+    except (SyntaxError, TypeError):  # one that Pillow cannot represent, for instance colors of floats
+        return _open_unusual_tiff(data, tiff)
+    bits = 32 if image.mode == "F" else 16 if image.mode.startswith("I;16") else max(8, tiff.bits)
+    header = RasterHeader(tiff.height, tiff.width, _channels_of(image), bits, tiff.orientation)
+    if bits > 8:
+        return header, _strips_of_opencv(np.frombuffer(tiff.data, np.uint8), data, kind, header)
+    return header, _strips_of_pillow(image, data, kind, header)
+
+
+def _open_unusual_tiff(data: Bytes, tiff: TiffFile) -> tuple[RasterHeader, Iterator[Strip]]:
+    contents = np.frombuffer(tiff.data, np.uint8)
+    if tiff.is_rgb and tiff.samples in (3, 4) and tiff.bits in (16, 32):
+        header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
+        return header, _strips_of_opencv(contents, data, "TIFF", header)
+    pixels = decode_by_opencv(contents, "TIFF")  # nobody else can tell what OpenCV makes of the rest
+    channels = pixels.shape[2]
+    header = RasterHeader(tiff.height, tiff.width, channels, 8 * pixels.dtype.itemsize, tiff.orientation)
+    return header, ((top, reordered(rows, channels)) for top, rows in strips_of(pixels))
+
+
+def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+    check_declared_size(data, kind)
+    contents = data.tobytes()
+    if kind == "GIF":
+        # The screen as large as the image that extends beyond it: Pillow makes it so, but by its own limit.
+        height, width = gif_screen(data)
+        contents = contents[:6] + struct.pack("<HH", min(width, 65535), min(height, 65535)) + contents[10:]
+    elif kind == "AVIF":
+        contents = _without_exif(contents)
+    image = open_by_pillow(contents, kind)
+    width, height = image.size
+    check_image(height, width, f"the {kind}")
+    bits = _bits_of_jpeg_2000(data, image) if kind == "JPEG 2000" else 8
+    channels = _channels_of(image)
+    if kind == "BMP" and image.mode == "P" and _is_gray(image.getpalette() or [0, 1, 2]):
+        channels = 1
+    orientation = _orientation_of(image) if kind == "AVIF" else 1
+    header = RasterHeader(height, width, channels, bits, orientation)
+    if bits > 8:
+        return header, _strips_of_opencv(data, data, kind, header)
+    return header, _strips_of_pillow(image, data, kind, header)
+
+
+_OPENERS = {"PNG": _open_png, "PNM": _open_pnm, "TIFF": _open_tiff, "WebP": _open_webp}
+
+
+def _strips_of_pillow(image: Any, data: Bytes, kind: str, header: RasterHeader) -> Iterator[Strip]:
+    mode = _MODES.get(header.channels, "RGB")
+    try:
+        yield from rows_of_pillow(image, mode, header.height, header.width)
+    except (MemoryError, LimitError):
+        raise
+    except Exception as error:  # libraries raise anything for damaged data
+        raise _damaged(data, kind, header, error) from None
+
+
+def _strips_of_opencv(contents: Bytes, data: Bytes, kind: str, header: RasterHeader) -> Iterator[Strip]:
+    pixels = decode_by_opencv(contents, kind)
+    if pixels.shape[:2] != (header.height, header.width) or pixels.shape[2] < min(header.channels, 3):
         raise DecodeError(
             f"damaged {kind} ({data.size} bytes): the header says {header.width}x{header.height} pixels with "
             f"{header.channels} channels, the contents are {pixels.shape[1]}x{pixels.shape[0]} with {pixels.shape[2]}."
         )
-    return pixels
+    for top, strip in strips_of(pixels):
+        yield top, reordered(strip, header.channels)
 
 
-def _opened(data: Bytes, kind: str) -> Image.Image | None:
-    """Return the image with its header read; None for a TIFF that Pillow cannot represent, e.g. colours of floats."""
-    try:
-        return Image.open(io.BytesIO(data.data))
-    except Image.DecompressionBombError as error:
-        raise DecodeError(
-            f"{kind} image too large: {error}", hint="Raise PIL.Image.MAX_IMAGE_PIXELS if the file can be trusted."
-        ) from None
-    except UnidentifiedImageError:
-        if kind == "TIFF":
-            return None
-        raise DecodeError(
-            f"damaged {kind}: the data ({data.size} bytes) begin like {kind}, but the header cannot be read."
-        ) from None
-    except _PILLOW_ERRORS as error:
-        raise DecodeError(f"damaged {kind}: the header of the {data.size} bytes cannot be read: {error}.") from None
+def _channels_of(image: Any) -> int:
+    return _CHANNELS_OF_MODE.get(image.mode, 1 if image.mode.startswith("I;16") else 3)
 
 
-def _header_of(image: Image.Image, data: Bytes, kind: str) -> RasterHeader:
-    bits = _bits_per_sample(image, data, kind)
-    channels = _CHANNELS_OF_MODE.get(image.mode, 1 if image.mode.startswith("I;16") else 3)
-    if kind == "BMP" and image.mode == "P" and _is_gray(image.getpalette() or [0, 1, 2]):
-        channels = 1
-    if kind == "PNG" and bits == 16:
-        channels = {0: 1, 4: 2, 6: 4}.get(int(data[25]), 3)
-    try:
-        tags = getattr(image, "tag_v2", None) or image.getexif()
-        orientation = int(tags.get(_ORIENTATION_TAG, 1))
-    except (OSError, SyntaxError, ValueError, TypeError, struct.error):
-        orientation = 1  # a damaged note must not cost an image
-    width, height = image.size
-    check_image(height, width, f"the {kind}")
-    if kind == "TIFF" and orientation >= 5:
-        width, height = height, width
-    return RasterHeader(height, width, channels, bits, orientation if 1 <= orientation <= 8 else 1)
+def _webp_header(data: Bytes) -> RasterHeader:
+    """Read what libwebp reads: the size of the canvas, and whether there is alpha."""
+    size: tuple[int, int] | None = None
+    flags, has_alpha, orientation = 0, False, 1
+    exif = xmp = b""
+    is_known = False
+    for kind, start, end in webp_chunks(data):
+        if kind == b"VP8X" and size is None and end - start >= 10:
+            flags = int(data[start])
+            first, second, third = struct.unpack_from("<HHH", data.data, start + 4)
+            size = 1 + (second >> 8 | third << 8), 1 + (first | (second & 0xFF) << 16)
+            has_alpha = bool(flags & _WEBP_ALPHA)
+            is_known = bool(flags & _WEBP_ANIMATION)
+        elif kind == b"ALPH" and not is_known:
+            has_alpha = True
+        elif kind in (b"VP8 ", b"VP8L") and not is_known:
+            is_known = True
+            if kind == b"VP8 ":
+                width, height = struct.unpack_from("<HH", data.data, start + 6)
+                size = size or (height & 0x3FFF, width & 0x3FFF)
+            else:
+                (bits,) = struct.unpack_from("<I", data.data, start + 1)
+                has_alpha = bool(bits >> 28 & 1)
+                size = size or (1 + (bits >> 14 & 0x3FFF), 1 + (bits & 0x3FFF))
+        elif kind == b"EXIF" and flags & _WEBP_EXIF:
+            exif = data[start:end].tobytes()
+        elif kind == b"XMP " and flags & _WEBP_XMP:
+            xmp = data[start:end].tobytes()
+    if size is None or not all(size):
+        raise DecodeError(f"damaged WebP: the header of the {data.size} bytes cannot be read.")
+    if exif or xmp:
+        orientation = _orientation(exif, xmp)
+    return RasterHeader(*size, 4 if has_alpha else 3, 8, orientation)
 
 
-def _bits_per_sample(image: Image.Image, data: Bytes, kind: str) -> int:
-    if image.mode == "F":
-        return 32
+def _orientation(exif: bytes, xmp: bytes) -> int:
+    found = tiff_orientation(exif.removeprefix(b"Exif\0\0")) if exif else 1
+    return found if found != 1 else xmp_orientation(xmp) or 1
+
+
+def _orientation_of(image: Any) -> int:
+    return _orientation(image.info.get("exif") or b"", image.info.get("xmp") or b"")
+
+
+def _without_exif(contents: bytes) -> bytes:
+    """Return an AVIF file whose items of EXIF are of an unknown type, because Pillow warns where one is damaged.
+
+    The orientation of AVIF is a property of the image, whatever EXIF says.
+    """
+    position = contents.find(b"infe")
+    while position >= 0:
+        for offset in (12, 14):
+            if contents[position + offset : position + offset + 4] == _EXIF:
+                contents = contents[: position + offset] + b"free" + contents[position + offset + 4 :]
+        position = contents.find(b"infe", position + 4)
+    return contents
+
+
+def _bits_of_jpeg_2000(data: Bytes, image: Any) -> int:
     if image.mode.startswith("I;16"):
         return 16
-    if kind == "PNG":
-        return max(8, int(data[24])) if data.size > 25 else 8
-    if kind == "TIFF":
-        tags = getattr(image, "tag_v2", {})
-        return max(8, *tags.get(_BITS_PER_SAMPLE_TAG, (8,)))
-    if kind == "PNM":
-        # Pillow gives 16-bit grey maps as 32-bit integers and cuts 16-bit colour maps to 8 bits.
-        words = data[:512].tobytes().split()
-        is_deep = data[1] in b"2356" and image.mode in ("I", "RGB", "L") and _largest_value(words) > 255
-        return 16 if is_deep else 8
-    if kind == "JPEG 2000":
-        head = data[:4096].tobytes()
-        start = head.find(b"\xff\x4f\xff\x51")
-        # Size segment: after marker, length, capabilities and eight 32-bit numbers come the number of components and
-        # their depths.
-        return max(8, (head[start + 42] & 0x7F) + 1) if 0 <= start < len(head) - 42 else 8
-    return 8
+    head = data[:4096].tobytes()
+    start = head.find(b"\xff\x4f\xff\x51")
+    # Size segment: after marker, length, capabilities and eight 32-bit numbers come the number of components and
+    # their depths.
+    return max(8, (head[start + 42] & 0x7F) + 1) if 0 <= start < len(head) - 42 else 8
 
 
 def _is_gray(palette: list[int]) -> bool:
     return palette[0::3] == palette[1::3] == palette[2::3]
 
 
-def _largest_value(words: list[bytes]) -> int:
-    """Return the fourth word of a PNM header, without comments, or 255."""
-    plain = [word for word in words if not word.startswith(b"#")]
-    return int(plain[3]) if len(plain) > 3 and plain[3].isdigit() else 255
-
-
-def _header_of_pixels(pixels: np.ndarray[Any, Any]) -> RasterHeader:
-    height, width, channels = pixels.shape
-    return RasterHeader(height, width, channels, 8 * pixels.dtype.itemsize, 1)
-
-
-def _decode_deep(data: Bytes, kind: str, header: RasterHeader | None = None) -> np.ndarray[Any, Any]:
-    try:
-        pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
-    except cv2.error as error:
-        raise DecodeError(f"damaged {kind} ({data.size} bytes): {error}") from None
-    if pixels is None:
-        depth = "" if header is None else f" with {header.bits} bits per sample"
-        raise DecodeError(f"damaged {kind}, or a kind of {kind}{depth} that is not supported ({data.size} bytes).")
-    if pixels.dtype not in (np.uint8, np.uint16, np.float32):
-        raise DecodeError(f"{kind} images of {pixels.dtype} samples have no defined range and are not supported.")
-    if pixels.ndim == 2:
-        return pixels[..., None]
-    stored = pixels.shape[2]
-    channels = stored if header is None else header.channels
-    if stored == 4 and channels == 2:
-        return pixels[..., [0, 3]]
-    return pixels[..., [2, 1, 0, 3] if stored == 4 and channels != 3 else [2, 1, 0]]
-
-
-def _damage_text(kind: str, data: Bytes, header: RasterHeader, error: Exception) -> str:
-    text = str(error).strip().rstrip(".") or type(error).__name__
+def _damaged(data: Bytes, kind: str, header: RasterHeader, error: Exception) -> DecodeError:
+    text = _text(error)
     what = "truncated" if "truncated" in text.lower() or isinstance(error, EOFError) else "damaged"
-    return f"{what} {kind}: {header.width}x{header.height} pixels do not come out of {data.size} bytes ({text})."
+    return DecodeError(
+        f"{what} {kind}: {header.width}x{header.height} pixels do not come out of {data.size} bytes ({text})."
+    )
+
+
+def _text(error: Exception) -> str:
+    return str(error).strip().rstrip(".") or type(error).__name__

@@ -27,8 +27,9 @@ def written(pixels: np.ndarray, kind: str, **options: Any) -> np.ndarray:
 
 def decoded(data: np.ndarray) -> np.ndarray:
     kind = picture_format(data)
-    pixels, header = decode_raster(data, kind)
+    header, strips = decode_raster(data, kind)
     assert header == read_raster_header(data, kind)
+    pixels = np.concatenate([rows for _, rows in strips])
     assert pixels.shape == (header.height, header.width, header.channels)
     return pixels
 
@@ -90,10 +91,9 @@ def test_floats() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "BMP", "PPM", "WEBP", "JPEG2000", "GIF"])
-@pytest.mark.filterwarnings("ignore:Truncated File Read")  # Pillow, of TIFF
 @pytest.mark.parametrize("kept", [0.02, 0.5])
 def test_truncated_data_are_refused(kind: str, kept: float) -> None:
     data = written(RGBA[..., :3], kind)
     data = data[: max(16, int(data.size * kept))]
     with pytest.raises(DecodeError, match=picture_format(data)):
-        decode_raster(data, picture_format(data))
+        list(decode_raster(data, picture_format(data))[1])

@@ -1,0 +1,280 @@
+"""PNG: the chunks of a file, and images of 16 bits per sample.
+
+Libraries get only the chunks that describe pixels, after their lengths were compared with the file: a length is a
+promise of up to 4 GB, and compressed notes can be bombs. Images of 16 bits are decoded here, row by row, because Pillow
+reduces them to 8 bits.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from dalify.base.errors import DecodeError
+from dalify.codecs.exif import tiff_orientation, xmp_orientation
+from dalify.codecs.signature import Bytes
+
+__all__ = ["PngFile", "decode_deep_png", "read_png"]
+
+_SIGNATURE_BYTES = 8
+_CHUNK = struct.Struct(">I4s")
+_HEADER = struct.Struct(">IIBBBBB")
+_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
+_CRITICAL = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IEND"})
+_NOTES = frozenset({b"tEXt", b"zTXt", b"iTXt"})
+_MAX_NOTE_BYTES = 1 << 20
+_STRIP_BYTES = 1 << 20
+# First row, first column, distance of rows, distance of columns.
+_ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
+
+Span = tuple[int, int]
+
+
+class PngFile(NamedTuple):
+    """The chunks of a PNG file.
+
+    Attributes:
+        height: rows.
+        width: columns.
+        bits: bits per sample: 1, 2, 4, 8 or 16.
+        channels: 1 gray, 2 gray and alpha, 3 color or palette, 4 color and alpha.
+        is_interlaced: Adam7.
+        orientation: EXIF orientation, 1 to 8.
+        spans: start and end of the chunks that describe pixels, in order.
+        pixel_spans: start and end of the compressed data.
+    """
+
+    height: int
+    width: int
+    bits: int
+    channels: int
+    is_interlaced: bool
+    orientation: int
+    spans: tuple[Span, ...]
+    pixel_spans: tuple[Span, ...]
+
+    def critical_bytes(self, data: Bytes) -> bytes:
+        """Return the file without the chunks that do not describe pixels."""
+        view = data.data
+        return b"".join([view[:_SIGNATURE_BYTES], *(view[start:end] for start, end in self.spans)])
+
+
+def read_png(data: Bytes) -> PngFile:
+    """Walk the chunks of a PNG file.
+
+    Args:
+        data: a PNG, 1-D uint8.
+
+    Raises:
+        DecodeError: the header is damaged, or a chunk in front of the pixels is longer than the file.
+    """
+    view, size = data.data, data.size
+    header: tuple[int, ...] = ()
+    spans: list[Span] = []
+    pixel_spans: list[Span] = []
+    notes: list[tuple[bytes, Span]] = []
+    position, is_behind_pixels = _SIGNATURE_BYTES, False
+    while position + 8 <= size:
+        length, kind = _CHUNK.unpack_from(view, position)
+        start, end = position + 8, position + 8 + length
+        if end > size:
+            if kind != b"IDAT" and not pixel_spans:
+                raise DecodeError(
+                    f"damaged PNG: the chunk at byte {position} declares {length:,} bytes, the file has {size:,}."
+                )
+            end = size
+        following = min(end + 4, size)
+        if kind == b"IDAT":
+            if not is_behind_pixels:
+                spans.append((position, following))
+                pixel_spans.append((start, end))
+        else:
+            is_behind_pixels = bool(pixel_spans)
+            if kind == b"IHDR" and not header and length >= _HEADER.size:
+                header = _HEADER.unpack_from(view, start)
+            if kind in _CRITICAL:
+                spans.append((position, following))
+            elif kind in _NOTES or kind == b"eXIf":
+                notes.append((kind, (start, end)))
+        position = end + 4
+        if kind == b"IEND":
+            break
+    if not header:
+        raise DecodeError(f"damaged PNG: the header of the {size} bytes cannot be read.")
+    width, height, bits, colour, *_, interlace = header
+    if (
+        not width
+        or not height
+        or colour not in _CHANNELS
+        or bits not in (1, 2, 4, 8, 16)
+        or (colour == 3 and bits == 16)
+    ):
+        raise DecodeError(
+            f"damaged PNG: the header says {width}x{height} pixels of {bits} bits, colors of type {colour}."
+        )
+    if not pixel_spans:
+        raise DecodeError(f"truncated PNG: there are no pixels in the {size} bytes.")
+    orientation = _orientation(data, notes) if notes else 1
+    return PngFile(
+        height, width, bits, _CHANNELS[colour], bool(interlace), orientation, tuple(spans), tuple(pixel_spans)
+    )
+
+
+def _orientation(data: Bytes, notes: list[tuple[bytes, Span]]) -> int:
+    """Return the orientation from an EXIF chunk, else from a raw profile of EXIF, else from XMP."""
+    blocks = [data[start:end].tobytes() for kind, (start, end) in notes if kind == b"eXIf"]
+    found = tiff_orientation(blocks[-1].removeprefix(b"Exif\0\0")) if blocks else None
+    xmp = b""
+    for kind, (start, end) in notes:
+        if kind == b"eXIf" or found is not None:
+            continue
+        keyword, _, rest = data[start:end].tobytes().partition(b"\0")
+        if keyword == b"Raw profile type exif" and not blocks:
+            lines = _text(kind, rest).split(b"\n")
+            try:
+                profile = bytes.fromhex(b"".join(lines[3:]).decode("latin-1"))
+            except ValueError:
+                continue  # a damaged note must not cost an image
+            found = tiff_orientation(profile.removeprefix(b"Exif\0\0"))
+        elif keyword == b"XML:com.adobe.xmp":
+            xmp = _text(kind, rest)
+    return found if found is not None else xmp_orientation(xmp) or 1
+
+
+def _text(kind: bytes, rest: bytes) -> bytes:
+    """Return the text of a note, without its keyword; at most 1 MiB of it."""
+    is_compressed = kind == b"zTXt"
+    if kind == b"iTXt":
+        is_compressed = rest[:1] == b"\1"
+        *_, rest = rest[2:].split(b"\0", 2)
+    elif is_compressed:
+        rest = rest[1:]
+    if not is_compressed:
+        return rest[:_MAX_NOTE_BYTES]
+    try:
+        return zlib.decompressobj().decompress(rest, _MAX_NOTE_BYTES)
+    except zlib.error:
+        return b""
+
+
+class _Inflater:
+    """Decompresses the pixels of a file piece by piece."""
+
+    def __init__(self, data: Bytes, spans: tuple[Span, ...]) -> None:
+        self._data = data
+        self._spans = iter(spans)
+        self._zlib = zlib.decompressobj()
+        self._rest: Any = b""
+
+    def read(self, size_bytes: int) -> Bytes:
+        """Return so many bytes.
+
+        Raises:
+            DecodeError: there are fewer, or they are damaged.
+        """
+        parts: list[bytes] = []
+        while size_bytes:
+            try:
+                part = self._zlib.decompress(self._rest, size_bytes)
+            except zlib.error as error:
+                raise DecodeError(f"damaged PNG: the compressed pixels cannot be read ({error}).") from None
+            self._rest = self._zlib.unconsumed_tail
+            if part:
+                parts.append(part)
+                size_bytes -= len(part)
+                continue
+            span = next(self._spans, None)
+            if span is None or self._zlib.eof:
+                raise DecodeError("truncated PNG: the data end before all rows are there.")
+            self._rest = self._checked(*span)
+        return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), np.uint8)
+
+    def _checked(self, start: int, end: int) -> Any:
+        """Return the contents of a chunk."""
+        stored = self._data[end : end + 4].tobytes()
+        if len(stored) == 4 and zlib.crc32(self._data.data[start - 4 : end]) != int.from_bytes(stored, "big"):
+            raise DecodeError(f"damaged PNG: the check sum of the chunk at byte {start - 8} is wrong.")
+        return self._data.data[start:end]
+
+
+def decode_deep_png(data: Bytes, png: PngFile) -> Iterator[tuple[int, np.ndarray[Any, np.dtype[np.uint16]]]]:
+    """Decode a PNG of 16 bits per sample.
+
+    Args:
+        data: the file, 1-D uint8.
+        png: its chunks.
+
+    Yields:
+        The number of the first row, and uint16 ``[rows, width, channels]``: some rows at a time, or the whole of an
+        interlaced image.
+
+    Raises:
+        DecodeError: the data are truncated or damaged.
+    """
+    inflater = _Inflater(data, png.pixel_spans)
+    if not png.is_interlaced:
+        yield from _pass_rows(inflater, png.height, png.width, png.channels)
+        return
+    whole = np.empty((png.height, png.width, png.channels), np.uint16)
+    for first_row, first_column, row_step, column_step in _ADAM7:
+        part = whole[first_row::row_step, first_column::column_step]
+        if part.size:
+            for top, rows in _pass_rows(inflater, *part.shape):
+                part[top : top + len(rows)] = rows
+    yield 0, whole
+
+
+def _pass_rows(
+    inflater: _Inflater, height: int, width: int, channels: int
+) -> Iterator[tuple[int, np.ndarray[Any, np.dtype[np.uint16]]]]:
+    pixel_bytes = 2 * channels
+    row_bytes = width * pixel_bytes
+    at_once = max(1, _STRIP_BYTES // row_bytes)
+    before = np.zeros(row_bytes, np.uint8)
+    for top in range(0, height, at_once):
+        count = min(at_once, height - top)
+        filtered = inflater.read(count * (row_bytes + 1)).reshape(count, row_bytes + 1)
+        rows = np.empty((count, row_bytes), np.uint8)
+        if not _unfilter(filtered, before, pixel_bytes, rows):
+            raise DecodeError("damaged PNG: a row has an unknown filter.")
+        before = rows[-1].copy()
+        yield top, rows.view(">u2").astype(np.uint16).reshape(count, width, channels)
+
+
+@njit(nogil=True, cache=True)
+def _unfilter(filtered: Any, before: Any, pixel_bytes: int, rows: Any) -> bool:
+    """Undo the filters of rows (PNG specification, section 9); False for a filter that does not exist."""
+    count, width = rows.shape
+    for y in range(count):
+        kind = filtered[y, 0]
+        if kind > 4:
+            return False
+        up = before if y == 0 else rows[y - 1]
+        for x in range(width):
+            left = np.int32(rows[y, x - pixel_bytes]) if x >= pixel_bytes else np.int32(0)
+            above = np.int32(up[x])
+            predicted = np.int32(0)
+            if kind == 1:
+                predicted = left
+            elif kind == 2:
+                predicted = above
+            elif kind == 3:
+                predicted = (left + above) >> 1
+            elif kind == 4:
+                corner = np.int32(up[x - pixel_bytes]) if x >= pixel_bytes else np.int32(0)
+                estimate = left + above - corner
+                from_left, from_above = abs(estimate - left), abs(estimate - above)
+                from_corner = abs(estimate - corner)
+                if from_left <= from_above and from_left <= from_corner:
+                    predicted = left
+                elif from_above <= from_corner:
+                    predicted = above
+                else:
+                    predicted = corner
+            rows[y, x] = np.uint8((np.int32(filtered[y, x + 1]) + predicted) & 255)
+    return True

@@ -1,0 +1,116 @@
+"""TIFF: the first image of a file, with nothing but the tags that describe its pixels.
+
+Libraries get a file whose directory was checked and rewritten: values that lie outside of the file, further pages and
+notes are gone, so that nothing in it can make them allocate memory, warn, or write to the terminal.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from dalify.base.errors import DecodeError
+from dalify.base.limits import check_image, check_shape
+from dalify.codecs.signature import Bytes
+
+__all__ = ["TiffFile", "read_tiff"]
+
+_WIDTH, _HEIGHT, _BITS, _ORIENTATION, _SAMPLES = 256, 257, 258, 274, 277
+_PHOTOMETRIC, _RGB = 262, 2
+_TILE_WIDTH, _TILE_HEIGHT = 322, 323
+# With one value each. The others of ``_KEPT`` have as many as there are samples, strips or colors.
+_SINGLE = frozenset(
+    {256, 257, 259, 262, 266, 277, 278, 284, 292, 293, 317, 322, 323, 332, 334, 512, 513, 514, 515, 531}
+)
+_KEPT = _SINGLE | frozenset({258, 273, 279, 320, 324, 325, 338, 339, 347, 519, 520, 521, 529, 530, 532, 37439, 50674})
+_TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+_INTEGERS = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q", 18: "Q"}
+# Pillow knows 6, OpenCV 4; more would only be memory.
+_MAX_SAMPLES_PER_PIXEL = 6
+
+
+class TiffFile(NamedTuple):
+    """The first image of a TIFF file.
+
+    Attributes:
+        data: the file with its directory rewritten, without the orientation.
+        height: rows as stored.
+        width: columns as stored.
+        bits: bits of the largest sample of a pixel.
+        samples: samples per pixel.
+        is_rgb: samples are red, green, blue and perhaps alpha.
+        orientation: EXIF orientation, 1 to 8.
+    """
+
+    data: bytes
+    height: int
+    width: int
+    bits: int
+    samples: int
+    is_rgb: bool
+    orientation: int
+
+
+def read_tiff(data: Bytes) -> TiffFile:
+    """Read the first directory of a TIFF or BigTIFF file.
+
+    Args:
+        data: the file, 1-D uint8.
+
+    Raises:
+        DecodeError: the directory is damaged, or describes no image.
+        LimitError: the image, or a tile of it, is too large.
+    """
+    view, size = data.data, data.size
+    order = "<" if view[:2] == b"II" else ">"
+    is_big = view[2:4] in (b"+\0", b"\0+")
+    entry = struct.Struct(order + ("HHQ8s" if is_big else "HHI4s"))
+    count_code, offset_code = ("Q", "Q") if is_big else ("H", "I")
+    count_bytes, inline_bytes = (8, 8) if is_big else (2, 4)
+    if size < 16:
+        raise DecodeError(f"truncated TIFF: the data end after {size} bytes, within the header.")
+    start = struct.unpack_from(order + offset_code, view, 8 if is_big else 4)[0]
+    if start + count_bytes > size:
+        raise DecodeError(f"truncated TIFF: its directory lies at byte {start}, the data end after {size}.")
+    declared = struct.unpack_from(order + count_code, view, start)[0]
+    first = start + count_bytes
+    count = min(declared, (size - first) // entry.size)
+    kept: dict[int, tuple[int, int, bytes]] = {}
+    orientation, values = 1, {}
+    for number in range(count):
+        tag, kind, length, inline = entry.unpack_from(view, first + number * entry.size)
+        if tag in kept or not (tag in _KEPT or tag == _ORIENTATION) or kind not in _TYPE_BYTES or not length:
+            continue
+        size_bytes = length * _TYPE_BYTES[kind]
+        where = 0 if size_bytes <= inline_bytes else struct.unpack(order + offset_code, inline)[0]
+        if where + size_bytes > size:
+            continue
+        contents = inline if size_bytes <= inline_bytes else view[where : where + size_bytes]
+        code = _INTEGERS.get(kind)
+        if tag == _ORIENTATION or tag in _SINGLE:
+            if code is None:
+                continue
+            value = struct.unpack_from(order + code, contents)[0]
+            if tag == _ORIENTATION:
+                orientation = value if 1 <= value <= 8 else 1
+                continue
+            values[tag] = value
+            length, inline = 1, bytes(contents[: _TYPE_BYTES[kind]]).ljust(inline_bytes, b"\0")
+        elif tag == _BITS and code is not None:
+            values[tag] = max(struct.unpack_from(f"{order}{min(length, _MAX_SAMPLES_PER_PIXEL)}{code}", contents))
+        kept[tag] = (kind, length, inline)
+    height, width, bits = values.get(_HEIGHT, 0), values.get(_WIDTH, 0), values.get(_BITS, 1)
+    if not height or not width:
+        raise DecodeError(f"damaged TIFF ({size} bytes): its directory does not tell the size of the image.")
+    check_image(height, width, "the TIFF")
+    check_image(values.get(_TILE_HEIGHT, 1), values.get(_TILE_WIDTH, 1), "a tile of the TIFF")
+    samples = values.get(_SAMPLES, 1)
+    if samples > _MAX_SAMPLES_PER_PIXEL or bits > 64:
+        raise DecodeError(f"TIFF of {samples} samples per pixel and {bits} bits per sample is not supported.")
+    check_shape((height, width, samples), (bits + 7) // 8, "the TIFF")
+    entries = [entry.pack(tag, *kept[tag]) for tag in sorted(kept)]
+    directory = struct.pack(order + count_code, len(entries)) + b"".join(entries) + struct.pack(order + offset_code, 0)
+    end = first + count * entry.size + struct.calcsize(offset_code)
+    # The old directory may end with the file, without the offset of the next one.
+    rewritten = b"".join([view[:start], directory.ljust(end - start, b"\0"), view[end:]])
+    return TiffFile(rewritten, height, width, bits, samples, values.get(_PHOTOMETRIC) == _RGB, orientation)
