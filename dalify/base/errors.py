@@ -42,6 +42,7 @@ __all__ = [
     "UnknownOperatorError",
     "UnsupportedSyntaxError",
     "WorkerError",
+    "of_sample",
     "option_error_text",
     "suggestion",
 ]
@@ -228,6 +229,16 @@ class NotAcceleratedError(DalifyError, RuntimeError):
 
 class MissingPackageError(DalifyError, ImportError):
     """An optional package that is needed here and not installed."""
+
+
+def of_sample(error: Exception, sample: int) -> None:
+    """Note which sample of a group an error belongs to, for whoever called a kernel.
+
+    Args:
+        error: of any class.
+        sample: number within the group.
+    """
+    error.sample = sample  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import MissingPackageError
 
-__all__ = ["LazyModule", "is_loaded", "torch"]
+__all__ = ["LazyModule", "is_loaded", "require", "torch"]
 
 
 class LazyModule(ModuleType):
@@ -33,17 +33,30 @@ class LazyModule(ModuleType):
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__version__":
             raise AttributeError(attribute)  # inspection, e.g. by doctest or inspect, must not load the package
-        try:
-            module = importlib.import_module(self.__name__)
-        except ModuleNotFoundError as error:
-            if error.name is None or error.name.split(".")[0] != self.__name__.split(".")[0]:
-                raise
-            raise MissingPackageError(
-                f"{self._purpose} needs the package {self.__name__!r}, which is not installed.",
-                hint=f"Install it with: pip install '{self._install}'",
-            ) from None
+        module = require(self)
         self.__dict__.update({key: value for key, value in module.__dict__.items() if not key.startswith("__")})
         return getattr(module, attribute)
+
+
+def require(package: LazyModule) -> ModuleType:
+    """Import a package and return the module.
+
+    Args:
+        package: what stands for it.
+
+    Raises:
+        MissingPackageError: it is not installed; says what needs it and how to install it.
+    """
+    name = package.__name__
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
+            raise
+        raise MissingPackageError(
+            f"{package._purpose} needs the package {name.split('.')[0]!r}, which is not installed.",
+            hint=f"Install it with: pip install '{package._install}'",
+        ) from None
 
 
 def is_loaded(name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from dalify.base.errors import DalifyError, DecodeError, DTypeError
+from dalify.base.errors import DTypeError, of_sample
 from dalify.base.limits import current
 from dalify.codecs.colour import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape
@@ -51,7 +51,7 @@ def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
         data: what cannot be decoded. Where at least its header can be read, the black picture has its size.
     """
     height = width = min(_BLANK_EXTENT, math.isqrt(current().max_image_pixels))
-    with suppress(DalifyError):
+    with suppress(Exception):
         rows, columns, _ = image_shape(data, adjust_orientation=False)
         if rows * columns <= _LARGEST_BLANK:  # a damaged header may tell any size
             height, width = rows, columns
@@ -83,7 +83,7 @@ def decoded_shapes(
                 encoded = as_bytes_array(data)
                 header = read_jpeg_header(encoded) if picture_format(encoded) == "JPEG" else None
             shapes.append(image_shape(data, output_type, adjust_orientation, header))
-        except DecodeError:
+        except Exception:
             shapes.append((1, 1, channels_of(output_type, 3)))
         if jpeg_headers is not None:
             jpeg_headers.append(header)
@@ -120,7 +120,7 @@ def decode_group(
         jpeg_headers: what ``decoded_shapes`` found, one per image.
 
     Raises:
-        DecodeError: with the number of the sample within the group.
+        Exception: what ``decode_image`` and the libraries raise, with the number of the sample within the group.
     """
     for index, target in enumerate(out):
         if not target.size:
@@ -138,6 +138,6 @@ def decode_group(
                 first_rows=None if first_rows is None else int(first_rows[index]),
                 jpeg_header=None if jpeg_headers is None else jpeg_headers[index],
             )
-        except DalifyError as error:
-            error.sample = index
+        except Exception as error:
+            of_sample(error, index)
             raise

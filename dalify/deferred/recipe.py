@@ -25,6 +25,7 @@ from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
 from dalify.executor.iteration import Iteration
+from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan
 from dalify.executor.recovery import Recovery
 from dalify.executor.threads import AwaitedThreads
@@ -79,6 +80,7 @@ class Recipe:
         graph = Graph(tuple(Edge(nodes[place], output) for place, output in structure.outputs))
         graph, self.report = optimise(graph)
         self._on_cpu = _sent_to_cpu(nodes, graph)
+        check_packages(graph.nodes())
         plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
         slots = {node.number: slots[0] for node, slots in plan.externals}
         self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass found that nobody reads it

@@ -23,6 +23,7 @@ from dalify.eager.threads import Threads
 from dalify.executor.arena import Arena
 from dalify.executor.device_steps import find_device
 from dalify.executor.frame import Collector, Frame
+from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan
 from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs, recording
 from dalify.passes import Report, place
@@ -53,6 +54,7 @@ class Prepared:
         if node.device != "cpu" or "cpu" not in operator.kernels:
             graph = place(graph, Report())
         nodes = graph.nodes()
+        check_packages(nodes)
         plan = make_plan(graph, {item: drawing for item in nodes if item.operator.is_random}, {})
         slots = {item.number: slots[0] for item, slots in plan.externals}
         self._slots = [slots[item.number] for item in given]

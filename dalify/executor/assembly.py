@@ -16,6 +16,7 @@ from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
+from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import make_plan
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
@@ -85,6 +86,7 @@ def assemble(
             line.
     """
     nodes = graph.nodes()
+    check_packages(nodes)
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
     torch_device = find_device(resources.device_id, asked or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
@@ -191,6 +193,8 @@ def _index(node: Node) -> Any:
         index = operator.index_function(**arguments)
     except Exception as error:
         raise located(error, node, None, None) from cause(error, node)
+    if getattr(index, "is_remote", False):
+        check_remote_package(node)
     if not len(index):
         raise ReaderError("there is nothing to read.", line=node.line, operator=operator.public_name)
     return index

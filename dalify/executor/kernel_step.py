@@ -267,7 +267,7 @@ class KernelStep:
             return self._kernel.function(*filled, *xs, **named)
         except Exception as error:
             if not hasattr(error, "__dalify_sample__"):
-                within = error.sample if isinstance(error, DalifyError) else None
+                within: int | None = getattr(error, "sample", None)
                 if within is not None or size == 1:
                     error.__dalify_sample__ = start + (within or 0)  # pyright: ignore[reportAttributeAccessIssue]
                 if isinstance(error, DalifyError):

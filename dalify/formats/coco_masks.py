@@ -17,7 +17,7 @@ from dalify.base.limits import check_image, check_sample_bytes, check_shape, cur
 from dalify.base.optional import LazyModule
 from dalify.formats.coco import decompressed
 
-__all__ = ["pixelwise_mask"]
+__all__ = ["pixelwise_mask", "pycocotools"]
 
 pycocotools: Any = LazyModule("pycocotools.mask", "drawing masks of pixels", "dalify[coco]")
 

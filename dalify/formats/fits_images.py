@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import IntegerRangeError, ReaderError
 from dalify.base.optional import LazyModule
 
-__all__ = ["read_images"]
+__all__ = ["fits", "read_images"]
 
 fits: Any = LazyModule("astropy.io.fits", "reading FITS files", "dalify[fits]")
 

@@ -23,7 +23,7 @@ from dalify.formats.storage import local_copy
 
 h5py = LazyModule("h5py", "reading HDF5", "dalify[hdf5]")
 
-__all__ = ["Hdf5File"]
+__all__ = ["Hdf5File", "h5py"]
 
 _GUESSED_BYTES = 1 << 16  # of a text or list of any length
 _LEAST_ROW_BYTES = 1 << 14

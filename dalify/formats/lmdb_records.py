@@ -22,7 +22,7 @@ from dalify.base.optional import LazyModule
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import Pieces
 
-__all__ = ["LmdbRecord", "LmdbRecords"]
+__all__ = ["LmdbRecord", "LmdbRecords", "lmdb"]
 
 lmdb: Any = LazyModule("lmdb", "reading LMDB databases", "dalify[lmdb]")
 

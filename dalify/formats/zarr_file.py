@@ -22,7 +22,7 @@ zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
 zarr_buffer = LazyModule("zarr.buffer.cpu", "reading Zarr", "dalify[zarr]")
 zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
 
-__all__ = ["ZarrStore"]
+__all__ = ["ZarrStore", "zarr"]
 
 _GUESSED_BYTES = 1 << 16  # of a text of any length
 

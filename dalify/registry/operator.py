@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from dalify.base.errors import UnknownArgumentError, suggestion
+from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
@@ -100,6 +101,8 @@ class Operator:
         is_serial: runs once at a time and in the order of the batches, like users' Python functions.
         has_side_effect: kept even when nobody uses its outputs.
         takes_mixed: ``mixed`` is accepted: CPU inputs, GPU outputs.
+        needs: optional packages without which no sample can be computed, or a function from the constant arguments to
+            them. Checked when a pipeline is built.
         runs_user_code: calls Python code of the user, whose exceptions keep their class.
         stands_for: what users wrote, where they did not write this operator themselves; messages name it.
     """
@@ -120,6 +123,7 @@ class Operator:
         side_effect: bool = False,
         mixed: bool = False,
         user_code: bool = False,
+        needs: Sequence[LazyModule] | Callable[[Mapping[str, Any]], Sequence[LazyModule]] = (),
         stands_for: str | None = None,
     ) -> None:
         self.rule = rule
@@ -137,6 +141,7 @@ class Operator:
         self.has_side_effect = side_effect
         self.takes_mixed = mixed
         self.runs_user_code = user_code
+        self.needs = needs
         self._stands_for = stands_for
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: Kernel | None = None
@@ -266,6 +271,10 @@ class Operator:
         """Return the number of outputs for the given constant arguments and ``input_count``, the number of inputs."""
         return self.outputs if isinstance(self.outputs, int) else self.outputs(arguments)
 
+    def needed_packages(self, arguments: Mapping[str, Any]) -> Sequence[LazyModule]:
+        """Return the optional packages that the operator needs with the given constant arguments."""
+        return self.needs(arguments) if callable(self.needs) else self.needs
+
     def parameter(self, name: str) -> Parameter:
         """Return a parameter by name.
 
@@ -325,6 +334,7 @@ def operator(
     side_effect: bool = ...,
     mixed: bool = ...,
     user_code: bool = ...,
+    needs: Sequence[LazyModule] | Callable[[Mapping[str, Any]], Sequence[LazyModule]] = ...,
     stands_for: str | None = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
@@ -335,7 +345,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
-            side_effect, mixed, user_code, stands_for.
+            side_effect, mixed, user_code, needs, stands_for.
     """
     if rule is not None:
         return Operator(rule, **flags)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, DTypeError, IndexingError
-from dalify.codecs.video import Video
+from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, padded
 from dalify.data import DALIDataType
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(mixed=True)
+@operator(mixed=True, needs=(av,))
 def video(
     encoded: Spec,
     /,

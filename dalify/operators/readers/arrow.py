@@ -23,7 +23,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["columns"])
 
 
-@operator(outputs=_count, reader=True)
+@operator(outputs=_count, reader=True, needs=(pyarrow,))
 def arrow(
     *,
     source: object,

@@ -13,7 +13,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.data import DALIDataType
 from dalify.data.origin import Origin
 from dalify.formats.coco import Annotations, BoxOptions, read_annotations
-from dalify.formats.coco_masks import pixelwise_mask
+from dalify.formats.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.coco_saved import load, save
 from dalify.formats.storage import is_remote, joined
 from dalify.formats.whole_file import read_file
@@ -58,7 +58,9 @@ def _has_polygons(given: Mapping[str, Any]) -> bool:
 
 
 @operator(
-    outputs=lambda given: 3 + 2 * _has_polygons(given) + given["pixelwise_masks"] + given["image_ids"], reader=True
+    outputs=lambda given: 3 + 2 * _has_polygons(given) + given["pixelwise_masks"] + given["image_ids"],
+    reader=True,
+    needs=lambda given: (pycocotools,) if given["pixelwise_masks"] else (),
 )
 def coco(
     *,

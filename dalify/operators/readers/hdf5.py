@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.array_rows import ArrayRow, ArrayRows
-from dalify.formats.hdf5_file import Hdf5File
+from dalify.formats.hdf5_file import Hdf5File, h5py
 from dalify.registry import Spec, operator
 
 
@@ -19,7 +19,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["datasets"])
 
 
-@operator(outputs=_count, reader=True)
+@operator(outputs=_count, reader=True, needs=(h5py,))
 def hdf5(
     *,
     paths: list[str],

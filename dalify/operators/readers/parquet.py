@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.arrow_tables import ParquetSource, opened
+from dalify.formats.arrow_tables import ParquetSource, opened, pyarrow_parquet
 from dalify.registry import Spec, operator
 
 
@@ -19,7 +19,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["columns"])
 
 
-@operator(outputs=_count, reader=True)
+@operator(outputs=_count, reader=True, needs=(pyarrow_parquet,))
 def parquet(
     *,
     paths: list[str],

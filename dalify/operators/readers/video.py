@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType
@@ -14,7 +15,7 @@ from dalify.formats.video_list import videos_of
 from dalify.registry import Spec, operator
 
 
-@operator(outputs=reader_outputs, reader=True)
+@operator(outputs=reader_outputs, reader=True, needs=(av,))
 def video(
     *,
     sequence_length: int,

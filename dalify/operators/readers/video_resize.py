@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.limits import check_shape
+from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType, DALIInterpType
@@ -19,7 +20,7 @@ from dalify.registry import PerSample, Spec, operator
 _SIZES = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
 
 
-@operator(outputs=reader_outputs, reader=True)
+@operator(outputs=reader_outputs, reader=True, needs=(av,))
 def video_resize(
     *,
     sequence_length: int,

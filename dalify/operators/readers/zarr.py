@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.array_rows import ArrayRow, ArrayRows
 from dalify.formats.zarr_file import ZarrStore
+from dalify.formats.zarr_file import zarr as zarr_package
 from dalify.registry import Spec, operator
 
 
@@ -19,7 +20,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["arrays"])
 
 
-@operator(outputs=_count, reader=True)
+@operator(outputs=_count, reader=True, needs=(zarr_package,))
 def zarr(
     *,
     paths: list[str],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DecodeError, SourceError, option_error_text
-from dalify.codecs.video import Video
+from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, fill_sequence
 from dalify.data import DALIDataType
@@ -18,7 +18,7 @@ from dalify.registry import Spec, operator
 _POLICIES = ("partial", "pad")
 
 
-@operator(mixed=True)
+@operator(mixed=True, needs=(av,))
 def video(
     *,
     sequence_length: int,

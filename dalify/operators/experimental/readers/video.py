@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.codecs.video import av
 from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, blank_outputs, clip_outputs, frame_num_kind
 from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.video_list import videos_of
@@ -26,7 +27,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return 1 + labelled + numbered + bool(arguments.get("enable_timestamps"))
 
 
-@operator(outputs=_count, reader=True)
+@operator(outputs=_count, reader=True, needs=(av,))
 def video(
     *,
     sequence_length: int,

@@ -1,0 +1,43 @@
+"""Optional packages are looked for before the first sample: an absent one is no damaged sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dalify.base.optional import LazyModule, require
+from dalify.executor.steps import cause, located
+from dalify.formats.storage import fsspec
+from dalify.graph import Node, rule_arguments
+
+__all__ = ["check_packages", "check_remote_package"]
+
+
+def check_packages(nodes: Iterable[Node]) -> None:
+    """Import the optional packages that operators need.
+
+    Args:
+        nodes: of a graph.
+
+    Raises:
+        MissingPackageError: one is not installed; with operator and the user's line.
+    """
+    for node in nodes:
+        if node.operator.needs:
+            for package in node.operator.needed_packages(rule_arguments(node)):
+                _check(package, node)
+
+
+def check_remote_package(node: Node) -> None:
+    """Import the package that reads from URLs, for a reader that does.
+
+    Raises:
+        MissingPackageError: it is not installed; with operator and the user's line.
+    """
+    _check(fsspec, node)
+
+
+def _check(package: LazyModule, node: Node) -> None:
+    try:
+        require(package)
+    except ImportError as error:
+        raise located(error, node, None, None) from cause(error, node)
