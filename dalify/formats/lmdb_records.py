@@ -1,161 +1,112 @@
 """Records of LMDB databases by their number, in the order of their keys.
 
-Alone because a process may open a database only once, whatever the number of readers, and must open it anew after a
-fork. Needs the package ``lmdb``.
+The file is read and not mapped, so a database that is damaged, or truncated while it is read, is an error and does not
+end the process. One pass over the pages notes where the values lie; then records are read like those of any container.
+No lock file is needed. Source: the data structures in mdb.c of LMDB 0.9, on 64-bit machines with little-endian numbers.
 """
 
 from __future__ import annotations
 
-import os
-import weakref
+import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base import limits
 from dalify.base.errors import ReaderError
-from dalify.base.fork_lock import ForkLock
-from dalify.base.optional import LazyModule
-from dalify.formats.memory import file_memory
+from dalify.formats.open_files import OpenFiles
 from dalify.formats.pieces import Pieces
+from dalify.formats.storage import local_copy
 
 __all__ = ["LmdbRecord", "LmdbRecords", "lmdb"]
 
-lmdb: Any = LazyModule("lmdb", "reading LMDB databases", "dalify[lmdb]")
+# A page begins with its number, 2 unused bytes, flags, and where its free space begins and ends.
+_PAGE_HEADER_BYTES = 16
+_BRANCH, _LEAF, _META = 1, 2, 8
+_MAGIC, _VERSION = 0xBEEFC0DE, 1
+# After the header of a meta page: magic, version, address, size of the map; of the free list and of the records: page
+# size or nothing, flags, depth, counts of three kinds of pages, count of entries, page of the root; last page and number
+# of the transaction.
+_META_PAGE = struct.Struct("<8x2xHHH" + "IIQQ" + 2 * "IHHQQQQQ" + "QQ")
+_NUMBER_OF_TRANSACTION = struct.Struct("<Q")
+_PLACE_OF_TRANSACTION = _META_PAGE.size - _NUMBER_OF_TRANSACTION.size
+_SMALLEST_PAGE, _LARGEST_PAGE = 512, 1 << 15
+_NO_PAGE = (1 << 64) - 1
+_DUPLICATE_KEYS = 4  # flag of the records
+_DAMAGED = -1
+# A node is the low and high half of the size of its value, flags, the size of its key, the key, and the value. In a
+# branch, the first three are the number of a page.
+_IS_ELSEWHERE = 1  # flag of a node: its value lies in pages of its own, whose number takes its place
 
 
-class _Database:
-    """An open database, shared by all that read it in this process; closed when the last of them is gone."""
+class _Meta(NamedTuple):
+    """What the meta pages of a database say about its last transaction."""
 
-    __slots__ = ("__weakref__", "environment", "process")
-
-    def __init__(self, environment: Any) -> None:
-        self.environment = environment
-        self.process = os.getpid()
-
-
-# The package opens no path twice, and closing takes a while. So an environment is known here until it is closed, longer
-# than anybody reads it, and is opened and closed under the lock: who opens it anew never meets one that still closes.
-_environments: dict[str, Any] = {}
-_databases: weakref.WeakValueDictionary[str, _Database] = weakref.WeakValueDictionary()
-_lock = ForkLock()
-
-
-def _opened(path: str) -> _Database:
-    """Return the database of a path. One that was inherited through a fork is never used."""
-    key = os.path.realpath(path)
-    with _lock:
-        found = _databases.get(key)
-        if found is None or found.process != os.getpid():
-            if key in _environments:  # nobody reads it any more; or it is the parent's, who keeps its own
-                _close(key, _environments[key])
-            environment = _environments[key] = _open(path)
-            found = _databases[key] = _Database(environment)
-            weakref.finalize(found, _close, key, environment).atexit = False
-        return found
-
-
-def _open(path: str) -> Any:
-    try:
-        return lmdb.open(
-            path,
-            subdir=Path(path).is_dir(),
-            readonly=True,
-            lock=False,
-            readahead=False,
-            create=False,
-            max_spare_txns=16,
-        )
-    except lmdb.Error as error:
-        raise ReaderError(f"cannot open the LMDB database {path!r}: {error}.") from None
-
-
-def _close(key: str, environment: Any) -> None:
-    with _lock:
-        environment.close()
-        if _environments.get(key) is environment:
-            del _environments[key]
+    page_bytes: int
+    depth: int
+    entries: int
+    root: int
+    transaction: int
 
 
 class LmdbRecord(NamedTuple):
-    """One record: which database, and its key."""
+    """One record: which database, and its number among the records of all databases."""
 
     records: LmdbRecords
     database: int
-    key: bytes
+    number: int
 
     @property
     def origin(self) -> str:
         """Database and key, for messages."""
-        return f"{self.records.paths[self.database]}, key {self.key.decode(errors='backslashreplace')}"
+        key = self.records.key(self.number).decode(errors="backslashreplace")
+        return f"{self.records.paths[self.database]}, key {key}"
 
     def read(self) -> NDArray[np.uint8]:
         """Return a copy of the value, uint8 ``[bytes]``.
 
         Raises:
-            ReaderError: the database cannot be read, or has lost the key.
+            ReaderError: the database cannot be read, or has changed since it was opened.
+            LimitError: the value is larger than ``max_sample_bytes``.
         """
-        environment = self.records.database(self.database).environment
-        try:
-            with environment.begin(buffers=True) as transaction:
-                value = transaction.get(self.key)
-                if value is None:
-                    raise ReaderError("the database no longer has this key.")
-                contents = file_memory(len(value))
-                contents[:] = np.frombuffer(value, np.uint8)
-                return contents
-        except lmdb.Error as error:
-            raise ReaderError(f"cannot read the record: {error}.") from None
+        return self.records.read(self.database, self.number)
 
 
 class LmdbRecords(Sequence[LmdbRecord]):
-    """The records of several databases, one database after the other. Pickled, it is paths and keys.
+    """The records of several databases, one database after the other. Pickled, it is paths, keys and places.
 
     Args:
-        paths: of the databases: folders, or files.
+        paths: of the databases: folders with a file ``data.mdb``, or files.
 
     Raises:
-        ReaderError: a database is absent or damaged.
-        MissingPackageError: ``lmdb`` is not installed.
+        ReaderError: a database is absent or damaged, or has several values of one key.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = list(paths)
-        # Held while this lives; made anew in another process.
-        self._open: dict[int, _Database] = {}
-        keys: list[bytes] = []
-        sizes: list[NDArray[np.int64]] = []
-        self._firsts = [0]
-        for number in range(len(self.paths)):
-            with self.database(number).environment.begin() as transaction, transaction.cursor() as cursor:
-                own = list(cursor.iternext(keys=True, values=False))
-            keys.append(b"".join(own))
-            sizes.append(np.fromiter(map(len, own), np.int64, len(own)))
-            self._firsts.append(self._firsts[-1] + len(own))
-        self._keys = b"".join(keys)
-        self._ends = np.cumsum(np.concatenate(sizes)) if sizes else np.empty(0, np.int64)
+        self._files = OpenFiles([_file_of(path) for path in self.paths])
+        self._metas = [_meta(self._files, number, path) for number, path in enumerate(self.paths)]
+        found = [_Index(self._files, number, meta) for number, meta in enumerate(self._metas)]
+        self._offsets = _joined([part for index in found for part in index.offsets])
+        self._sizes = _joined([part for index in found for part in index.sizes])
+        self._keys = b"".join([part for index in found for part in index.keys])
+        self._key_ends = np.cumsum(_joined([part for index in found for part in index.key_sizes]))
+        self._firsts = [0, *np.cumsum([meta.entries for meta in self._metas]).tolist()]
+        self._starts = np.array(self._firsts[:-1], np.int64)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: no open databases."""
-        return {**self.__dict__, "_open": {}}
-
-    def database(self, number: int) -> _Database:
-        """Return an open database by its number.
-
-        Raises:
-            ReaderError: it is absent or damaged.
-        """
-        held = self._open.get(number)
-        if held is None or held.process != os.getpid():
-            held = self._open[number] = _opened(self.paths[number])
-        return held
+    def key(self, number: int) -> bytes:
+        """Return the key of a record by its number."""
+        start = int(self._key_ends[number - 1]) if number else 0
+        return self._keys[start : int(self._key_ends[number])]
 
     def __len__(self) -> int:
         """Return the number of records."""
-        return len(self._ends)
+        return len(self._offsets)
 
     @overload
     def __getitem__(self, index: int) -> LmdbRecord: ...
@@ -168,36 +119,224 @@ class LmdbRecords(Sequence[LmdbRecord]):
         number = int(index) + len(self) if index < 0 else int(index)
         if not 0 <= number < len(self):
             raise IndexError(f"record {index} of {len(self)}")
-        start = int(self._ends[number - 1]) if number else 0
-        return LmdbRecord(self, bisect_right(self._firsts, number) - 1, self._keys[start : int(self._ends[number])])
+        return LmdbRecord(self, bisect_right(self._firsts, number) - 1, number)
+
+    def read(self, database: int, number: int) -> NDArray[np.uint8]:
+        """Return the value of a record, uint8 ``[bytes]``.
+
+        Raises:
+            ReaderError: the database cannot be read, or has changed since it was opened.
+            LimitError: the value is larger than ``max_sample_bytes``.
+        """
+        self._check_unchanged(database)
+        return self._files.read(database, int(self._offsets[number]), int(self._sizes[number]))
 
     def read_many(self, numbers: NDArray[np.int64]) -> Pieces | None:
-        """Return copies of values, looked up in one transaction; None where each is to be read by itself."""
-        databases = np.searchsorted(self._firsts, numbers, side="right") - 1
-        database = int(databases[0])
-        if (databases != database).any():
-            return None
-        keys = self._keys
-        places = zip(
-            np.where(numbers > 0, self._ends[numbers - 1], 0).tolist(), self._ends[numbers].tolist(), strict=True
-        )
+        """Return the values of records, read in one call; None where each is to be read by itself."""
+        databases = np.searchsorted(self._starts, numbers, side="right") - 1
         try:
-            with self.database(database).environment.begin(buffers=True) as transaction:
-                get = transaction.get
-                values = [get(keys[start:stop]) for start, stop in places]
-                if None in values:
-                    return None
-                sizes = np.fromiter(map(len, values), np.int64, len(values))
-                if not Pieces.are_few(sizes):
-                    return None
-                pieces = Pieces(sizes)
-                target = pieces.data.data
-                for value, start, stop in zip(values, pieces.starts.tolist(), pieces.stops.tolist(), strict=True):
-                    target[start:stop] = value
-                return pieces
-        except (lmdb.Error, ReaderError):
+            for database in np.unique(databases).tolist():
+                self._check_unchanged(database)
+        except ReaderError:
             return None
+        return self._files.read_many(databases, self._offsets[numbers], self._sizes[numbers])
+
+    def _check_unchanged(self, database: int) -> None:
+        """Refuse a database that was written to: its pages may have been used again for other values."""
+        known = self._metas[database]
+        found = [
+            _NUMBER_OF_TRANSACTION.unpack(self._files.read(database, place, _NUMBER_OF_TRANSACTION.size))[0]
+            for place in (_PLACE_OF_TRANSACTION, known.page_bytes + _PLACE_OF_TRANSACTION)
+        ]
+        if max(found) != known.transaction:
+            raise ReaderError(
+                f"the LMDB database {self.paths[database]!r} was changed after it was opened.",
+                hint="Do not write to a database while it is read. Build the pipeline again to read what it has now.",
+            )
 
     def __repr__(self) -> str:
         """Return counts."""
         return f"LmdbRecords({len(self)} records, {len(self.paths)} databases)"
+
+
+def _joined(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _file_of(path: str) -> str:
+    found = Path(local_copy(path))
+    return str(found / "data.mdb") if found.is_dir() else str(found)
+
+
+def _meta(files: OpenFiles, number: int, path: str) -> _Meta:
+    """Return what the newer one of the two meta pages says.
+
+    Raises:
+        ReaderError: the database is absent, or not one.
+    """
+    size = files.size(number)
+    try:
+        first = _meta_at(files, number, 0)
+        found = max(first, _meta_at(files, number, first.page_bytes), key=lambda meta: meta.transaction)
+        if found.page_bytes != first.page_bytes:
+            raise ReaderError("its meta pages disagree")
+    except ReaderError as error:
+        if size < 2 * _SMALLEST_PAGE:
+            raise _refused(path, f"it has {size} bytes, which is no database") from None
+        raise _refused(path, error.message) from None
+    limits.check_count(found.entries, f"the LMDB database {path!r} declares {found.entries:,} records")
+    return found
+
+
+def _meta_at(files: OpenFiles, number: int, offset: int) -> _Meta:
+    values = _META_PAGE.unpack(files.read(number, offset, _META_PAGE.size))
+    flags, magic, version = values[0], *values[3:5]
+    page_bytes, depth, entries, root = values[7], *(values[place] for place in (17, 21, 22))
+    if not flags & _META or magic != _MAGIC:
+        raise ReaderError("it does not begin with the meta pages of one")
+    if version != _VERSION:
+        raise ReaderError(f"it has the format version {version}; version {_VERSION} can be read")
+    if not _SMALLEST_PAGE <= page_bytes <= _LARGEST_PAGE or page_bytes & (page_bytes - 1):
+        raise ReaderError(f"it declares pages of {page_bytes} bytes")
+    if values[16] & _DUPLICATE_KEYS:
+        raise ReaderError("its keys may have several values each, which records of a data set do not")
+    return _Meta(page_bytes, depth, entries, root, values[-1])
+
+
+def _refused(path: str, reason: str) -> ReaderError:
+    return ReaderError(f"cannot open the LMDB database {path!r}: {reason.rstrip('.')}.")
+
+
+class _Index:
+    """Where the values of a database lie, found by walking its pages from the root.
+
+    Args:
+        files: open files.
+        number: of the file of the database.
+        meta: of the database.
+
+    Raises:
+        ReaderError: a page that cannot be there, or that is damaged.
+
+    Attributes:
+        offsets: first bytes of the values, in parts, int64 ``[n]`` each.
+        sizes: their bytes.
+        keys: all keys one after the other, in parts.
+        key_sizes: bytes of each key, in parts.
+    """
+
+    def __init__(self, files: OpenFiles, number: int, meta: _Meta) -> None:
+        self.offsets: list[NDArray[np.int64]] = []
+        self.sizes: list[NDArray[np.int64]] = []
+        self.keys: list[bytes] = []
+        self.key_sizes: list[NDArray[np.int64]] = []
+        self._path = files.paths[number]
+        self._file_bytes = files.size(number)
+        self._page_bytes = meta.page_bytes
+        count = self._file_bytes // meta.page_bytes
+        waiting = [] if meta.root == _NO_PAGE else [(meta.root, 1)]
+        pages = entries = 0
+        while waiting:
+            page, depth = waiting.pop()
+            pages += 1
+            if page >= count or pages > count:
+                raise self._damaged(f"page {page} is {'beyond its end' if page >= count else 'used more than once'}")
+            data = files.read(number, page * meta.page_bytes, meta.page_bytes)
+            if depth < meta.depth:
+                children = np.empty(meta.page_bytes, np.int64)
+                found = _read_branch(data, children)
+                waiting += [(child, depth + 1) for child in children[: max(found, 0)].tolist()[::-1]]
+            else:
+                found = self._add_leaf(data, page)
+                entries += found
+            if found < 0:
+                raise self._damaged(f"page {page} is damaged")
+        if entries != meta.entries:
+            raise self._damaged(f"it declares {meta.entries} records and has {entries}")
+
+    def _add_leaf(self, data: NDArray[np.uint8], page: int) -> int:
+        offsets, sizes, key_sizes = np.empty((3, len(data)), np.int64)
+        keys = np.empty_like(data)
+        start = page * self._page_bytes
+        count = _read_leaf(data, start, self._file_bytes, offsets, sizes, keys, key_sizes)
+        if count > 0:
+            self.offsets.append(offsets[:count].copy())
+            self.sizes.append(sizes[:count].copy())
+            self.key_sizes.append(key_sizes[:count].copy())
+            self.keys.append(keys[: key_sizes[:count].sum()].tobytes())
+        return count
+
+    def _damaged(self, what: str) -> ReaderError:
+        return _refused(self._path, f"{what}; it was cut off, or is damaged")
+
+
+@numba.njit(nogil=True, cache=True)
+def _half(data: Any, place: int) -> int:
+    return np.int64(data[place]) | np.int64(data[place + 1]) << 8
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_of(data: Any, kind: int) -> int:
+    """Return how many nodes a page has; -1 where it is not of this kind."""
+    free = _half(data, 12)
+    is_right = _half(data, 10) & (_BRANCH | _LEAF) == kind and _PAGE_HEADER_BYTES <= free <= data.size
+    return (free - _PAGE_HEADER_BYTES) // 2 if is_right else _DAMAGED
+
+
+@numba.njit(nogil=True, cache=True)
+def _read_branch(data: Any, children: Any) -> int:
+    """Note the numbers of the pages below; return how many, -1 where the page is damaged."""
+    count = _count_of(data, _BRANCH)
+    for number in range(count):
+        node = _half(data, _PAGE_HEADER_BYTES + 2 * number)
+        if node + 8 > data.size:
+            return _DAMAGED
+        children[number] = _half(data, node) | _half(data, node + 2) << 16 | _half(data, node + 4) << 32
+    return count
+
+
+@numba.njit(nogil=True, cache=True)
+def _read_leaf(
+    data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any, keys: Any, key_sizes: Any
+) -> int:
+    """Note where values lie, and their keys; return how many, -1 where the page is damaged.
+
+    Args:
+        data: the page.
+        start: its first byte in the file.
+        file_bytes: size of the file.
+        offsets: filled.
+        sizes: filled.
+        keys: filled: all keys, one after the other.
+        key_sizes: filled.
+    """
+    count = _count_of(data, _LEAF)
+    filled = 0
+    for number in range(count):
+        node = _half(data, _PAGE_HEADER_BYTES + 2 * number)
+        if node + 8 > data.size:
+            return _DAMAGED
+        size = _half(data, node) | _half(data, node + 2) << 16
+        key = node + 8
+        value = key + _half(data, node + 6)
+        if value > data.size or filled + value - key > keys.size:
+            return _DAMAGED
+        offset = start + value
+        if _half(data, node + 4) & _IS_ELSEWHERE:
+            if value + 8 > data.size:
+                return _DAMAGED
+            page = np.uint64(0)
+            for byte in range(8):
+                page |= np.uint64(data[value + byte]) << np.uint64(8 * byte)
+            if page >= np.uint64(file_bytes // data.size):
+                return _DAMAGED
+            offset = np.int64(page) * data.size + _PAGE_HEADER_BYTES
+            if offset + size > file_bytes:
+                return _DAMAGED
+        elif value + size > data.size:
+            return _DAMAGED
+        offsets[number], sizes[number], key_sizes[number] = offset, size, value - key
+        for place in range(key, value):
+            keys[filled] = data[place]
+            filled += 1
+    return count
