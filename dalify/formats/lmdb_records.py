@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base import limits
+from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.pieces import Pieces
@@ -174,15 +174,12 @@ def _meta(files: OpenFiles, number: int, path: str) -> _Meta:
     Raises:
         ReaderError: the database is absent, or not one.
     """
-    size = files.size(number)
     try:
         first = _meta_at(files, number, 0)
         found = max(first, _meta_at(files, number, first.page_bytes), key=lambda meta: meta.transaction)
         if found.page_bytes != first.page_bytes:
             raise ReaderError("its meta pages disagree")
     except ReaderError as error:
-        if size < 2 * _SMALLEST_PAGE:
-            raise _refused(path, f"it has {size} bytes, which is no database") from None
         raise _refused(path, error.message) from None
     limits.check_count(found.entries, f"the LMDB database {path!r} declares {found.entries:,} records")
     return found
@@ -270,12 +267,12 @@ class _Index:
         return _refused(self._path, f"{what}; it was cut off, or is damaged")
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _half(data: Any, place: int) -> int:
     return np.int64(data[place]) | np.int64(data[place + 1]) << 8
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _count_of(data: Any, kind: int) -> int:
     """Return how many nodes a page has; -1 where it is not of this kind."""
     free = _half(data, 12)
@@ -283,7 +280,7 @@ def _count_of(data: Any, kind: int) -> int:
     return (free - _PAGE_HEADER_BYTES) // 2 if is_right else _DAMAGED
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _read_branch(data: Any, children: Any) -> int:
     """Note the numbers of the pages below; return how many, -1 where the page is damaged."""
     count = _count_of(data, _BRANCH)
@@ -295,7 +292,7 @@ def _read_branch(data: Any, children: Any) -> int:
     return count
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _read_leaf(
     data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any, keys: Any, key_sizes: Any
 ) -> int:

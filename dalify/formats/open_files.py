@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base import limits
 from dalify.base.errors import ReaderError
 from dalify.base.fork_lock import ForkLock
 from dalify.formats import storage
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import Pieces, read_pieces
-from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS, read_at
+from dalify.formats.positions import HAS_POSITIONS, open_file, read_at
 from dalify.formats.runs import Runs, read_runs
 
 __all__ = ["OpenFiles"]
@@ -31,9 +32,9 @@ class _Descriptor:
 
     __slots__ = ("number", "size")
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, size: int) -> None:
         self.number = number
-        self.size = os.fstat(number).st_size
+        self.size = size
 
     def __del__(self) -> None:
         os.close(self.number)
@@ -96,9 +97,11 @@ class OpenFiles:
 
         Raises:
             ReaderError: the file is absent, cannot be read, or ends before.
+            LimitError: more bytes than ``max_sample_bytes``.
         """
         if not 0 <= offset <= offset + size:
             raise ReaderError(f"{self.paths[file]!r} has no {size} bytes at byte {offset}: the index is damaged.")
+        limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
         path = self.paths[file]
         if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
             contents = storage.read(path, offset, size)
@@ -169,10 +172,7 @@ class OpenFiles:
         found = self._open.get(file)
         if found is None:
             path = self.paths[file]
-            try:
-                found = _Descriptor(os.open(storage.copy_if_there(path), OPEN_FLAGS))
-            except OSError as error:
-                raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
+            found = _Descriptor(*open_file(storage.copy_if_there(path), path))
             with self._lock:
                 found = self._open.setdefault(file, found)
                 while len(self._open) > _MOST_OPEN:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base import limits
 from dalify.base.compiling import njit
 from dalify.formats.compiled_files import close_file, copy_memory, file_size, open_file, read_part
 from dalify.formats.memory import file_memory
@@ -58,7 +59,10 @@ class Pieces:
     @staticmethod
     def are_few(sizes: NDArray[np.int64]) -> bool:
         """Tell whether there are pieces, of sizes that can be, of 64 MiB together at most: above, nothing is gained."""
-        return len(sizes) > 0 and bool(sizes.min() >= 0) and bool(sizes.max() <= _MOST_BYTES // len(sizes))
+        if not len(sizes):
+            return False
+        largest = min(_MOST_BYTES // len(sizes), limits.current().max_sample_bytes)
+        return bool(sizes.min() >= 0) and bool(sizes.max() <= largest)
 
 
 def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]]:

@@ -1,23 +1,51 @@
-"""Reading at a place in a file, on every system.
+"""Opening files, and reading at a place in them, on every system.
 
-Alone because systems differ: where there is no ``preadv``, a descriptor has one position for all threads.
+Systems differ: where there is no ``preadv``, a descriptor has one position for all threads.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base.errors import ReaderError
 from dalify.base.fork_lock import ForkLock
 
-__all__ = ["HAS_POSITIONS", "OPEN_FLAGS", "read_at"]
+__all__ = ["HAS_POSITIONS", "OPEN_FLAGS", "open_file", "read_at"]
 
-OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+# Without O_NONBLOCK, opening a named pipe waits for somebody who writes to it. It does nothing for regular files.
+OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NONBLOCK"))
 # Whether the C library has ``pread``, which compiled loops call.
 HAS_POSITIONS = hasattr(os, "preadv")
 _lock = ForkLock()
+
+
+def open_file(path: str, name: str | None = None) -> tuple[int, int]:
+    """Open a regular file to read it; return the descriptor and the size in bytes.
+
+    Args:
+        path: of the file.
+        name: for messages; the path where None.
+
+    Raises:
+        ReaderError: the file is absent, cannot be opened, or is a folder, pipe or device.
+    """
+    name = path if name is None else name
+    try:
+        descriptor = os.open(path, OPEN_FLAGS)
+    except OSError as error:
+        raise ReaderError(f"cannot open the file {name!r}: {error.strerror}.") from None
+    except ValueError as error:  # a null character in the path
+        raise ReaderError(f"cannot open the file {name!r}: {error}.") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device, not a file"
+        raise ReaderError(f"cannot read {name!r}: it is {what}.")
+    return descriptor, status.st_size
 
 
 def read_at(descriptor: int, memory: NDArray[np.uint8], offset: int) -> int:

@@ -1,15 +1,13 @@
 """Where the regular files of a tar archive lie: one compiled pass over the headers.
 
-Alone because archives of millions of small files have to be indexed in seconds, which Python's tarfile does in minutes.
-Understands ustar, GNU (long names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interchange
-Format, and the GNU tar manual, "Basic Tar Format".
+Archives of millions of small files have to be indexed in seconds, which Python's tarfile does in minutes. Understands
+ustar, GNU (long names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interchange Format, and the GNU
+tar manual, "Basic Tar Format".
 """
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +15,20 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
-from dalify.formats.storage import local_copy
+from dalify.formats.forward_file import ForwardFile
 
 __all__ = ["Member", "member_rows", "members"]
 
 _BLOCK = 512
 _ROWS = 4096
-_GOES_ON, _AT_END, _DAMAGED, _CUT_OFF = 0, 1, -1, -2
+_NAMES_BYTES = 1 << 20
+_LONGEST_HEADER = 1 << 24  # of pax, or of a long name, of which a quarter of the memory for names is the limit
+_GOES_ON, _AT_END, _READS_ON, _DAMAGED, _CUT_OFF = 0, 1, 2, -1, -2
 # Columns of a row.
 _NAME, _NAME_END, _PREFIX, _PREFIX_END, _OFFSET, _SIZE = range(6)
+# What a scan remembers: the place of the next header; where the names end; begin and end of a long name and a size plus
+# one (0: none) that belong to the member behind it; bytes that are needed from the place on.
+_PLACE, _NAMES_END, _LONG, _LONG_END, _PAX_SIZE, _NEEDED = range(6)
 
 
 class Member(NamedTuple):
@@ -42,41 +45,56 @@ def members(path: str) -> Iterator[Member]:
     Raises:
         ReaderError: the archive is absent, empty, damaged or cut off.
     """
-    for data, rows in member_rows(path):
+    for names, rows in member_rows(path):
         for name, name_end, prefix, prefix_end, offset, size in rows.tolist():
-            text = data[name:name_end].tobytes()
+            text = names[name:name_end].tobytes()
             if prefix_end > prefix:
-                text = data[prefix:prefix_end].tobytes() + b"/" + text
+                text = names[prefix:prefix_end].tobytes() + b"/" + text
             yield Member(text, offset, size)
 
 
 def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
-    """Yield the archive and some thousand of its regular files at a time: where their names and contents lie.
+    """Yield some thousand of the regular files of an archive at a time: names, and where their contents lie.
 
-    A row is begin and end of the name, begin and end of what stands in front of it with a slash (nothing where they are
-    equal), and offset and size of the contents: int64 ``[N, 6]``, good until the next. Nobody may keep the archive.
+    A row is begin and end of the name in the names, begin and end of what stands in front of it with a slash (nothing
+    where they are equal), and offset and size of the contents: int64 ``[N, 6]``.
 
     Raises:
         ReaderError: the archive is absent, empty, damaged or cut off.
     """
-    try:
-        with Path(local_copy(path)).open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise ReaderError(f"cannot read the archive {path!r}: {error.strerror}.") from None
-    except ValueError:
-        raise ReaderError(f"the archive {path!r} is empty.") from None
-    data = np.frombuffer(mapped, np.uint8)  # the map is closed with the last reference
-    rows = np.empty((_ROWS, 6), np.int64)
-    state = np.zeros(4, np.int64)
-    status = _GOES_ON
-    while status == _GOES_ON:
-        count, status = _scan(data, state, rows)
-        yield data, rows[:count]
+    with ForwardFile(path) as file:
+        if not file.size:
+            raise ReaderError(f"the archive {path!r} is empty.")
+        names, rows = np.empty(_NAMES_BYTES, np.uint8), np.empty((_ROWS, 6), np.int64)
+        window, start = names[:0], 0
+        state = np.zeros(6, np.int64)
+        count, status = 0, _READS_ON
+        while status in (_GOES_ON, _READS_ON):
+            if status == _READS_ON:
+                start = int(state[_PLACE])
+                # No more than the header is needed to begin with.
+                needed = max(int(state[_NEEDED]), min(_BLOCK, file.size - start))
+                window = file.from_place(start, needed)
+            else:
+                if count:
+                    yield names, rows[:count]
+                count, names = 0, _names_after(names, state)
+            count, status = _scan(window, start, file.size, state, names, rows, count)
+        if count:
+            yield names, rows[:count]
     if status == _DAMAGED:
-        raise ReaderError(f"{path!r} is no tar archive, or it is damaged at byte {state[0]}.")
+        raise ReaderError(f"{path!r} is no tar archive, or it is damaged at byte {state[_PLACE]}.")
     if status == _CUT_OFF:
-        raise ReaderError(f"the archive {path!r} was cut off: the member at byte {state[0]} has no end.")
+        raise ReaderError(f"the archive {path!r} was cut off: the member at byte {state[_PLACE]} has no end.")
+
+
+def _names_after(names: NDArray[np.uint8], state: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return memory for further names; it begins with a long name whose member is still to come."""
+    following = np.empty_like(names)
+    size = state[_LONG_END] - state[_LONG]
+    following[:size] = names[state[_LONG] : state[_LONG_END]]
+    state[_LONG], state[_LONG_END], state[_NAMES_END] = 0, size, size
+    return following
 
 
 @njit(nogil=True, cache=True)
@@ -123,8 +141,29 @@ def _end_of_text(data: Any, start: int, stop: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _pax(data: Any, place: int, stop: int, state: Any) -> bool:
+def _keep(data: Any, start: int, stop: int, names: Any, state: Any) -> int:
+    """Copy a name; return its place. There is room for it."""
+    place = state[_NAMES_END]
+    for index in range(stop - start):
+        names[place + index] = data[start + index]
+    state[_NAMES_END] = place + stop - start
+    return place
+
+
+@njit(nogil=True, cache=True)
+def _keep_long(data: Any, start: int, stop: int, names: Any, state: Any) -> bool:
+    """Copy the long name of the member that follows; False where it is too long."""
+    if stop - start > names.size // 4:
+        return False
+    state[_LONG] = _keep(data, start, stop, names, state)
+    state[_LONG_END] = state[_NAMES_END]
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _pax(data: Any, place: int, stop: int, names: Any, state: Any) -> bool:
     """Note path and size of a pax header: records "length key=value"; False where it is damaged."""
+    path = path_end = 0
     while place < stop and data[place] != 0:
         start = place
         length: Any = np.int64(0)
@@ -141,7 +180,7 @@ def _pax(data: Any, place: int, stop: int, state: Any) -> bool:
             value = key + 5
             # path=
             if data[key] == 112 and data[key + 1] == 97 and data[key + 2] == 116 and data[key + 3] == 104:
-                state[1], state[2] = value, max(end - 1, value)
+                path, path_end = value, max(end - 1, value)
             # size=
             if data[key] == 115 and data[key + 1] == 105 and data[key + 2] == 122 and data[key + 3] == 101:
                 size = np.int64(0)
@@ -149,61 +188,79 @@ def _pax(data: Any, place: int, stop: int, state: Any) -> bool:
                     if not 48 <= data[index] < 58 or size >= 1 << 58:
                         return False
                     size = size * 10 + np.int64(data[index] - 48)
-                state[3] = size + 1
+                state[_PAX_SIZE] = size + 1
         place = end
-    return True
+    return path_end == path or _keep_long(data, path, path_end, names, state)
 
 
 @njit(nogil=True, cache=True)
-def _scan(data: Any, state: Any, rows: Any) -> Any:
+def _scan(
+    window: Any, start: int, size_of_archive: int, state: Any, names: Any, rows: Any, count: int
+) -> tuple[int, int]:
     """Fill rows; return their number and how it goes on.
 
-    ``state`` is the place of the next header, begin and end of a long name and a size plus one (0: none) that belong to
-    the member behind it.
+    Args:
+        window: a part of the archive.
+        start: its first byte.
+        size_of_archive: in bytes.
+        state: see above. Where the window ends too early, it tells how many bytes are needed from which place on.
+        names: filled.
+        rows: filled.
+        count: how many are filled.
     """
-    count = 0
-    while count < len(rows):
-        place = state[0]
-        if place + 512 > data.size:
-            return count, (_AT_END if place >= data.size else _CUT_OFF)
-        if data[place] == 0 and _octal(data, place + 148, 8) == 0:
+    while count < len(rows) and state[_NAMES_END] < names.size // 2:
+        place = state[_PLACE]
+        state[_NEEDED] = 512
+        if place + 512 > size_of_archive:
+            return count, (_AT_END if place >= size_of_archive else _CUT_OFF)
+        header = place - start
+        if header + 512 > window.size:
+            return count, _READS_ON
+        if window[header] == 0 and _octal(window, header + 148, 8) == 0:
             return count, _AT_END  # blocks of zeros
-        if not _is_header(data, place):
+        if not _is_header(window, header):
             return count, _DAMAGED
-        kind = data[place + 156]
-        size = _octal(data, place + 124, 12)
+        kind = window[header + 156]
+        size = _octal(window, header + 124, 12)
         if 49 <= kind <= 54:
             size = 0  # links, folders, devices: whatever the field says, nothing follows
-        elif state[3] and kind != 120 and kind != 103 and kind != 76 and kind != 75:
-            size = state[3] - 1
-        contents = place + 512
+        elif state[_PAX_SIZE] and kind != 120 and kind != 103 and kind != 76 and kind != 75:
+            size = state[_PAX_SIZE] - 1
+        contents = header + 512
         if size < 0:
             return count, _DAMAGED
-        if size > data.size - contents:
+        if size > size_of_archive - (place + 512):
             return count, _CUT_OFF
-        state[0] = contents + (size + 511) // 512 * 512
-        if kind == 76:  # L: a long name
-            state[1], state[2] = contents, _end_of_text(data, contents, contents + size)
-            continue
-        if kind == 120:  # x: pax
-            if not _pax(data, contents, contents + size, state):
-                state[0] = place
+        if kind == 76 or kind == 120:  # L: a long name; x: pax
+            if size > _LONGEST_HEADER:
                 return count, _DAMAGED
-            continue
-        if kind == 103 or kind == 75:  # g: for the whole archive; K: a long link
+            if contents + size > window.size:
+                state[_NEEDED] = 512 + size
+                return count, _READS_ON
+            if kind == 120:
+                is_kept = _pax(window, contents, contents + size, names, state)
+            else:
+                end = _end_of_text(window, contents, contents + size)
+                is_kept = _keep_long(window, contents, end, names, state)
+            if not is_kept:
+                return count, _DAMAGED
+        state[_PLACE] = place + 512 + (size + 511) // 512 * 512
+        if kind == 76 or kind == 120 or kind == 103 or kind == 75:  # g: for the whole archive; K: a long link
             continue
         if kind == 48 or kind == 0 or kind == 55:
             row = rows[count]
             row[_PREFIX] = row[_PREFIX_END] = 0
-            if state[2] > state[1]:
-                row[_NAME], row[_NAME_END] = state[1], state[2]
+            if state[_LONG_END] > state[_LONG]:
+                row[_NAME], row[_NAME_END] = state[_LONG], state[_LONG_END]
             else:
-                row[_NAME], row[_NAME_END] = place, _end_of_text(data, place, place + 100)
+                row[_NAME] = _keep(window, header, _end_of_text(window, header, header + 100), names, state)
+                row[_NAME_END] = state[_NAMES_END]
                 # "ustar" with a zero behind it; GNU has other fields there
-                if data[place + 257] == 117 and data[place + 262] == 0:
-                    row[_PREFIX] = place + 345
-                    row[_PREFIX_END] = _end_of_text(data, place + 345, place + 500)
-            row[_OFFSET], row[_SIZE] = contents, size
+                if window[header + 257] == 117 and window[header + 262] == 0:
+                    end = _end_of_text(window, header + 345, header + 500)
+                    row[_PREFIX] = _keep(window, header + 345, end, names, state)
+                    row[_PREFIX_END] = state[_NAMES_END]
+            row[_OFFSET], row[_SIZE] = place + 512, size
             count += 1
-        state[1] = state[2] = state[3] = 0
+        state[_LONG] = state[_LONG_END] = state[_PAX_SIZE] = 0
     return count, _GOES_ON

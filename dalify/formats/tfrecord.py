@@ -1,14 +1,12 @@
 """TFRecord files: where their records lie, with or without an index file, and their check sums.
 
-Alone because it is TensorFlow's container whatever the records hold. A record is its length (8 bytes, little endian), a
+A record is its length (8 bytes, little endian), a
 check sum of the length, the data, and a check sum of the data. Source: record_writer.h of TensorFlow. The index is that
 of DALI's ``tfrecord2idx``: a line "offset size" per record, frame included.
 """
 
 from __future__ import annotations
 
-import mmap
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,14 +16,13 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
+from dalify.formats.forward_file import ForwardFile
 from dalify.formats.pieces import Pieces
 from dalify.formats.records import Record, Records, paired, read_integers
-from dalify.formats.storage import local_copy
 
 __all__ = ["payload", "payloads", "records_of", "scan", "write_index"]
 
 _HEAD, _TAIL = 12, 4
-_LENGTH = struct.Struct("<Q")
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 
@@ -58,35 +55,53 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     Raises:
         ReaderError: the file is absent, or cut off in the middle of a record.
     """
-    try:
-        with Path(local_copy(path)).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            offsets = _offsets(mapped, path)
-    except ReaderError:  # which is a ValueError and an OSError, too
-        raise
-    except OSError as error:
-        raise ReaderError(f"cannot read the TFRecord file {path!r}: {error.strerror}.") from None
-    except ValueError:  # nothing to map
-        raise ReaderError(f"the TFRecord file {path!r} is empty.") from None
-    places = np.array(offsets, np.int64)
+    with ForwardFile(path) as file:
+        if not file.size:
+            raise ReaderError(f"the TFRecord file {path!r} is empty.")
+        parts = [np.zeros(1, np.int64)]
+        place = 0
+        while place < file.size:
+            window = file.from_place(place, min(_HEAD, file.size - place))
+            offsets, place = _scan(window, place, file.size)
+            parts.append(offsets)
+            if place < 0:
+                last = int(np.concatenate(parts)[-1])
+                raise ReaderError(
+                    f"{path!r} is no TFRecord file, or it was cut off: the record at byte {last} has no end."
+                )
+    places = np.concatenate(parts)
     return places[:-1], np.diff(places)
 
 
-def _offsets(mapped: mmap.mmap, path: str) -> list[int]:
-    """Return where each record begins, and where the last one ends."""
-    offsets = [0]
-    size, offset = len(mapped), 0
-    length_at = _LENGTH.unpack_from
-    while offset < size:
-        if offset + _HEAD <= size:
-            offset += length_at(mapped, offset)[0] + _HEAD + _TAIL
-        else:
-            offset = size + 1
-        if offset > size:
-            raise ReaderError(
-                f"{path!r} is no TFRecord file, or it was cut off: the record at byte {offsets[-1]} has no end."
-            )
-        offsets.append(offset)
-    return offsets
+@njit(nogil=True, cache=True)
+def _scan(window: Any, start: int, size_of_file: int) -> tuple[Any, int]:
+    """Return where the records end whose headers lie in a window, and the last of these places; -1 for a damaged one.
+
+    Args:
+        window: a part of the file.
+        start: its first byte, where a record begins.
+        size_of_file: in bytes.
+    """
+    offsets = np.empty(window.size // (_HEAD + _TAIL) + 1, np.int64)
+    count = 0
+    place = start
+    while place < size_of_file:
+        header = place - start
+        if header + _HEAD > window.size:
+            if place + _HEAD > size_of_file:
+                return offsets[:count], -1
+            break
+        length = np.uint64(0)
+        for byte in range(8):
+            length |= np.uint64(window[header + byte]) << np.uint64(8 * byte)
+        if length > np.uint64(size_of_file - place):
+            return offsets[:count], -1
+        place += np.int64(length) + _HEAD + _TAIL
+        if place > size_of_file:
+            return offsets[:count], -1
+        offsets[count] = place
+        count += 1
+    return offsets[:count], place
 
 
 def _from_index(path: str, index: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

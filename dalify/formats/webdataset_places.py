@@ -1,6 +1,6 @@
 """Where the wanted files of WebDataset samples lie: one compiled pass over an archive's names, or over an index.
 
-Alone because a data set has millions of samples, and Python takes microseconds for each name. It knows the usual, and
+A data set has millions of samples, and Python takes microseconds for each name. It knows the usual, and
 says where something is not: then ``webdataset`` goes through the names one by one, with messages and warnings.
 """
 
@@ -123,7 +123,11 @@ def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | 
     last = np.zeros(4, np.int64)
     filled = 0
     begun = np.empty((1, extensions.count, 2), np.int64)
-    for data, rows in member_rows(path):
+    name_of_last = np.empty(0, np.uint8)
+    for names, rows in member_rows(path):
+        # The name of the last sample stands in front of the new ones.
+        data = np.concatenate([name_of_last, names])
+        rows[:, :4] += len(name_of_last)
         table = np.empty((len(rows) + 1, extensions.count, 2), np.int64)
         table[0] = begun[0]
         filled = _group(data, rows, last, extensions.arrays, table, filled)
@@ -134,6 +138,9 @@ def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | 
             parts.append(table[: filled - 1])
             begun = table[filled - 1 : filled].copy()
             filled = 1
+            name_of_last = np.concatenate([data[last[0] : last[1]], data[last[2] : last[3]]])
+            size = last[1] - last[0]
+            last[:] = 0, size, size, len(name_of_last)
     return np.concatenate([*parts, begun[:filled]])
 
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base import limits
 from dalify.base.errors import ReaderError
 from dalify.formats import storage
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import fill_with_files
-from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS, read_at
+from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS, open_file, read_at
 
 __all__ = ["read_file", "read_files"]
 
@@ -32,16 +33,15 @@ def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
         path: on this machine, or any URL that fsspec knows.
 
     Raises:
-        ReaderError: the file is absent, a folder, or cannot be read.
+        ReaderError: the file is absent, a folder or a pipe, or cannot be read.
+        LimitError: the file is larger than ``max_sample_bytes``.
     """
     if storage.is_remote(path):
         return storage.read(path)
+    descriptor, size = open_file(path)
     try:
-        descriptor = os.open(path, OPEN_FLAGS)
-    except OSError as error:
-        raise ReaderError(f"cannot open the file {path!r}: {error.strerror}.") from None
-    try:
-        contents = file_memory(os.fstat(descriptor).st_size)
+        limits.check_sample_bytes(size, f"the file {path!r}")
+        contents = file_memory(size)
         contents = contents[: read_at(descriptor, contents, 0)]  # it may have become shorter since it was opened
     except OSError as error:
         raise ReaderError(f"cannot read the file {path!r}: {error.strerror}.") from None
@@ -73,4 +73,4 @@ def read_files(paths: list[bytes], typical_bytes: int) -> list[NDArray[np.uint8]
             return None
         contents += samples
         expected_bytes = max(typical_bytes, wanted_bytes)
-    return contents
+    return contents if max(map(len, contents)) <= limits.current().max_sample_bytes else None

@@ -1,63 +1,219 @@
-"""LMDB databases that somebody else in the process has open."""
+"""LMDB databases beside the package of LMDB's authors, and damaged in many ways."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import os
+import pickle
+import random
+import struct
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import lmdb
+import numpy as np
 import pytest
 
-from dalify.base.errors import ReaderError
-from dalify.formats import lmdb_records
+from dalify.base import limits
+from dalify.base.errors import LimitError, ReaderError
+from dalify.formats.lmdb_records import LmdbRecords
+
+Items = list[tuple[bytes, bytes]]
+META_BYTES = 152  # of a meta page
 
 
-@pytest.fixture(name="database")
-def _database(tmp_path: Path) -> str:
-    with lmdb.open(str(tmp_path), map_size=1 << 20) as environment, environment.begin(write=True) as transaction:
-        transaction.put(b"key", b"value")
-    return str(tmp_path)
+def written(path: Path, items: Items, *, is_folder: bool = True, rewrites: bool = False) -> Items:
+    """Write a database; return its records as the package reads them."""
+    with lmdb.open(str(path), map_size=1 << 26, subdir=is_folder) as environment:
+        with environment.begin(write=True) as transaction:
+            for key, value in items:
+                transaction.put(key, value)
+        if rewrites:  # pages are freed and used again
+            for step in (3, 4, 5):
+                with environment.begin(write=True) as transaction:
+                    for key, value in items[::step]:
+                        transaction.delete(key)
+                        if step != 5:
+                            transaction.put(key, value + b"again")
+        with environment.begin() as transaction:
+            return list(transaction.cursor())
 
 
-def test_one_that_another_thread_is_closing_can_be_opened(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    is_closing, may_close = threading.Event(), threading.Event()
-
-    class Slow:
-        """An environment that is closed as slowly as a test needs it."""
-
-        def __init__(self, path: str, **options: Any) -> None:
-            self._environment = open_environment(path, **options)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._environment, name)
-
-        def close(self) -> None:
-            is_closing.set()
-            may_close.wait(10)
-            self._environment.close()
-
-    open_environment = lmdb.open
-    monkeypatch.setattr(lmdb_records.lmdb, "open", Slow)  # which may have looked at the package before
-    held = [lmdb_records.LmdbRecords([database])]
-    closing = threading.Thread(target=held.clear)
-    closing.start()
-    assert is_closing.wait(10)
-    threading.Timer(0.05, may_close.set).start()
-    assert bytes(lmdb_records.LmdbRecords([database])[0].read()) == b"value"
-    closing.join()
+def records(path: Path) -> Items:
+    found = LmdbRecords([str(path)])
+    return [(found.key(number), record.read().tobytes()) for number, record in enumerate(found)]
 
 
-def test_threads_that_open_and_forget_it_do_not_meet(database: str) -> None:
-    def read(_: int) -> bytes:
-        return bytes(lmdb_records.LmdbRecords([database])[0].read())
+def items_of(count: int, longest: int, *, key_bytes: int = 0) -> Items:
+    draw = random.Random(count)
+    return [
+        (draw.randbytes(draw.randint(1, key_bytes)) if key_bytes else b"%08d" % number, draw.randbytes(draw.randint(0, longest)))
+        for number in range(count)
+    ]
 
-    with ThreadPoolExecutor(4) as threads:
-        assert set(threads.map(read, range(400))) == {b"value"}
+
+@pytest.mark.parametrize("rewrites", [False, True])
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        [(b"k", b"")],
+        items_of(3, 50),
+        items_of(400, 9000),  # in overflow pages
+        items_of(5000, 20),  # branches of several levels
+        items_of(800, 40, key_bytes=500),
+        [(b"large", bytes(5 << 20)), (b"small", b"1")],
+    ],
+    ids=lambda items: str(len(items)),
+)
+def test_beside_the_package(tmp_path: Path, items: Items, rewrites: bool) -> None:
+    wanted = written(tmp_path, items, rewrites=rewrites)
+    assert records(tmp_path) == wanted
 
 
-def test_one_that_the_user_has_open_is_an_error(database: str) -> None:
-    with lmdb.open(database, readonly=True, lock=False), pytest.raises(ReaderError, match="already open"):
-        lmdb_records.LmdbRecords([database])
-    assert len(lmdb_records.LmdbRecords([database])) == 1
+def test_together_and_one_by_one(tmp_path: Path) -> None:
+    first = written(tmp_path / "a", items_of(100, 5000))
+    second = written(tmp_path / "b", items_of(30, 10), is_folder=False)
+    found = LmdbRecords([str(tmp_path / "a"), str(tmp_path / "b")])
+    wanted = [value for _, value in first + second]
+    numbers = np.random.default_rng(0).permutation(len(found))
+    pieces = found.read_many(numbers)
+    assert pieces is not None
+    assert [sample.tobytes() for sample in pieces.samples()] == [wanted[number] for number in numbers]
+    assert [record.read().tobytes() for record in pickle.loads(pickle.dumps(found))] == wanted
+    assert found[100].origin.startswith(str(tmp_path / "b"))
+
+
+def test_no_lock_file_and_no_right_to_write_is_needed(tmp_path: Path) -> None:
+    wanted = written(tmp_path / "a", items_of(5, 5))
+    (tmp_path / "a" / "lock.mdb").unlink()
+    (tmp_path / "a").chmod(0o500)
+    (tmp_path / "a" / "data.mdb").chmod(0o400)
+    assert records(tmp_path / "a") == wanted
+    assert os.listdir(tmp_path / "a") == ["data.mdb"]
+    (tmp_path / "a").chmod(0o700)
+
+
+def test_one_that_is_open_elsewhere_in_the_process(tmp_path: Path) -> None:
+    wanted = written(tmp_path, items_of(5, 5))
+    with lmdb.open(str(tmp_path), readonly=True, lock=False):
+        assert records(tmp_path) == wanted
+
+
+def test_pages_of_another_size(tmp_path: Path) -> None:
+    """Databases have the page size of the system that wrote them: 16 KiB on Macs."""
+    size = 16384
+
+    def meta(transaction: int, root: int, entries: int) -> bytes:
+        free = struct.pack("<IHHQQQQQ", size, 0, 0, 0, 0, 0, 0, (1 << 64) - 1)
+        main = struct.pack("<IHHQQQQQ", 0, 0, 1, 0, 1, 0, entries, root)
+        head = struct.pack("<QHHHHIIQQ", transaction & 1, 0, 8, 0, 0, 0xBEEFC0DE, 1, 0, 1 << 20)
+        return (head + free + main + struct.pack("<QQ", 3, transaction)).ljust(size, b"\0")
+
+    node = struct.pack("<HHHH", 5, 0, 0, 3) + b"keyvalue"[:3] + b"value"
+    leaf = bytearray(size)
+    leaf[:18] = struct.pack("<QHHHHH", 2, 0, 2, 18, size - len(node), size - len(node))
+    leaf[-len(node) :] = node
+    (tmp_path / "data.mdb").write_bytes(meta(0, (1 << 64) - 1, 0) + meta(1, 2, 1) + leaf)
+    assert records(tmp_path) == [(b"key", b"value")]
+
+
+def cut(size: int) -> Callable[[bytearray], None]:
+    def damage(data: bytearray) -> None:
+        del data[size:]
+
+    return damage
+
+
+def put(place: int, number: int, size: int) -> Callable[[bytearray], None]:
+    def damage(data: bytearray) -> None:
+        for page in (0, 4096):
+            data[page + place : page + place + size] = number.to_bytes(size, "little")
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (cut(0), "ends before"),
+        (cut(100), "ends before"),
+        (cut(6301), "page 2|beyond its end|ends before"),  # as long as the first page of records
+        (cut(8192), "beyond its end"),
+        (put(16, 0, 4), "does not begin with the meta pages"),
+        (put(20, 2, 4), "format version 2"),
+        (put(40, 1000, 4), "pages of 1000 bytes"),
+        (put(40, 1 << 31, 4), "pages of"),
+        (put(40 + 48 + 4, 4, 2), "several values"),
+        (put(40 + 48 + 32, 1 << 60, 8), "max_declared_samples"),
+        (put(40 + 48 + 32, 2, 8), "declares 2 records and has"),
+        (put(40 + 48 + 40, 1 << 50, 8), "beyond its end"),
+        (put(40 + 48 + 40, 0, 8), "page 0 is damaged"),
+    ],
+)
+def test_damaged(tmp_path: Path, damage: Callable[[bytearray], None], message: str) -> None:
+    written(tmp_path, items_of(40, 9000))
+    data = bytearray((tmp_path / "data.mdb").read_bytes())
+    damage(data)
+    (tmp_path / "data.mdb").write_bytes(data)
+    with pytest.raises((ReaderError, LimitError), match=message):
+        LmdbRecords([str(tmp_path)])
+
+
+def test_a_page_that_is_its_own_child(tmp_path: Path) -> None:
+    written(tmp_path, items_of(2000, 20))
+    data = bytearray((tmp_path / "data.mdb").read_bytes())
+    newer = max((0, 4096), key=lambda page: struct.unpack_from("<Q", data, page + META_BYTES - 8))
+    root = struct.unpack_from("<Q", data, newer + 40 + 48 + 40)[0] * 4096
+    struct.pack_into("<H", data, newer + 40 + 48 + 6, 60000)  # levels
+    for node in struct.unpack_from(f"<{(struct.unpack_from('<H', data, root + 12)[0] - 16) // 2}H", data, root + 16):
+        struct.pack_into("<HHH", data, root + node, root // 4096, 0, 0)
+    (tmp_path / "data.mdb").write_bytes(data)
+    with pytest.raises(ReaderError, match="more than once"):
+        LmdbRecords([str(tmp_path)])
+
+
+def test_random_damage_is_an_error_or_goes_unnoticed(tmp_path: Path) -> None:
+    written(tmp_path, items_of(60, 6000))
+    data = (tmp_path / "data.mdb").read_bytes()
+    draw = random.Random(0)
+    for _ in range(300):
+        changed = bytearray(data)
+        for _ in range(draw.randint(1, 6)):
+            page = draw.randrange(len(data) // 4096) * 4096
+            changed[page + draw.randrange(draw.choice((20, 160, 4096)))] = draw.randrange(256)
+        if draw.random() < 0.3:
+            del changed[draw.randrange(len(changed)) :]
+        (tmp_path / "data.mdb").write_bytes(changed)
+        try:
+            records(tmp_path)
+        except (ReaderError, LimitError):
+            continue
+
+
+def test_truncated_while_it_is_read(tmp_path: Path) -> None:
+    written(tmp_path, items_of(20, 9000))
+    found = LmdbRecords([str(tmp_path)])
+    os.truncate(tmp_path / "data.mdb", 3 * 4096)
+    assert found.read_many(np.arange(20)) is None
+    with pytest.raises(ReaderError, match="ends before"):
+        for record in found:
+            record.read()
+
+
+def test_written_to_while_it_is_read(tmp_path: Path) -> None:
+    written(tmp_path, items_of(20, 9000))
+    found = LmdbRecords([str(tmp_path)])
+    assert found.read_many(np.arange(3)) is not None
+    written(tmp_path, [(b"new", b"value")])
+    assert found.read_many(np.arange(3)) is None
+    with pytest.raises(ReaderError, match="was changed"):
+        found[0].read()
+
+
+def test_values_have_a_limit(tmp_path: Path) -> None:
+    written(tmp_path, [(b"k", bytes(20000))])
+    found = LmdbRecords([str(tmp_path)])
+    with limits.applied(limits.Limits(max_sample_bytes=10000)):
+        assert found.read_many(np.arange(1)) is None
+        with pytest.raises(LimitError, match="max_sample_bytes"):
+            found[0].read()

@@ -27,7 +27,7 @@ def test_contents_come_whole(tmp_path: Path, size: int) -> None:
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReaderError, match=r"nowhere.jpg.*No such file"):
         read_file(str(tmp_path / "nowhere.jpg"))
-    with pytest.raises(ReaderError, match="Is a directory"):
+    with pytest.raises(ReaderError, match="it is a folder"):
         read_file(str(tmp_path))
 
 

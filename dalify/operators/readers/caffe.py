@@ -29,8 +29,6 @@ def _count(given: Mapping[str, Any]) -> int:
 def caffe(*, path: list[str], image_available: bool = True, label_available: bool = True) -> tuple[Spec, ...]:
     """Read the ``Datum`` messages of Caffe's LMDB databases, in the order of their keys.
 
-    Needs ``pip install dalify[lmdb]``.
-
     With ``on_error="replace"``, a record that cannot be read has an empty picture, and its numbers are zeros.
 
     Args:

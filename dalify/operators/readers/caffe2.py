@@ -43,8 +43,7 @@ def caffe2(
 ) -> tuple[Spec, ...]:
     """Read the ``TensorProtos`` messages of Caffe2's LMDB databases, in the order of their keys.
 
-    A record holds tensors in the order of the outputs; sparse labels with weights are two tensors. Needs
-    ``pip install dalify[lmdb]``.
+    A record holds tensors in the order of the outputs; sparse labels with weights are two tensors.
 
     With ``on_error="replace"``, a record that cannot be read has an empty picture, and its numbers are zeros.
 

@@ -204,7 +204,7 @@ def test_damaged_indices(archive: Path, index: str, message: str):
 def test_mistakes(archive: Path, options: dict[str, Any], error: type[Exception], message: str):
     with pytest.raises(error, match=message):
         read(dalify, archive, 1, **options)
-    with pytest.raises(ReaderError, match="cannot read the archive"):
+    with pytest.raises(ReaderError, match="cannot open the file"):
         read(dalify, archive.with_name("none.tar"), 1, ext="jpg")
 
 
