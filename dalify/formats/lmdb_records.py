@@ -30,8 +30,8 @@ _PAGE_HEADER_BYTES = 16
 _BRANCH, _LEAF, _META = 1, 2, 8
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 # After the header of a meta page: magic, version, address, size of the map; of the free list and of the records: page
-# size or nothing, flags, depth, counts of three kinds of pages, count of entries, page of the root; last page and number
-# of the transaction.
+# size or nothing, flags, depth, counts of three kinds of pages, count of entries, page of the root; last page and
+# number of the transaction.
 _META_PAGE = struct.Struct("<8x2xHHH" + "IIQQ" + 2 * "IHHQQQQQ" + "QQ")
 _NUMBER_OF_TRANSACTION = struct.Struct("<Q")
 _PLACE_OF_TRANSACTION = _META_PAGE.size - _NUMBER_OF_TRANSACTION.size
@@ -145,7 +145,7 @@ class LmdbRecords(Sequence[LmdbRecord]):
         """Refuse a database that was written to: its pages may have been used again for other values."""
         known = self._metas[database]
         found = [
-            _NUMBER_OF_TRANSACTION.unpack(self._files.read(database, place, _NUMBER_OF_TRANSACTION.size))[0]
+            _NUMBER_OF_TRANSACTION.unpack(self._files.read(database, place, _NUMBER_OF_TRANSACTION.size).data)[0]
             for place in (_PLACE_OF_TRANSACTION, known.page_bytes + _PLACE_OF_TRANSACTION)
         ]
         if max(found) != known.transaction:
@@ -186,7 +186,7 @@ def _meta(files: OpenFiles, number: int, path: str) -> _Meta:
 
 
 def _meta_at(files: OpenFiles, number: int, offset: int) -> _Meta:
-    values = _META_PAGE.unpack(files.read(number, offset, _META_PAGE.size))
+    values = _META_PAGE.unpack(files.read(number, offset, _META_PAGE.size).data)
     flags, magic, version = values[0], *values[3:5]
     page_bytes, depth, entries, root = values[7], *(values[place] for place in (17, 21, 22))
     if not flags & _META or magic != _MAGIC:
@@ -268,7 +268,7 @@ class _Index:
 
 
 @njit(nogil=True, cache=True)
-def _half(data: Any, place: int) -> int:
+def _half(data: Any, place: int) -> Any:
     return np.int64(data[place]) | np.int64(data[place + 1]) << 8
 
 

@@ -1,8 +1,8 @@
 """Where the regular files of a tar archive lie: one compiled pass over the headers.
 
 Archives of millions of small files have to be indexed in seconds, which Python's tarfile does in minutes. Understands
-ustar, GNU (long names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interchange Format, and the GNU
-tar manual, "Basic Tar Format".
+ustar, GNU (long names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interchange Format, and the
+GNU tar manual, "Basic Tar Format".
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 @njit(nogil=True, cache=True)
-def _scan(window: Any, start: int, size_of_file: int) -> tuple[Any, int]:
+def _scan(window: Any, start: int, size_of_file: int) -> tuple[Any, Any]:
     """Return where the records end whose headers lie in a window, and the last of these places; -1 for a damaged one.
 
     Args:

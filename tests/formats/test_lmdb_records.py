@@ -45,10 +45,8 @@ def records(path: Path) -> Items:
 
 def items_of(count: int, longest: int, *, key_bytes: int = 0) -> Items:
     draw = random.Random(count)
-    return [
-        (draw.randbytes(draw.randint(1, key_bytes)) if key_bytes else b"%08d" % number, draw.randbytes(draw.randint(0, longest)))
-        for number in range(count)
-    ]
+    keys = [draw.randbytes(draw.randint(1, key_bytes)) if key_bytes else b"%08d" % number for number in range(count)]
+    return [(key, draw.randbytes(draw.randint(0, longest))) for key in keys]
 
 
 @pytest.mark.parametrize("rewrites", [False, True])
@@ -89,7 +87,7 @@ def test_no_lock_file_and_no_right_to_write_is_needed(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0o500)
     (tmp_path / "a" / "data.mdb").chmod(0o400)
     assert records(tmp_path / "a") == wanted
-    assert os.listdir(tmp_path / "a") == ["data.mdb"]
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["data.mdb"]
     (tmp_path / "a").chmod(0o700)
 
 
@@ -196,8 +194,7 @@ def test_truncated_while_it_is_read(tmp_path: Path) -> None:
     os.truncate(tmp_path / "data.mdb", 3 * 4096)
     assert found.read_many(np.arange(20)) is None
     with pytest.raises(ReaderError, match="ends before"):
-        for record in found:
-            record.read()
+        _ = [record.read() for record in found]
 
 
 def test_written_to_while_it_is_read(tmp_path: Path) -> None:
