@@ -36,6 +36,7 @@ class Iteration:
         stand_ins: by node, positions that get a blank sample.
         drawing: see ``Frame.drawing``.
         bad: position, attempt, node, policy, origin and text of each sample that failed.
+        fetched_again: positions of samples whose copies were dropped and that were read once more.
         ready: set when all stages are done.
     """
 
@@ -52,6 +53,7 @@ class Iteration:
         self.stand_ins: dict[Node, set[int]] = {}
         self.drawing: Mapping[int, tuple[int, int, int]] = {}
         self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
+        self.fetched_again: set[int] = set()
         self.stage = 0
         self.pending = 0
         self.error = HeldError()

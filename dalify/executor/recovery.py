@@ -90,6 +90,7 @@ class Recovery:
         self._policies: dict[Node, str] = {}
         self._skips_limits = on_error == "skip"  # also of operators that neither read nor decode
         self._slots: dict[Node, list[int]] = {}  # of the readers whose samples a node sees
+        self._beside: set[Node] = set()  # nodes whose chunks are read again when they are computed again
         self._lock = ForkLock()
         self._given = 0
         self.bad_samples: list[BadSample] = []
@@ -100,6 +101,7 @@ class Recovery:
                 operator = step.node.operator
                 if beside:
                     self._slots[step.node] = beside
+                    self._beside.add(step.node)
                 if not (operator.is_reader or operator.stand_in_function is not None):
                     continue
                 policy = step.node.arguments.get("on_error") or on_error
@@ -151,6 +153,11 @@ class Recovery:
         if iteration.discarded:  # nobody waits for it; another sample might be long in coming
             return False
         node, position = failure.node, failure.position
+        if failure.is_dropped and node in self._beside:
+            with iteration.lock:
+                if position not in iteration.fetched_again:
+                    iteration.fetched_again.add(position)
+                    return True
         policy = self._policies.get(node)
         if policy is None and self._skips_limits and isinstance(error, LimitError) and node in self._slots:
             policy = "skip"

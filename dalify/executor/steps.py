@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dalify.base.doubts import doubt
 from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
 from dalify.base.optional import torch
 from dalify.data import Batch, array_dtype, stack_samples
@@ -50,11 +51,13 @@ class Failure:
         node: the operator's use.
         position: of the sample in its batch; None where the error belongs to no sample.
         origin: where the sample came from; None where that is not known.
+        is_dropped: a copy of the sample was dropped: read again, it is fetched again.
     """
 
     node: Node
     position: int | None
     origin: str | None
+    is_dropped: bool = False
 
 
 def located(error: Exception, node: Node, sample: int | None, origin: str | None) -> Exception:
@@ -66,7 +69,13 @@ def located(error: Exception, node: Node, sample: int | None, origin: str | None
     if is_foreign(error, node):
         error = _translated(error, node)
     if not hasattr(error, "__dalify_failure__"):
-        error.__dalify_failure__ = Failure(node, sample, origin)  # pyright: ignore[reportAttributeAccessIssue]
+        is_dropped = False
+        if isinstance(error, (DecodeError, ReaderError)):
+            # A reader's index has no origin: the message names the file.
+            note, is_dropped = doubt(error.origin or origin or error.message)
+            error.hint = " ".join(filter(None, (error.hint, note)))
+        failure = Failure(node, sample, origin, is_dropped)
+        error.__dalify_failure__ = failure  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, DalifyError):
         error.locate(line=node.line, operator=node.operator.public_name, sample=sample, origin=origin)
         return error

@@ -1,51 +1,91 @@
-"""Copies of what lies elsewhere, in a folder of bounded size that processes share.
+"""Copies of remote files in a folder of bounded size that several processes share.
 
-Alone because disks fill up, and other processes write and drop in the same folder: no reader should have to know.
+Every copy is verified when it is used: a disk that was full, a process that died, and other programs that write into
+the folder must not give other data than the server did. Two kinds of copies: entries, which are read as a whole and
+have their checksum in front, and plain files, which libraries open by their path and whose checksum is in a second
+file, the seal.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
-import threading
+import re
+import stat
+import time
 import warnings
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from struct import Struct
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalify.base.fork_lock import ForkLock
+from dalify.base.whole_files import write_whole
+from dalify.formats.memory import file_memory
+from dalify.formats.positions import OPEN_FLAGS, read_at
 
-__all__ = ["DiskCache", "file_name", "write_whole"]
-
-# Dropped down to this part of the bound, so that not every new file makes the folder be gone through.
-_KEPT_PART = 0.9
+__all__ = ["DiskCache", "file_name"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
+# Dropped down to this part of the bound, so that not every new file makes the folder be listed.
+_KEPT_PART = 0.9
+_PRIVATE = 0o600  # what was read with the keys of a user is for that user
+_HEADER = Struct("<8sQI")  # mark, size in bytes, CRC-32 of the contents
+_MARK = b"dalify-1"
+_COPY, _SEAL = ".copy", ".seal"
+# Anything else in the folder belongs to somebody else, and is neither counted nor dropped.
+_OWN_NAME = re.compile(r"([0-9a-f]{32})(?:\.copy|\.seal)?(\.[0-9a-f]{16}\.part)?")
+_UNFINISHED_S = 3600.0  # an unfinished file of this age was left by a process that died
+_CHUNK_BYTES = 1 << 20
+
+
+class _Seal(NamedTuple):
+    """What is known of a plain file: contents, and the file that was seen to have them."""
+
+    size_bytes: int
+    checksum: int
+    inode: int
+    modified_ns: int
+
 
 class DiskCache:
-    """A folder of files, the last used ones.
+    """A folder of files; those that were not used for longest are dropped.
 
     Args:
-        folder: made where it does not exist.
-        most_bytes: bound; what was not used for longest is dropped beyond. What this process holds stays.
+        folder: created where it is absent.
+        most_bytes: bound for the size of all files together, except those that this process holds.
+
+    Attributes:
+        folder: as given.
     """
 
     def __init__(self, folder: str, most_bytes: int) -> None:
-        self._folder = Path(folder)
+        self.folder = Path(folder)
         self._most_bytes = most_bytes
         self._lock = ForkLock()
         self._size_bytes: int | None = None  # counted when something is added
         self._held: dict[Path, int] = {}  # sizes of containers that readers have open
+        self._sealed: dict[Path, tuple[int, int, int]] = {}  # size, inode and time of files that were verified
         self._is_full = False
 
-    def path(self, key: str) -> Path:
-        """Return where the copy for a key lies, or would lie."""
-        return self._folder / file_name(key)
+    def entry_path(self, key: str) -> Path:
+        """Return where the entry for a key lies, or would lie."""
+        return self.folder / file_name(key)
+
+    def copy_path(self, key: str) -> Path:
+        """Return where the plain file for a key lies, or would lie."""
+        return self.folder / f"{file_name(key)}{_COPY}"
+
+    def paths_in(self, text: str) -> list[str]:
+        """Return the paths of copies that a text names, such as a message of a library that has opened one."""
+        return re.findall(re.escape(f"{self.folder}{os.sep}") + r"[0-9a-f]{32}\.copy", text)
 
     @property
     def takes(self) -> bool:
@@ -53,45 +93,116 @@ class DiskCache:
         return not self._is_full
 
     def read(self, path: Path) -> Bytes | None:
-        """Return the contents of a copy; None where there is none."""
+        """Return the contents of an entry; None where there is none, or it is damaged, which drops it."""
         try:
-            contents = np.fromfile(path, np.uint8)
-            os.utime(path)
+            descriptor = os.open(path, OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0))
         except OSError:
             return None
+        try:
+            file = file_memory(os.fstat(descriptor).st_size)
+            file = file[: read_at(descriptor, file, 0)]
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        contents = file[_HEADER.size :]
+        if bytes(file[: _HEADER.size]) != _header(contents):
+            _unlink(path)
+            return None
+        with suppress(OSError):
+            os.utime(path)
         return contents
 
     def keep(self, path: Path, contents: bytes) -> None:
-        """Keep a copy, where there is room."""
+        """Write an entry, where there is room."""
         if self._is_full or len(contents) + sum(self._held.values()) > self._most_bytes:
             return
         try:
-            write_whole(path, [contents])
+            self._write(path, [_header(contents), contents])
         except OSError as error:
             self.refuse(error)
             return
-        self._make_room(len(contents))
+        self._make_room(_HEADER.size + len(contents))
+
+    def keep_copy(self, path: Path, parts: Iterable[bytes]) -> None:
+        """Write a plain file and its seal.
+
+        Raises:
+            OSError: it cannot be written; nothing is left of it.
+            Exception: what `parts` raises.
+        """
+        size_bytes = checksum = 0
+
+        def summed() -> Iterator[bytes]:
+            nonlocal size_bytes, checksum
+            for part in parts:
+                size_bytes, checksum = size_bytes + len(part), zlib.crc32(part, checksum)
+                yield part
+
+        self._write(path, summed())
+        self._seal(path, size_bytes, checksum)
+
+    def holds(self, path: Path) -> bool:
+        """Tell whether a plain file is there with the contents that were written; a damaged one is dropped."""
+        try:
+            status = path.lstat()
+        except OSError:
+            return False
+        seen = status.st_size, status.st_ino, status.st_mtime_ns
+        if self._sealed.get(path) == seen:
+            return True
+        found = self.read(path.with_suffix(_SEAL))
+        seal = None if found is None else _Seal(*json.loads(found.tobytes()))
+        if seal is not None and stat.S_ISREG(status.st_mode) and seal.size_bytes == status.st_size:
+            if seen == (seal.size_bytes, seal.inode, seal.modified_ns):
+                self._sealed[path] = seen
+                return True
+            with suppress(OSError):  # moved, restored or changed: the contents tell
+                if _checksum_of_file(path) == seal.checksum:
+                    self._seal(path, seal.size_bytes, seal.checksum)
+                    return True
+        self.drop(path)
+        return False
 
     def hold(self, path: Path, *, is_new: bool) -> None:
-        """Keep a copy from being dropped while this process lives.
+        """Keep a plain file from being dropped while this process lives.
 
         Args:
-            path: of the copy.
+            path: of the file.
             is_new: it was just written; others are dropped for it.
         """
         with suppress(OSError):  # another process may just have dropped it: then opening it fails, too
-            os.utime(path)
+            os.utime(path.with_suffix(_SEAL))
             size = path.stat().st_size
             with self._lock:
                 self._held[path] = size
             if is_new:
                 self._make_room(size)
 
+    def drop(self, path: Path) -> None:
+        """Drop a copy."""
+        _unlink(path)
+        if path.suffix == _COPY:
+            _unlink(path.with_suffix(_SEAL))
+        with self._lock:
+            self._sealed.pop(path, None)
+            self._held.pop(path, None)
+
     def refuse(self, error: OSError) -> None:
         """Write nothing more, with a warning; what is there is used all the same."""
         self._is_full = True
         why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-        warnings.warn(f"nothing more is kept in the cache {self._folder}: {why}.", stacklevel=2)
+        warnings.warn(f"nothing more is kept in the cache {self.folder}: {why}.", stacklevel=2)
+
+    def _write(self, path: Path, parts: Iterable[bytes]) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, parts, mode=_PRIVATE)
+
+    def _seal(self, path: Path, size_bytes: int, checksum: int) -> None:
+        status = path.lstat()
+        seal = json.dumps(_Seal(size_bytes, checksum, status.st_ino, status.st_mtime_ns)).encode()
+        self._write(path.with_suffix(_SEAL), [_header(seal), seal])
+        self._sealed[path] = status.st_size, status.st_ino, status.st_mtime_ns
 
     def _make_room(self, added: int) -> None:
         with self._lock:
@@ -108,39 +219,49 @@ class DiskCache:
                 if total <= wanted:
                     break
                 if path not in self._held:
-                    path.unlink(missing_ok=True)
+                    self.drop(path)
                     total -= size
             self._size_bytes = total
 
     def _files(self) -> list[tuple[float, int, Path]]:
-        """Return time of last use, size and path of each file."""
-        found: list[tuple[float, int, Path]] = []
-        with os.scandir(self._folder) as entries:
+        """Return time of last use, size and path of each copy."""
+        used: dict[str, tuple[float, int]] = {}
+        with os.scandir(self.folder) as entries:
             for entry in entries:
+                name = _OWN_NAME.fullmatch(entry.name)
+                if name is None:
+                    continue
                 try:
-                    status = entry.stat()
+                    status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:  # another process has just dropped it
                     continue
-                found.append((status.st_mtime, status.st_size, self._folder / entry.name))
-        return found
+                if name[2] and time.time() - status.st_mtime < _UNFINISHED_S:
+                    continue
+                # A plain file counts with its seal, which has the time of the last use.
+                own = f"{name[1]}{_COPY}" if entry.name.endswith(_SEAL) else entry.name
+                last, size = used.get(own, (0.0, 0))
+                counted = 0 if entry.name.endswith(_SEAL) else status.st_size
+                used[own] = max(last, status.st_mtime), size + counted
+        return [(last, size, self.folder / name) for name, (last, size) in used.items()]
 
 
 def file_name(key: str) -> str:
     """Return the name of the file for a key."""
-    return sha256(key.encode()).hexdigest()[:32]
+    return sha256(key.encode(errors="surrogateescape")).hexdigest()[:32]
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file so that others see it whole or not at all.
+def _header(contents: Any) -> bytes:
+    return _HEADER.pack(_MARK, len(contents), zlib.crc32(contents))
 
-    Raises:
-        OSError: it cannot be written; nothing is left of it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            file.writelines(parts)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+
+def _checksum_of_file(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while part := file.read(_CHUNK_BYTES):
+            checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+def _unlink(path: Path) -> None:
+    with suppress(OSError):  # gone already, or in a folder that cannot be written: then it is verified each time
+        path.unlink()

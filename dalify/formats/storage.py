@@ -6,23 +6,29 @@ here.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import itertools
 import os
 import random
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dalify.base import limits
+from dalify.base.doubts import add_listener
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
-from dalify.formats.disk_cache import DiskCache, file_name, write_whole
+from dalify.base.whole_files import write_whole
+from dalify.formats.disk_cache import DiskCache, file_name
+from dalify.formats.web import Answer, FinalAnswerError, TooLongError, fetch, is_web
 
 fsspec = LazyModule("fsspec", "reading from URLs", "dalify[remote]")
 fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
@@ -50,7 +56,15 @@ _FIRST_WAIT_S = 0.2
 _LONGEST_WAIT_S = 10.0
 _PART_BYTES = 32 << 20  # of files that are copied
 # What trying again does not change.
-_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError)
+_FINAL = (
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+    ImportError,
+    FinalAnswerError,
+)
+_URL = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +72,14 @@ class StorageOptions:
     """How remote files are read.
 
     Attributes:
-        cache_folder: where copies of what was read are kept; None: nowhere. Files are taken not to change.
+        cache_folder: where copies of what was read are kept; None: nowhere. Files are taken not to change. Copies are
+            for this user, and verified when they are used. What could not be decoded is dropped and fetched again.
         cache_bytes: bound of the cache; what was not used for longest is dropped. Containers that are copied as a whole
             count, but stay while they are read.
-        timeout_s: how long to wait for one answer.
-        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s.
+        timeout_s: how long one answer may take, from the request to its last byte. A file that is copied is asked for
+            in parts of 32 MiB, each of which is one answer.
+        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s; later where the server asks for it
+            (``Retry-After``), but after `timeout_s` at the latest.
     """
 
     cache_folder: str | None = None
@@ -91,10 +108,14 @@ def configure(
     Args:
         cache_folder: where copies of what was read are kept; None: nowhere. Left out: the folder that the environment
             variable DALIFY_CACHE named when the process began, nowhere without it. Files are taken not to change.
+            Copies are for this user, and verified when they are used. What could not be decoded is dropped and
+            fetched again.
         cache_bytes: bound of the cache; what was not used for longest is dropped. Containers that are copied as a whole
             count, but stay while they are read.
-        timeout_s: how long to wait for one answer.
-        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s.
+        timeout_s: how long one answer may take, from the request to its last byte. A file that is copied is asked for
+            in parts of 32 MiB, each of which is one answer.
+        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s; later where the server asks for it
+            (``Retry-After``), but after `timeout_s` at the latest.
 
     Raises:
         ArgumentValueError: a value out of range.
@@ -169,23 +190,26 @@ def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
 
     Raises:
         ReaderError: the file is absent, ends before, or the storage does not answer.
+        LimitError: a whole file of more than ``max_sample_bytes``.
     """
     if size == 0:
         return np.empty(0, np.uint8)
     cache = _cache
-    kept = None if cache is None else cache.path(f"{url}@{start}+{size}")
+    kept = None if cache is None else cache.entry_path(_key(url, start, size))
     if cache is not None and kept is not None:
         found = cache.read(kept)
-        if found is not None:
+        if found is not None and (size is None or len(found) == size):
             return found
-    end = None if size is None else start + size
-    whole = start == 0 and size is None
-    contents = _patiently(url, lambda system, path: _call(system, "cat_file", path, start or None, end))
-    if not whole and size is not None and len(contents) != size:
+    answer = _fetched(url, start, None if size is None else start + size)
+    if size is not None and len(answer.contents) != size:
         raise ReaderError(f"the file {url!r} ends before byte {start + size}.")
-    if cache is not None and kept is not None:
-        cache.keep(kept, contents)
-    return np.frombuffer(bytearray(contents), np.uint8)
+    if cache is not None and kept is not None and answer.is_reliable:
+        cache.keep(kept, answer.contents)
+    return np.frombuffer(bytearray(answer.contents), np.uint8)
+
+
+def _key(url: str, start: int, size: int | None) -> str:
+    return f"{url}@{start}+{size}"
 
 
 def size_of(url: str) -> int:
@@ -209,13 +233,14 @@ def listed(url: str) -> tuple[list[str], list[str]]:
 
     def ask(system: Any, path: str) -> list[dict[str, Any]]:
         system.invalidate_cache(path)  # it may have changed since
-        return _call(system, "ls", path, True)
+        return _call(system, "ls", path, detail=True)
 
     folders: list[str] = []
     files: list[str] = []
     for entry in _patiently(url, ask):
         name = entry["name"].rstrip("/").rpartition("/")[2]
-        (folders if entry["type"] == "directory" else files).append(name)
+        if name not in ("", ".", ".."):
+            (folders if entry["type"] == "directory" else files).append(name)
     return folders, files
 
 
@@ -230,62 +255,106 @@ def local_copy(path: str) -> str:
     """
     if not is_remote(path):
         return path
-    cache, kept = _copy_place(path)
-    is_new = not kept.exists()
-    if is_new:
+    cache = _cache
+    if cache is not None and cache.holds(kept := cache.copy_path(path)):
+        cache.hold(kept, is_new=False)
+        return str(kept)
+    if (kept := _temporary_copy(path)) is not None and kept.exists():
+        return str(kept)
+    parts = _parts(path)
+    first = next(parts)
+    whole = itertools.chain([first.contents], (part.contents for part in parts))
+    if cache is not None and cache.takes and first.is_reliable:
+        kept = cache.copy_path(path)
         try:
-            write_whole(kept, _parts(path))
-        except ReaderError:
-            raise
+            cache.keep_copy(kept, whole)
+            cache.hold(kept, is_new=True)
+            return str(kept)
         except OSError as error:
-            if cache is not None:
-                cache.refuse(error)
-                return local_copy(path)
-            raise ReaderError(
-                f"there is no room for a copy of {path!r} in {str(kept.parent)!r}: {error.strerror}.",
-                hint="Name another folder: storage.configure(cache_folder=...), or TMPDIR in the environment.",
-            ) from None
-    if cache is not None:
-        cache.hold(kept, is_new=is_new)
+            cache.refuse(error)
+            return local_copy(path)
+    try:
+        kept = Path(_temporary_folder(), file_name(path))
+        write_whole(kept, whole, mode=0o600)
+    except OSError as error:
+        raise ReaderError(
+            f"there is no room for a copy of {path!r} among temporary files: {error}.",
+            hint="Name another folder: storage.configure(cache_folder=...), or TMPDIR in the environment.",
+        ) from None
     return str(kept)
 
 
-def _parts(url: str) -> Iterator[bytes]:
+def _parts(url: str) -> Iterator[Answer]:
     """Yield the contents of a file piece by piece: neither the patience nor the memory goes by its size."""
     size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
     if size is None or size <= _PART_BYTES:
-        yield _patiently(url, lambda system, path: _call(system, "cat_file", path))
+        answer = _fetched(url, 0, None)
+        if size is not None and len(answer.contents) != size:
+            raise _has_changed(url)
+        yield answer
         return
+    tag = None
     for start in range(0, size, _PART_BYTES):
         stop = min(start + _PART_BYTES, size)
-        part = _patiently(url, partial(_part, start=start, stop=stop))
-        if start == 0 and len(part) == size:  # servers that know no ranges send all of it
-            yield part
-            return
-        if len(part) != stop - start:
-            raise ReaderError(f"the file {url!r} has changed while it was copied, or ends before byte {stop}.")
-        yield part
+        answer = _fetched(url, start, stop)
+        if len(answer.contents) != stop - start or tag not in (None, answer.tag):
+            raise _has_changed(url)
+        tag = answer.tag
+        yield answer
 
 
-def _part(system: Any, path: str, start: int, stop: int) -> bytes:
-    return _call(system, "cat_file", path, start, stop)
+def _has_changed(url: str) -> ReaderError:
+    return ReaderError(f"the file {url!r} has changed while it was copied, or was not sent in whole.")
 
 
 def copy_if_there(path: str) -> str:
     """Return the path of the copy that ``local_copy`` made; the path itself where it made none."""
     if not is_remote(path):
         return path
-    kept = _copy_place(path)[1]
-    return str(kept) if kept.exists() else path
+    if _cache is not None and _cache.holds(kept := _cache.copy_path(path)):
+        return str(kept)
+    kept = _temporary_copy(path)
+    return str(kept) if kept is not None and kept.exists() else path
 
 
-def _copy_place(url: str) -> tuple[DiskCache | None, Path]:
-    """Return where the copy of a file lies, or is to lie, and the cache, if that is in it."""
+def _temporary_copy(url: str) -> Path | None:
+    """Return where a copy among temporary files lies, or would lie; None where there are none yet."""
+    return Path(_temporary[0].name, file_name(url)) if _temporary else None
+
+
+def _doubted(text: str) -> tuple[str, bool]:
+    """Drop the copies of files that could not be used.
+
+    Args:
+        text: an origin, which is a URL, or an error message that names URLs or copies.
+
+    Returns:
+        what the user should know, and whether a copy was dropped.
+    """
+    if _cache is None and not is_remote(text):
+        return "", False
+    found: list[Path] = []
+    names = [text] if is_remote(text) else []
+    for url in dict.fromkeys(names + _URL.findall(text)):
+        temporary = _temporary_copy(url)
+        found += [] if temporary is None else [temporary]
+        if _cache is not None:
+            found += [_cache.entry_path(_key(url, 0, None)), _cache.copy_path(url)]
     if _cache is not None:
-        kept = _cache.path(f"{url}@0+None")
-        if _cache.takes or kept.exists():
-            return _cache, kept
-    return None, Path(_temporary_folder(), file_name(url))
+        found += [Path(name) for name in _cache.paths_in(text)]
+    found = [path for path in dict.fromkeys(found) if path.exists()]
+    for path in found:
+        if _cache is not None and path.parent == _cache.folder:
+            _cache.drop(path)
+        else:
+            path.unlink(missing_ok=True)
+    names = " and ".join(repr(str(path)) for path in found)
+    return f"The copy that was read, {names}, is dropped: the next time, it is fetched again." if found else "", bool(
+        found
+    )
+
+
+add_listener(_doubted)
 
 
 _temporary: list[tempfile.TemporaryDirectory[str]] = []
@@ -297,6 +366,49 @@ def _temporary_folder() -> str:
             _temporary.append(tempfile.TemporaryDirectory(prefix="dalify-"))
             atexit.register(_temporary[0].cleanup)
         return _temporary[0].name
+
+
+def _fetched(url: str, start: int, stop: int | None) -> Answer:
+    """Return bytes of a file, fewer where it ends before `stop`.
+
+    Raises:
+        ReaderError: the file is absent, or the storage does not answer.
+        LimitError: all bytes are wanted, and they are more than ``max_sample_bytes``.
+    """
+    most_bytes = limits.current().max_sample_bytes if stop is None else stop - start
+
+    def ask(system: Any, path: str) -> Answer:
+        if is_web(system):
+            return _waited(system, fetch, system, path, start, stop, most_bytes)
+        return _asked(system, path, start, stop, most_bytes)
+
+    try:
+        answer = _patiently(url, ask)
+    except TooLongError as error:
+        limits.check_sample_bytes(error.size_bytes, f"the file {url!r}")
+        raise AssertionError("dalify bug: a body within the limit was too long") from None
+    if stop is None:
+        limits.check_sample_bytes(len(answer.contents), f"the file {url!r}")
+    return answer
+
+
+def _asked(system: Any, path: str, start: int, stop: int | None, most_bytes: int) -> Answer:
+    """Ask a storage that is no web server, for one byte more than allowed where all are wanted."""
+    is_whole = start == 0 and stop is None
+    if is_whole and not getattr(system, "async_impl", False):
+        size = _call(system, "info", path).get("size")
+        if size is not None and size > most_bytes:
+            raise TooLongError(size)
+        return Answer(_call(system, "cat_file", path))
+    end = start + most_bytes + 1 if stop is None else stop
+    try:
+        return Answer(_call(system, "cat_file", path, start=start, end=end))
+    except _FINAL:
+        raise
+    except Exception:  # object stores have no range of an empty file
+        if is_whole and _call(system, "info", path).get("size") == 0:
+            return Answer(b"")
+        raise
 
 
 def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
@@ -312,6 +424,8 @@ def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
     for attempt in range(attempts):
         try:
             return ask(system, path)
+        except (DalifyError, TooLongError):
+            raise
         except _FINAL as error:
             reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error) or "refused"
             raise ReaderError(f"cannot read {url!r}: {reason}.") from None
@@ -324,13 +438,23 @@ def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
                     hint="storage.configure(timeout_s=..., retries=...) makes it more patient.",
                 ) from None
             # Not all at the same moment: what is overloaded would be so again.
-            time.sleep(wait_s * random.uniform(0.5, 1.5))
+            wished_s = min(getattr(error, "retry_after_s", 0.0), _options.timeout_s)
+            time.sleep(max(wait_s * random.uniform(0.5, 1.5), wished_s))
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
     raise AssertionError("dalify bug: neither an answer nor an error")
 
 
-def _call(system: Any, method: str, path: str, *arguments: Any) -> Any:
+def _call(system: Any, method: str, path: str, **arguments: Any) -> Any:
     if getattr(system, "async_impl", False):
-        function = getattr(system, f"_{method}")
-        return fsspec_asyn.sync(system.loop, function, path, *arguments, timeout=_options.timeout_s)
-    return getattr(system, method)(path, *arguments)
+        return _waited(system, getattr(system, f"_{method}"), path, **arguments)
+    return getattr(system, method)(path, **arguments)
+
+
+def _waited(system: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Return what a coroutine returns; it ends when the time is over, and its connection is closed."""
+    timeout_s = _options.timeout_s
+
+    async def bounded() -> Any:
+        return await asyncio.wait_for(function(*arguments, **named), timeout_s)
+
+    return fsspec_asyn.sync(system.loop, bounded)

@@ -1,0 +1,189 @@
+"""Answers of web servers, checked: an answer is what was asked for, has the length that it declares, and is bounded.
+
+fsspec takes what comes: an answer to another range, a body that goes on forever, and one that was cut where its length
+was not declared.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from dalify.base.optional import LazyModule
+
+aiohttp = LazyModule("aiohttp", "reading from URLs", "dalify[remote]")
+
+__all__ = ["Answer", "BadAnswerError", "FinalAnswerError", "TooLongError", "fetch", "is_web"]
+
+_CHUNK_BYTES = 1 << 18
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
+_PAGES = (".html", ".htm", ".xhtml", "/")
+_OK, _PARTIAL, _RANGE_OUTSIDE = 200, 206, 416
+_ABSENT, _REFUSED = (404, 410), (401, 403, 407, 451)
+_FIRST_ERROR = 400
+
+
+class BadAnswerError(OSError):
+    """An answer that cannot be used; a later one may be better.
+
+    Attributes:
+        retry_after_s: how long the server wants to be left alone; 0 where it does not say.
+    """
+
+    retry_after_s = 0.0
+
+
+class FinalAnswerError(OSError):
+    """An answer that stays the same however often one asks."""
+
+
+class TooLongError(Exception):
+    """A body of more bytes than allowed.
+
+    Attributes:
+        size_bytes: as declared, or as received until then.
+    """
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(f"a body of {size_bytes} bytes")
+        self.size_bytes = size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Bytes of a file.
+
+    Attributes:
+        contents: the bytes.
+        is_reliable: its length was declared, and it is not a web page in the place of a file. What is not reliable is
+            used but not kept.
+        tag: of the version of the file, "" where the storage has none.
+    """
+
+    contents: bytes
+    is_reliable: bool = True
+    tag: str = ""
+
+
+def is_web(system: Any) -> bool:
+    """Tell whether a file system of fsspec is that of HTTP."""
+    protocol = system.protocol
+    return "http" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+
+async def fetch(system: Any, url: str, start: int, stop: int | None, most_bytes: int) -> Answer:
+    """Return bytes of a file on a web server.
+
+    Args:
+        system: the file system of fsspec, which has the session, headers and keys.
+        url: of the file.
+        start: first byte.
+        stop: one past the last byte; None for all.
+        most_bytes: a longer body is refused, also one that becomes longer when it is decompressed.
+
+    Returns:
+        the bytes; fewer where the file ends before `stop`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        PermissionError: the server refuses it.
+        TooLongError: more than `most_bytes`.
+        FinalAnswerError: redirects without end.
+        BadAnswerError: any other answer, for instance that it is busy.
+        Exception: of aiohttp, for instance a body that is shorter than declared.
+    """
+    is_part = start > 0 or stop is not None
+    arguments = dict(system.kwargs)
+    headers = {"Accept-Encoding": "identity", **arguments.pop("headers", {})}
+    if is_part:
+        headers["Range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
+    session = await system.set_session()
+    try:
+        async with session.get(system.encode_url(url), headers=headers, **arguments) as response:
+            return await _answer(response, url, start, stop, most_bytes)
+    except aiohttp.TooManyRedirects as error:
+        raise FinalAnswerError(f"{len(error.history)} redirects, one after the other") from None
+
+
+async def _answer(response: Any, url: str, start: int, stop: int | None, most_bytes: int) -> Answer:
+    is_part = start > 0 or stop is not None
+    if response.status == _RANGE_OUTSIDE and is_part:
+        return Answer(b"")
+    _check_status(response, url)
+    is_encoded = response.headers.get("Content-Encoding", "identity").lower() not in ("identity", "")
+    skipped, wanted = 0, None if stop is None else stop - start
+    if response.status == _PARTIAL:
+        if not is_part or is_encoded:
+            raise BadAnswerError("the server sent a part of the file that was not asked for")
+        wanted = _part_bytes(response.headers.get("Content-Range", ""), start, stop)
+    elif is_part:  # the server does not know ranges, and sends all
+        skipped = start
+    declared = None if is_encoded else response.content_length
+    if declared is not None and declared - skipped > most_bytes and (wanted is None or wanted > most_bytes):
+        raise TooLongError(declared)
+    contents = bytearray()
+    is_complete = False
+    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+        if skipped >= len(chunk):
+            skipped -= len(chunk)
+            continue
+        contents += memoryview(chunk)[skipped:]
+        skipped = 0
+        if wanted is not None and len(contents) >= wanted:
+            is_complete = len(contents) == wanted or response.status == _OK
+            del contents[wanted:]
+            break
+        if len(contents) > most_bytes:
+            raise TooLongError(len(contents))
+    if response.status == _PARTIAL and len(contents) != wanted:
+        raise BadAnswerError(f"the server sent {len(contents)} bytes in the place of {wanted}")
+    # aiohttp has compared a declared length, and seen the last one of several chunks.
+    is_complete = is_complete or response.content_length is not None or "Transfer-Encoding" in response.headers
+    is_page = response.content_type == "text/html" and not response.url.path.lower().endswith(_PAGES)
+    tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+    return Answer(bytes(contents), is_complete and not is_page, tag)
+
+
+def _part_bytes(text: str, start: int, stop: int | None) -> int:
+    """Return how many bytes the header of a part announces.
+
+    Raises:
+        BadAnswerError: it is not the part that was asked for.
+    """
+    found = _CONTENT_RANGE.fullmatch(text.strip())
+    if found is None:
+        raise BadAnswerError(f"the server sent a part of the file, and does not say which: {text!r}")
+    first, end = int(found[1]), int(found[2]) + 1
+    total = None if found[3] == "*" else int(found[3])
+    expected = total if stop is None else stop if total is None else min(stop, total)
+    if first != start or end <= first or (expected is not None and end != expected):
+        asked = f"bytes {start}-{'' if stop is None else stop - 1}"
+        raise BadAnswerError(f"the server sent {text!r} in the place of {asked}")
+    return end - first
+
+
+def _check_status(response: Any, url: str) -> None:
+    status = response.status
+    if status in (_OK, _PARTIAL):
+        return
+    text = f"{status} {response.reason or ''}".strip()
+    if status in _ABSENT:
+        raise FileNotFoundError(url)
+    if status in _REFUSED:
+        raise PermissionError(f"the server answered {text}")
+    error = BadAnswerError(f"the server answered {text}")
+    error.retry_after_s = _seconds(response.headers.get("Retry-After", "")) if status >= _FIRST_ERROR else 0.0
+    raise error
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a header that has a number of seconds or a date; 0 for anything else."""
+    if re.fullmatch(r"\d{1,9}", text.strip()):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
