@@ -270,12 +270,16 @@ def local_copy(path: str) -> str:
             cache.keep_copy(kept, whole)
             cache.hold(kept, is_new=True)
             return str(kept)
+        except DalifyError:  # of a part that did not come
+            raise
         except OSError as error:
             cache.refuse(error)
             return local_copy(path)
     try:
         kept = Path(_temporary_folder(), file_name(path))
         write_whole(kept, whole, mode=0o600)
+    except DalifyError:
+        raise
     except OSError as error:
         raise ReaderError(
             f"there is no room for a copy of {path!r} among temporary files: {error}.",
@@ -403,9 +407,7 @@ def _asked(system: Any, path: str, start: int, stop: int | None, most_bytes: int
     end = start + most_bytes + 1 if stop is None else stop
     try:
         return Answer(_call(system, "cat_file", path, start=start, end=end))
-    except _FINAL:
-        raise
-    except Exception:  # object stores have no range of an empty file
+    except Exception:  # object stores have no range of an empty file, and some say that the file is absent
         if is_whole and _call(system, "info", path).get("size") == 0:
             return Answer(b"")
         raise

@@ -21,7 +21,8 @@ import pytest
 
 import dalify
 from dalify import fn, pipeline_def
-from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base import limits
+from dalify.base.errors import ArgumentValueError, LimitError, ReaderError
 from dalify.formats import storage
 from dalify.formats.file_list import files_in_class_folders
 from dalify.formats.webdataset import write_index
@@ -487,3 +488,44 @@ def test_object_store(object_store: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert labels.as_array()[:, 0].tolist() == [0, 0, 0, 1, 1, 1]
     with pytest.raises(ReaderError, match=r"cannot read 's3://photos/nowhere"):
         reading("s3://photos/nowhere").build()
+
+
+@pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow")  # in the libraries of the object store
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_parts_of_objects(object_store: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    boto3 = pytest.importorskip("boto3")
+    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=object_store, **keys)
+    for name, contents in (("numbers", bytes(range(200))), ("empty", b"")):
+        client.put_object(Bucket="photos", Key=name, Body=contents)
+    client.close()
+    monkeypatch.setitem(fsspec.config.conf, "s3", {"key": "a", "secret": "b", "endpoint_url": object_store})
+    monkeypatch.setattr(storage, "_PART_BYTES", 90)
+    storage.configure(retries=0, cache_folder=tmp_path / "cache")
+    for _ in range(2):
+        assert storage.read("s3://photos/numbers").tolist() == list(range(200))
+        assert storage.read("s3://photos/numbers", 20, 30).tolist() == list(range(20, 50))
+        assert storage.read("s3://photos/numbers", 190).tolist() == list(range(190, 200))
+        assert storage.read("s3://photos/empty").size == 0
+        assert Path(storage.local_copy("s3://photos/numbers")).read_bytes() == bytes(range(200))
+    with pytest.raises(ReaderError, match="ends before byte 230"):
+        storage.read("s3://photos/numbers", 180, 50)
+    with (
+        limits.applied(limits.as_limits({"max_sample_bytes": 100})),
+        pytest.raises(LimitError, match="max_sample_bytes"),
+    ):
+        storage.read("s3://photos/numbers", 1)
+
+
+def test_other_storages_have_the_same_limit() -> None:
+    system = fsspec.filesystem("memory")
+    system.pipe("/limited/numbers", bytes(200))
+    try:
+        assert storage.read("memory://limited/numbers").size == 200
+        with (
+            limits.applied(limits.as_limits({"max_sample_bytes": 100})),
+            pytest.raises(LimitError, match="max_sample_bytes"),
+        ):
+            storage.read("memory://limited/numbers")
+    finally:
+        system.rm("/limited", recursive=True)
