@@ -408,8 +408,10 @@ def _asked(system: Any, path: str, start: int, stop: int | None, most_bytes: int
     try:
         return Answer(_call(system, "cat_file", path, start=start, end=end))
     except Exception:  # object stores have no range of an empty file, and some say that the file is absent
-        if is_whole and _call(system, "info", path).get("size") == 0:
-            return Answer(b"")
+        if is_whole:
+            system.invalidate_cache(path)  # a listing may be older than the file
+            if _call(system, "info", path).get("size") == 0:
+                return Answer(b"")
         raise
 
 
