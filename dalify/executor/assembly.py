@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dalify.base.errors import DalifyError, ReaderError
+from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.limits import Limits, within
 from dalify.data import BufferPool
 from dalify.executor.device_steps import find_device
@@ -25,7 +25,6 @@ from dalify.executor.steps import cause, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.parallel import ParallelSource
-from dalify.sources.pickling import CallbackPickler
 from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
@@ -47,6 +46,7 @@ class Resources:
         num_workers: worker processes of parallel sources.
         start_method: how they are started.
         callback_pickler: how callbacks travel to workers that are not forked.
+        callback_timeout_s: longest time of one call of the user's code in a worker process; None for any.
         name: for the threads' names.
         on_error: what to do about samples that cannot be used, where the operator does not tell.
         max_error_rate: largest share of bad samples in an epoch; None for any.
@@ -59,6 +59,7 @@ class Resources:
     num_workers: int
     start_method: str
     callback_pickler: Any
+    callback_timeout_s: float | None
     name: str
     on_error: str = "raise"
     max_error_rate: float | None = None
@@ -96,11 +97,14 @@ def assemble(
     pool = BufferPool()
     workers = None
     if any(node.arguments.get("parallel") for node, _ in plan.externals):
-        workers = WorkerPool(resources.num_workers, resources.start_method, resources.callback_pickler)
+        workers = WorkerPool(
+            resources.num_workers, resources.start_method, resources.callback_pickler, resources.callback_timeout_s
+        )
     externals = [
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
         for node, slots in plan.externals
     ]
+    _check_timeout(resources, workers is not None or any(map(_process_count, indices.values())))
     for step in plan.readers.values():
         _start_processes(step, indices[step.node], resources, seeds[step.node.number][0])
     readers = {slot: ReaderFeed(step.node, samplers[step.node], step.ahead) for slot, step in plan.readers.items()}
@@ -126,13 +130,34 @@ def assemble(
     return engine
 
 
+def _process_count(index: Any) -> int:
+    return getattr(index, "processes", 0)
+
+
+def _check_timeout(resources: Resources, has_processes: bool) -> None:
+    if resources.callback_timeout_s is not None and not has_processes:
+        raise ArgumentValueError(
+            "callback_timeout_s bounds calls in worker processes, and this pipeline has none.",
+            hint="Write fn.external_source(..., parallel=True) or fn.readers.dataset(..., processes=2); a Python "
+            "function in this process cannot be interrupted. Or leave callback_timeout_s out.",
+        )
+
+
 def _start_processes(step: ReaderStep, index: Any, resources: Resources, seed: int) -> None:
     """Start the processes that read, before any thread of ours exists."""
-    count = getattr(index, "processes", 0)
+    count = _process_count(index)
     if count:
         read = within(resources.limits, step.reads_alone())
-        pickler = CallbackPickler(resources.callback_pickler)
-        processes = ReaderProcesses(index, read, count, resources.start_method, pickler, seed)
+        processes = ReaderProcesses(
+            index,
+            read,
+            count,
+            resources.start_method,
+            resources.callback_pickler,
+            seed,
+            resources.callback_timeout_s,
+            step.node.operator.public_name,
+        )
         try:
             processes.start()
         except DalifyError as error:

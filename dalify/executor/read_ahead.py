@@ -1,6 +1,6 @@
 """Samples that are on their way, from another machine or process, while batches before them are computed.
 
-Alone because waiting is no work: it needs many threads that do nothing, not the few that compute.
+Waiting needs many threads that do nothing, not the few that compute.
 """
 
 from __future__ import annotations
@@ -61,10 +61,14 @@ class ReadAhead:
             return self._processes.submit(number, place, entry)
         return _submit(self._read_entry, entry)
 
-    def _forget(self, number: int) -> None:
-        if self._process != os.getpid():  # the threads that should bring them have stayed in the parent
+    def _begin_child(self) -> None:
+        """In a forked child: forget what threads and processes of the parent would bring."""
+        if self._process != os.getpid():
             self._process = os.getpid()
             self._batches.clear()
+
+    def _forget(self, number: int) -> None:
+        self._begin_child()
         for other in [other for other in self._batches if other == number or other < number - _REMEMBERED]:
             for _, future in self._batches.pop(other).values():
                 future.cancel()
@@ -78,22 +82,20 @@ class ReadAhead:
         Raises:
             Exception: what reading it raised.
         """
-        if self._process != os.getpid():
-            return None
+        self._begin_child()
         batch = self._batches.get(number, {})
         began, future = batch.get(place, (None, None))
         try:
-            if self._processes is not None:
-                if future is None or began != entry:
-                    future = self._processes.submit(number, place, entry)
-                return self._processes.result(future)
+            if self._processes is not None and (future is None or began != entry):
+                began, future = entry, self._processes.submit(number, place, entry)
+                batch[place] = began, future  # seen by abandon()
             return future.result() if future is not None and began == entry else None
         finally:
             batch.pop(place, None)
 
     def abandon(self) -> None:
-        """Let go of threads that wait for a storage: nobody wants the samples any more."""
-        if self._processes is not None or self._process != os.getpid():
+        """Let go of threads that wait for a storage or a process: nobody wants the samples any more."""
+        if self._process != os.getpid():
             return
         for batch in list(self._batches.values()):
             for _, future in list(batch.values()):

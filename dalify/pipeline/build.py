@@ -59,6 +59,7 @@ def build(
         num_workers=options.py_num_workers,
         start_method=options.py_start_method,
         callback_pickler=options.py_callback_pickler,
+        callback_timeout_s=options.callback_timeout_s,
         name=name,
         on_error=options.on_error,
         max_error_rate=options.max_error_rate,

@@ -25,6 +25,7 @@ _START_METHODS = ("fork", "spawn", "forkserver")
 # How images leave a pipeline; None: as they are.
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
 _ON_ERROR = ("raise", "skip", "replace")
+_LONGEST_TIMEOUT_S = 1_000_000
 _RETIRED = ("max_streams", "default_cuda_stream_priority")
 
 
@@ -64,6 +65,11 @@ class PipelineOptions:
         py_num_workers: worker processes of parallel sources.
         py_start_method: ``fork``, ``spawn`` or ``forkserver``.
         py_callback_pickler: how callbacks travel to workers that are not forked.
+        callback_timeout_s: longest time of one call of a parallel external source, or to read one sample in a process
+            of ``fn.readers.dataset(processes=...)``, in seconds. A worker process that takes longer is ended and
+            replaced; its batch is a WorkerError that names the callback. None: any time. The pipeline must have
+            worker processes: a Python function that runs in this process cannot be interrupted. In workers, SIGALRM
+            and ``signal.setitimer`` are used for it.
         output_dtype: expected element type of each output, or of all.
         output_ndim: expected dimensions of each output, or of all.
         output_layout: expected layout of each output, or of all.
@@ -100,6 +106,7 @@ class PipelineOptions:
     py_num_workers: int = 1
     py_start_method: str = "fork"
     py_callback_pickler: Any = None
+    callback_timeout_s: float | None = None
     output_dtype: Any = None
     output_ndim: Any = None
     output_layout: Any = None
@@ -164,6 +171,14 @@ class PipelineOptions:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
+        timeout_s = self.callback_timeout_s
+        if timeout_s is not None:
+            if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
+                raise ArgumentTypeError(f"callback_timeout_s must be a number of seconds or None; got {timeout_s!r}.")
+            if not 0 < timeout_s <= _LONGEST_TIMEOUT_S:
+                raise ArgumentValueError(
+                    f"callback_timeout_s must be above 0 and at most {_LONGEST_TIMEOUT_S}; got {timeout_s!r}."
+                )
         dtypes = self.output_dtype if isinstance(self.output_dtype, (list, tuple)) else [self.output_dtype]
         for dtype in dtypes:
             if dtype is not None and not isinstance(dtype, DALIDataType):

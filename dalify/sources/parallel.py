@@ -1,6 +1,6 @@
 """The data of a user's callback, called in worker processes.
 
-Alone because batches are asked for ahead and come back in pieces and in any order; the executor sees what
+Batches are asked for ahead and come back in pieces and in any order; the executor sees what
 ``dalify.sources.external`` would give it: one batch after the other, one end of each epoch.
 """
 
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.sources.callback import Callback, Cycle, SourceKind
 from dalify.sources.shared_memory import Lease, Slot, array_in
-from dalify.sources.worker_pool import WorkerPool
-from dalify.sources.worker_process import (
+from dalify.sources.source_worker import (
     IN_PLACE,
+    Chunk,
     Expected,
-    Failure,
     Piece,
-    Result,
+    SourceOutcome,
     SourceSettings,
-    Task,
     uniform_starts,
 )
+from dalify.sources.worker_pool import Death, WorkerPool
+from dalify.sources.worker_process import Failure, error_of
 
 __all__ = ["ParallelSource"]
 
@@ -42,10 +42,17 @@ class _Flight:
 
     def __init__(self, slot: int, chunks: int, generation: int, expected: Expected) -> None:
         self.slot = slot
-        self.results: list[Result | None] = [None] * chunks
+        self.outcomes: list[SourceOutcome] = [SourceOutcome()] * chunks
         self.missing = chunks
+        self.death: Death | None = None  # of a worker that made a chunk of it
+        self.is_dropped = False
         self.generation = generation
         self.expected = expected
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its data or its error are there: other chunks of a batch that is lost need not be waited for."""
+        return not self.missing or self.death is not None
 
 
 class ParallelSource:
@@ -54,6 +61,11 @@ class ParallelSource:
     The source is a callable of one argument, whose calls are spread over the workers (samples of a batch, or batches),
     or an iterable or generator function, which one worker walks. Epochs are as in ``ExternalSource``. A callable must
     depend on its argument alone, and must raise StopIteration also for what lies further behind the end.
+
+    A worker that dies costs the batch that it was making. The worker in its place walks an iterable anew, from the
+    state in which the iterable was when the pipeline was built, and drops the items before the next batch. So the
+    next batch is the one that would have followed, if the iterable gives the same items each time. One that dies at
+    the same item each time costs every further batch.
 
     Args:
         pool: the workers; the source registers itself.
@@ -111,7 +123,8 @@ class ParallelSource:
         self._cycle = cycle
         self._ended = False
         self._taken = 0
-        self._skipped_items = 0
+        self._items_per_batch = 1 if batch else batch_size
+        self._walked_items = 0  # of an iterable, at the end of what has been received or lost
         self._generation = 0
         self._scheduled = 0
         self._flights: deque[_Flight] = deque()
@@ -134,8 +147,8 @@ class ParallelSource:
         """How much memory each slot takes."""
         return [slot.used_bytes for slot in self._slots]
 
-    def settings(self) -> SourceSettings:
-        """Return what the workers must know of this source."""
+    def maker(self) -> SourceSettings:
+        """Return what a worker that is started now must know of this source."""
         source, load = self.callback.source, None
         if self._pool.start_method != "fork":
             source, load = self._pool.pickler.dumps(source, self.callback.name, self.callback.line)
@@ -148,7 +161,8 @@ class ParallelSource:
             self.batch_info,
             self.batch_size,
             self._slots,
-            self._skipped_items,
+            self._walked_items,
+            self._generation,
         )
 
     def prefetch(self) -> None:
@@ -160,21 +174,45 @@ class ParallelSource:
             self._by_slot[slot] = flight
             self._flights.append(flight)
             worker = None if self._is_callable else self._number
-            for chunk, (first, count) in enumerate(self._chunks):
-                self._pool.submit(
-                    Task(self._number, slot, chunk, first, count, self._scheduled, self.epoch, self._generation), worker
-                )
+            for number, (first, count) in enumerate(self._chunks):
+                chunk = Chunk(slot, number, first, count, self._scheduled, self.epoch)
+                self._pool.submit(self._number, self._generation, chunk, (flight, number), worker)
             self._scheduled += 1
 
-    def receive(self, result: Result) -> None:
-        """Take what became of a task."""
-        flight = self._by_slot[result.slot]
-        flight.results[result.chunk] = result
+    def is_wanted(self, token: tuple[_Flight, int]) -> bool:
+        """Every chunk is wanted: the slot of its batch comes back with it; see ``Receiver``."""
+        return True
+
+    def receive(self, token: tuple[_Flight, int], outcome: SourceOutcome | Failure | None) -> None:
+        """Take what became of a chunk; see ``Receiver``."""
+        flight, number = token
+        if not isinstance(outcome, SourceOutcome):
+            outcome = SourceOutcome(failure=outcome, taken=self._walked_items + self._items_per_batch)
+        if flight.generation == self._generation:
+            self._walked_items = outcome.taken
+        flight.outcomes[number] = outcome
+        self._settle(flight)
+
+    def lose(self, token: tuple[_Flight, int], death: Death) -> None:
+        """Take note that a worker died while it made a chunk; see ``Receiver``."""
+        flight, _ = token
+        if flight.generation == self._generation:
+            self._walked_items += self._items_per_batch
+        flight.death = death
+        self._settle(flight)
+
+    def _settle(self, flight: _Flight) -> None:
         flight.missing -= 1
         if not flight.missing:
-            del self._by_slot[result.slot]
-            if flight.generation != self._generation:
+            del self._by_slot[flight.slot]
+            if flight.is_dropped:
                 self._free.appendleft(flight.slot)
+
+    def _drop(self, flight: _Flight) -> None:
+        """Forget a batch; its slot is free when no worker writes into it any more."""
+        flight.is_dropped = True
+        if not flight.missing:
+            self._free.appendleft(flight.slot)
 
     def next_batch(self) -> list[Any]:
         """Return the next batch: for each output one array ``[N, ...]``, or a list of one array per sample.
@@ -185,7 +223,8 @@ class ParallelSource:
         Raises:
             StopIteration: the data are at their end; also every time until ``reset``.
             SourceError: the source gave something that cannot be used.
-            WorkerError: a worker has died; or the source raised an exception that cannot be raised here.
+            WorkerError: a worker died while it made this batch; or the source raised an exception that cannot be
+                raised here.
             Exception: whatever the source raises, with notes that name it and show its traceback.
         """
         if self._ended:
@@ -195,20 +234,18 @@ class ParallelSource:
             self._pool.collect(lambda: bool(self._free))
             self.prefetch()
         flight = self._flights[0]
-        while flight.missing:
-            self._pool.collect(lambda: not flight.missing)
+        while not flight.is_settled:
+            self._pool.collect(lambda: flight.is_settled)
         self._flights.popleft()
         self.iteration += 1
-        results = [result for result in flight.results if result is not None]
-        self._taken = results[-1].taken
         try:
-            self._raise_first(results)
+            self._check(flight)
         except BaseException:
-            self._free.appendleft(flight.slot)
+            self._drop(flight)
             raise
         lent = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._flights)
         memory = Lease(self._free, flight.slot, self._slots[flight.slot]).memory()
-        outputs = self._assembled(memory, flight, results)
+        outputs = self._assembled(memory, flight)
         if lent > _LENT_SLOTS:
             outputs = [
                 each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs
@@ -216,19 +253,31 @@ class ParallelSource:
         self.prefetch()
         return outputs
 
-    def _raise_first(self, results: list[Result]) -> None:
-        for result in results:
-            if result.ended:
+    def _check(self, flight: _Flight) -> None:
+        """Raise the first end or error of a batch."""
+        if flight.death is not None:
+            self._taken += self._items_per_batch
+            raise self._error_of_death(flight.death)
+        for outcome in flight.outcomes:
+            self._taken = outcome.taken
+            if outcome.ended:
                 self._ended = True
                 raise StopIteration
-            if result.failure is not None:
-                raise _error_of(result.failure, self.callback)
+            if outcome.failure is not None:
+                raise error_of(outcome.failure, f"the source {self.callback.name}", self.callback.line)
 
-    def _assembled(self, memory: NDArray[np.uint8], flight: _Flight, results: list[Result]) -> list[Any]:
+    def _error_of_death(self, death: Death) -> WorkerError:
+        thing = f"batch {self.iteration - 1} of epoch {self.epoch}"
+        if not self.batch and death.call is not None and death.call >= 0:
+            thing = f"sample {death.call} of {thing}"
+        callback = self.callback
+        return death.error(f"the source {callback.name}", thing, callback.line, "fn.external_source")
+
+    def _assembled(self, memory: NDArray[np.uint8], flight: _Flight) -> list[Any]:
         starts = uniform_starts(flight.expected, self.batch_size)
         outputs: list[Any] = []
         expected: list[tuple[str, tuple[int, ...]] | None] = []
-        columns = zip(*(result.outputs or () for result in results), strict=True)
+        columns = zip(*(outcome.outputs or () for outcome in flight.outcomes), strict=True)
         for index, parts in enumerate(columns):
             form = flight.expected[index] if index < len(flight.expected) else None
             whole = None if form is None else array_in(memory, starts[index], form[0], (self.batch_size, *form[1]))
@@ -272,14 +321,15 @@ class ParallelSource:
         """Begin the next epoch at the first item, in the middle of this one; see ``ExternalSource.restart``."""
         if self.callback.cycle is not Cycle.NO:
             self._drop_flights()  # a worker that sees a new generation begins its walk anew
-            self._taken = 0
+            self._taken = self._walked_items = 0
         self.reset()
 
     def _drop_flights(self) -> None:
         # What is in the making is not wanted any more. Its slots come back with its results.
         self._generation += 1
         self._pool.skip_before(self._number, self._generation)
-        self._free.extendleft(flight.slot for flight in self._flights if not flight.missing)
+        for flight in self._flights:
+            self._drop(flight)
         self._flights.clear()
         self._scheduled = 0
 
@@ -314,7 +364,7 @@ class ParallelSource:
                 hint="Restore before the first batch.",
             )
         self.epoch, self.iteration, self._ended = int(state["epoch"]), int(state["iteration"]), bool(state["ended"])
-        self._skipped_items = self._taken = int(state["items"])
+        self._walked_items = self._taken = int(state["items"])
         if self._is_callable:
             self._drop_flights()
             self._scheduled = self.iteration
@@ -322,18 +372,3 @@ class ParallelSource:
     def __repr__(self) -> str:
         """Return the source and where it stands."""
         return f"ParallelSource({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"
-
-
-def _error_of(failure: Failure, callback: Callback) -> Exception:
-    error: BaseException | None = None
-    if failure.pickled is not None:
-        try:
-            error = pickle.loads(failure.pickled)
-        except Exception:  # a class that only the worker knows
-            error = None
-    if not isinstance(error, Exception):
-        error = WorkerError(
-            f"the source {callback.name} failed in a worker process: {failure.text}", line=callback.line
-        )
-    error.add_note(f"In the worker process:\n{failure.trace}")
-    return error

@@ -1,31 +1,28 @@
-"""Processes that read samples: for data sets whose ``__getitem__`` is Python code that holds the interpreter's lock.
-
-Alone because processes have a life of their own: they must begin before threads do, die, and be replaced.
-"""
+"""Processes that read samples: for data sets whose ``__getitem__`` is Python code that holds the interpreter's lock."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
-import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import WorkerError
+from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
-from dalify.sources.pickling import CallbackPickler
+from dalify.sources.worker_pool import Death, WorkerPool
+from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
 
 __all__ = ["ReaderProcesses"]
 
-_PARENT_CHECK_S = 1.0
+# Tasks in the pipe cannot be taken back when their batch is dropped; two per process are enough to keep it busy.
+_TASKS_PER_PROCESS = 2
 
 
 class ReaderProcesses:
@@ -34,13 +31,18 @@ class ReaderProcesses:
     Before each sample, Python's, numpy's and torch's random numbers are set by seed, batch and place: a data set that
     draws some gives the same in every run, whatever the number of processes, and after resuming.
 
+    A process that dies costs the sample that it was reading; another one takes its place. A child that was forked from
+    this process starts processes of its own.
+
     Args:
         index: of the reader.
         read: from an entry to its arrays.
         count: number of processes.
         start_method: ``fork``, ``spawn`` or ``forkserver``.
-        pickler: how index and functions travel to processes that are not forked.
+        callback_pickler: how index and functions travel to processes that are not forked; see ``CallbackPickler``.
         seed: of the reader.
+        callback_timeout_s: longest time to read a sample in seconds; None for any.
+        operator: public name of the reader.
     """
 
     def __init__(
@@ -49,94 +51,124 @@ class ReaderProcesses:
         read: Callable[[Any], Any],
         count: int,
         start_method: str,
-        pickler: CallbackPickler,
+        callback_pickler: Any,
         seed: int,
+        callback_timeout_s: float | None,
+        operator: str,
     ) -> None:
         self._task = (index, read)
-        self._count = count
-        self._start_method = start_method
-        self._pickler = pickler
+        self._pool_options: dict[str, Any] = {
+            "num_workers": count,
+            "start_method": start_method,
+            "callback_pickler": callback_pickler,
+            "callback_timeout_s": callback_timeout_s,
+            "most_tasks_out": _TASKS_PER_PROCESS * count,
+        }
+        self._operator = operator
         self._seed = seed
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: WorkerPool | None = None
+        self._collector: threading.Thread | None = None
         self._process = os.getpid()
 
     def start(self) -> None:
-        """Start the processes, and wait until they are there."""
-        context = multiprocessing.get_context(self._start_method)
-        is_fork = self._start_method == "fork"
-        task: Any = (
-            self._task if is_fork else self._pickler.dumps(self._task, "of the reader", None, "fn.readers.dataset")
-        )
+        """Start the processes.
+
+        Raises:
+            ArgumentTypeError: the data set cannot be sent to another process.
+            WorkerError: the system cannot start processes.
+        """
         self._process = os.getpid()
-        parent = None if self._start_method == "forkserver" else self._process
-        self._pool = ProcessPoolExecutor(self._count, context, _begin, (task, is_fork, parent))
-        for future in [self._pool.submit(os.getpid) for _ in range(self._count)]:
-            future.result()
+        self._pool = WorkerPool(**self._pool_options)
+        self._pool.register(self)
+        self._collector = None
+        self._pool.start()
 
     def submit(self, number: int, place: int, entry: int) -> Future[Any]:
         """Begin to read an entry, for a place of a batch."""
         if self._pool is None or self._process != os.getpid():
             self.start()
         assert self._pool is not None, "dalify bug: no processes"
-        try:
-            return self._pool.submit(_read, entry, mixed_key(self._seed, number, place))
-        except BrokenProcessPool:
-            self.close()
-            self.start()
-            return self._pool.submit(_read, entry, mixed_key(self._seed, number, place))
+        if self._collector is None:  # not before the processes have been forked
+            self._collector = threading.Thread(target=_collect, args=(self._pool,), name="dalify-collect", daemon=True)
+            self._collector.start()
+        future: Future[Any] = Future()
+        self._pool.submit(0, 0, (entry, mixed_key(self._seed, number, place), 0, 0, 0, 0), future)
+        return future
 
-    @staticmethod
-    def result(future: Future[Any]) -> Any:
-        """Return what was read.
+    def maker(self) -> _Reading:
+        """Return what a process needs in order to read; see ``Receiver``."""
+        assert self._pool is not None, "dalify bug: no processes"
+        if self._pool.start_method == "fork":
+            return _Reading(self._task, None)
+        return _Reading(*self._pool.pickler.dumps(self._task, "of the reader", None, self._operator))
 
-        Raises:
-            WorkerError: a process died.
-            Exception: what reading raised.
-        """
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            raise WorkerError(
-                "a process that reads samples died, for instance since memory ran out.",
-                hint="The next batch starts new ones. Fewer processes need less memory.",
-            ) from None
+    def is_wanted(self, token: Future[Any]) -> bool:
+        """Tell whether a task that no process has begun shall be done; see ``Receiver``."""
+        return not token.cancelled()
+
+    def receive(self, token: Future[Any], outcome: Any) -> None:
+        """Take a sample; see ``Receiver``."""
+        with suppress(InvalidStateError):  # nobody waits for it any more
+            if isinstance(outcome, Failure):
+                token.set_exception(error_of(outcome, "the data set"))
+            else:
+                token.set_result(outcome)
+
+    def lose(self, token: Future[Any], death: Death) -> None:
+        """Take note that a process died while it read a sample; see ``Receiver``."""
+        with suppress(InvalidStateError):
+            token.set_exception(death.error("the data set", "a sample", None, self._operator))
 
     def close(self) -> None:
         """End the processes."""
         if self._pool is not None and self._process == os.getpid():
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.close()
         self._pool = None
 
 
-_task: tuple[Sequence[Any], Callable[[Any], Any]] | None = None
+def _collect(pool: WorkerPool) -> None:
+    """Hand over samples as they come: those of later batches must not keep the processes waiting."""
+    with suppress(PipelineStateError, WorkerError):  # it has been closed
+        while True:
+            pool.collect(lambda: False)
 
 
-def _begin(task: Any, is_fork: bool, parent: int | None) -> None:
-    """Prepare a worker process; its parent is the one that reads, or the server that ends with it."""
-    global _task
-    threading.Thread(target=_end_with, args=(parent or os.getppid(),), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends its workers
-    if is_fork:
-        _task = task
-    else:
-        content, load = task
-        _task = load(content)
-    if is_loaded("torch"):
-        torch.set_num_threads(1)
+@dataclass(frozen=True)
+class _Reading:
+    """Index and function of the reader, or the bytes that they travel as and what loads them."""
+
+    content: Any
+    load: Callable[[bytes], Any] | None
+
+    def make(self) -> _Reader:
+        return _Reader(self)
 
 
-def _end_with(parent: int) -> None:
-    """End this process with its parent: where that was killed, forked siblings keep each other's pipes open."""
-    while os.getppid() == parent:  # a killed process may exist for long, until somebody asks how it ended
-        time.sleep(_PARENT_CHECK_S)
-    os._exit(1)
+class _Reader:
+    """The reader in a process."""
 
+    def __init__(self, reading: _Reading) -> None:
+        self._reading = reading
+        self._loaded: tuple[Sequence[Any], Callable[[Any], Any]] | None = None
 
-def _read(entry: int, seed: int) -> Any:
-    assert _task is not None, "dalify bug: a worker without task"
-    index, read = _task
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    if is_loaded("torch"):
-        torch.manual_seed(seed >> 1)
-    return read(index[entry])
+    def run(self, task: Task, calls: Calls) -> Any:
+        entry, seed, *_ = task.details
+        try:
+            if self._loaded is None:
+                load = self._reading.load
+                self._loaded = self._reading.content if load is None else load(self._reading.content)
+                if is_loaded("torch"):
+                    torch.set_num_threads(1)
+            assert self._loaded is not None, "dalify bug: a process without data set"
+            index, read = self._loaded
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+            if is_loaded("torch"):
+                torch.manual_seed(seed >> 1)
+            calls.begin(0)
+            try:
+                return read(index[entry])
+            finally:
+                calls.end()
+        except Exception as error:
+            return failure_of(error, trace_of(error, __file__))

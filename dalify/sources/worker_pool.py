@@ -1,7 +1,7 @@
-"""The worker processes of a pipeline: started, given tasks, watched, and ended.
+"""The worker processes of a pipeline: started, given tasks, watched, replaced when they die, and ended.
 
-Alone because processes outlive mistakes: whatever happens here (an error, Ctrl-C, a fork by the user, the end of the
-interpreter), none may stay behind, and none of another process may be ended.
+Processes outlive mistakes: whatever happens here (an error, Ctrl-C, a fork by the user, the end of the interpreter),
+none may stay behind, and none of another process may be ended.
 """
 
 from __future__ import annotations
@@ -15,150 +15,281 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import connection
 from multiprocessing import process as multiprocessing_process
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, option_error_text
+from dalify.base.source_line import SourceLine
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import Slot
-from dalify.sources.worker_process import Result, SourceSettings, Task, run_worker
+from dalify.sources.worker_process import READING, STARTING, Result, Task, WorkMaker, progress_in, run_worker
 
-__all__ = ["ResultReceiver", "WorkerPool"]
+__all__ = ["Death", "Receiver", "WorkerPool"]
 
-# A pipe holds 64 KiB, which is 1024 tasks: below that, giving out a task never waits.
+# A pipe holds 64 KiB, which is 900 tasks: below that, giving out a task never waits.
 _MOST_TASKS_OUT = 512
 # Ended workers are seen at once; this is for workers whose children keep the pipe that tells it, in seconds.
 _LIFE_CHECK_S = 1.0
-# How long a worker may take to finish its task when the pool is closed, in seconds.
-_GRACE_S = 1.0
+# How long a worker may take to finish its task when the pool is closed, in seconds; then it gets SIGTERM.
+_GRACE_S = 0.2
+# How long a worker may take to end after SIGTERM, in seconds; then it gets SIGKILL.
+_TERMINATION_S = 1.0
+_POLL_S = 0.0005
 
 
-class ResultReceiver(Protocol):
-    """A source that runs in the pool."""
+class Death(NamedTuple):
+    """How a worker process ended.
 
-    def settings(self) -> SourceSettings:
-        """Return what the workers must know of it."""
+    Attributes:
+        process_id: of the worker.
+        code: exit code, or minus the number of a signal; None where something else in this program awaited the process.
+        call: number of the call in the task, -1 before the first one; None where the worker was not ready yet.
+        timeout_s: time limit of a call that was exceeded; None for another reason.
+        reason: of a worker that could not be started; "" for one that ran.
+    """
+
+    process_id: int
+    code: int | None
+    call: int | None
+    timeout_s: float | None = None
+    reason: str = ""
+
+    def error(self, subject: str, thing: str, line: SourceLine | None, operator: str) -> WorkerError:
+        """Return the error of the task that the worker did.
+
+        Args:
+            subject: whose code it called: ``the source load()``.
+            thing: what it called it for: ``batch 7 of epoch 0``.
+            line: of the user's code.
+            operator: public name of the operator.
+        """
+        process = f"a worker process (pid {self.process_id})"
+        if self.reason:
+            text = f"{thing} is lost: a worker process cannot be started: {self.reason}."
+            hint = "The next batch is tried again."
+        elif self.call is None:
+            text = f"{thing} is lost: {process} {self._end()} before it was ready."
+            hint = (
+                "Its message is on stderr. With py_start_method='spawn' or 'forkserver', each worker imports the "
+                "program's main module: put what it runs under if __name__ == '__main__':."
+            )
+        elif self.timeout_s is not None:
+            text = (
+                f"{subject} took longer than callback_timeout_s={self.timeout_s:g} for {thing}; its worker process "
+                f"(pid {self.process_id}) was ended and is replaced."
+            )
+            hint = "Look for what the callback waits for, or raise callback_timeout_s. The next batch follows."
+        else:
+            text = f"{process} {self._end()} in {subject}, called for {thing}; it is replaced."
+            hint = "Look for a crash in that code, or for the system running out of memory. The next batch follows."
+        return WorkerError(text, line=line, hint=hint, operator=operator)
+
+    def _end(self) -> str:
+        if self.code is None:
+            return "ended with an unknown exit code, which something else in this program has awaited"
+        if self.code >= 0:
+            return f"ended with exit code {self.code}"
+        name = ""
+        with suppress(ValueError):  # a realtime signal
+            name = f" ({signal.Signals(-self.code).name})"
+        return f"was ended by signal {-self.code}{name}"
+
+
+class Receiver(Protocol):
+    """Whose tasks the workers do."""
+
+    def maker(self) -> WorkMaker:
+        """Return what does its tasks in a worker process that is started now."""
         ...
 
-    def receive(self, result: Result) -> None:
-        """Take what became of a task."""
+    def is_wanted(self, token: Any) -> bool:
+        """Tell whether a task that no worker has begun shall be done; otherwise it is forgotten."""
         ...
+
+    def receive(self, token: Any, outcome: Any) -> None:
+        """Take what became of a task.
+
+        Args:
+            token: what was given to ``submit`` with the task.
+            outcome: of the task, see ``Result``.
+        """
+        ...
+
+    def lose(self, token: Any, death: Death) -> None:
+        """Take note that nothing will become of a task, since its worker died.
+
+        Args:
+            token: what was given to ``submit`` with the task.
+            death: of the worker.
+        """
+        ...
+
+
+class _Job(NamedTuple):
+    task: Task
+    worker: int | None
+    token: Any
 
 
 class _Worker:
-    def __init__(self, process: Any, own_tasks: Connection, results: Connection) -> None:
+    def __init__(self, number: int, process: Any, own_tasks: Connection, results: Connection, life: Connection) -> None:
+        self.number = number
         self.process = process
+        self.process_id: int = process.pid
         self.own_tasks = own_tasks
         self.results = results
+        self.life = life
+
+    @property
+    def has_ended(self) -> bool:
+        if not self.process.is_alive():
+            return True
+        try:
+            os.kill(self.process_id, 0)
+        except ProcessLookupError:  # something else has awaited it
+            return True
+        return False
+
+    def close(self) -> None:
+        for pipe in (self.own_tasks, self.results, self.life):
+            pipe.close()
+        with suppress(ValueError):  # the system cannot end it now: it waits for a disk that does not answer
+            self.process.close()
 
 
 class WorkerPool:
-    """Worker processes that call the sources of one pipeline.
+    """Worker processes that do tasks, for several receivers.
 
-    Sources register themselves before the pool starts; it starts with the first task, or with ``start``.
+    Receivers register themselves before the pool starts; it starts with the first task, or with ``start``. A worker
+    that dies costs the task that it was doing; another one takes its place.
 
     Args:
         num_workers: number of processes, at least 1.
         start_method: ``"fork"``, ``"spawn"`` or ``"forkserver"``, see ``multiprocessing``. With the latter two, sources
             must be pickled, and the program's main module must be guarded by ``if __name__ == "__main__":``.
         callback_pickler: the user's ``py_callback_pickler``, see ``CallbackPickler``.
+        callback_timeout_s: longest time of one call of the user's code, in seconds; None for any.
+        most_tasks_out: how many tasks are given out at most before they are done.
 
     Raises:
         ArgumentValueError: no workers, or a start method that this system does not have.
     """
 
-    def __init__(self, num_workers: int = 1, start_method: str = "fork", callback_pickler: Any = None) -> None:
+    def __init__(
+        self,
+        num_workers: int = 1,
+        start_method: str = "fork",
+        callback_pickler: Any = None,
+        callback_timeout_s: float | None = None,
+        most_tasks_out: int = _MOST_TASKS_OUT,
+    ) -> None:
         if num_workers < 1:
             raise ArgumentValueError(f"py_num_workers must be at least 1; got {num_workers}.")
         methods = multiprocessing.get_all_start_methods()
         if start_method not in methods:
             raise ArgumentValueError(option_error_text("py_start_method", start_method, methods))
         if os.name != "posix":
-            raise WorkerError("parallel=True needs Linux or macOS.", hint="Leave parallel=True out on this system.")
+            raise WorkerError("worker processes need Linux or macOS.", hint="Leave parallel=True out on this system.")
         self.num_workers = num_workers
         self.start_method = start_method
         self.pickler = CallbackPickler(callback_pickler)
-        self._sources: list[ResultReceiver] = []
-        self._workers: list[_Worker] = []
+        self._timeout_s = callback_timeout_s
+        self._most_tasks_out = min(most_tasks_out, _MOST_TASKS_OUT)
+        self._receivers: list[Receiver] = []
+        self._workers: list[_Worker | None] = []
+        self._shared_out: Connection | None = None
         self._shared_tasks: Connection | None = None
         self._control: Slot | None = None
         self._generations: NDArray[Any] = np.zeros(0, np.int64)
-        self._waiting: deque[tuple[Task, int | None]] = deque()
-        self._tasks_out = 0
-        self._failure = ""
+        self._progress: NDArray[Any] = np.zeros((0, 2), np.int64)
+        self._waiting: deque[_Job] = deque()
+        self._out: dict[int, _Job] = {}
+        self._next_number = 0
         self._closed = False
         self._owner = os.getpid()
         # Two, so that one thread can give out tasks while another waits for results. Where both, in this order.
         self._collecting = threading.RLock()
         self._submitting = threading.RLock()
+        self._wake_out, self._wake_in = multiprocessing.Pipe(duplex=False)
         self._pending: tuple[Connection, ...] = ()
         _POOLS.add(self)
         self._finalizer = weakref.finalize(self, _end, self._workers, self._owner)
 
-    def register(self, source: ResultReceiver) -> int:
-        """Add a source and return its number.
+    def register(self, receiver: Receiver) -> int:
+        """Add a receiver and return its number.
 
         Raises:
             PipelineStateError: the workers run already.
         """
         if self._workers or self._closed:
             raise PipelineStateError("the worker processes have been started: no source can be added to them.")
-        self._sources.append(source)
-        return len(self._sources) - 1
+        self._receivers.append(receiver)
+        return len(self._receivers) - 1
 
     @property
     def is_started(self) -> bool:
-        """Whether there are worker processes."""
+        """Whether the worker processes have been started."""
         return bool(self._workers)
 
     @property
     def process_ids(self) -> list[int]:
         """Process ids of the workers."""
-        return [worker.process.pid for worker in self._workers]
+        return [worker.process_id for worker in self._workers if worker is not None]
 
     def start(self) -> None:
         """Start the workers, if they do not run yet. Fork before threads and GPU contexts are made.
 
         Raises:
             ArgumentTypeError: a source cannot be sent to another process.
-            WorkerError: the pool has lost a worker before, or belongs to another process.
+            WorkerError: the pool belongs to another process, or the system cannot start processes.
             PipelineStateError: the pool is closed.
         """
         self._check_usable()
         with self._submitting:
             if self._workers:
                 return
-            settings = [source.settings() for source in self._sources]
-            context: Any = multiprocessing.get_context(self.start_method)
             self._control = Slot(0)
-            self._generations = self._control.array(0, "<i8", (len(settings),))
-            shared_out, self._shared_tasks = context.Pipe(duplex=False)
-            os.set_blocking(shared_out.fileno(), False)
+            self._generations, self._progress = progress_in(self._control, len(self._receivers), self.num_workers)
+            self._shared_out, self._shared_tasks = multiprocessing.Pipe(duplex=False)
+            os.set_blocking(self._shared_out.fileno(), False)
             try:
                 for number in range(self.num_workers):
-                    self._workers.append(self._started_worker(context, number, settings, shared_out))
-            except BaseException:
+                    self._workers.append(self._started_worker(number))
+            except BaseException as error:
                 self._shut()
+                if isinstance(error, OSError):
+                    raise WorkerError(f"a worker process cannot be started: {error}.") from error
                 raise
-            finally:
-                shared_out.close()
 
-    def _started_worker(
-        self, context: Any, number: int, settings: list[SourceSettings], shared_out: Connection
-    ) -> _Worker:
+    def _started_worker(self, number: int) -> _Worker:
+        context: Any = multiprocessing.get_context(self.start_method)
         own_out, own_tasks = context.Pipe(duplex=False)
         results, results_in = context.Pipe(duplex=False)
+        life_out, life = context.Pipe(duplex=False)
         os.set_blocking(own_out.fileno(), False)
+        self._progress[number] = STARTING, -1
+        makers = [receiver.maker() for receiver in self._receivers]
         # Known before the fork, so that the child closes its copies of this end: see _disown.
-        self._pending = (own_tasks, results)
+        self._pending = (own_tasks, results, life)
         process = context.Process(
             target=run_worker,
-            args=(settings, shared_out, own_out, results_in, self._control, self._owner),
+            args=(
+                number,
+                makers,
+                self._shared_out,
+                own_out,
+                results_in,
+                life_out,
+                self._control,
+                self.num_workers,
+                self._timeout_s,
+            ),
             name=f"dalify worker {number}",
             daemon=True,
         )
@@ -166,12 +297,16 @@ class WorkerPool:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
+        except BaseException:
+            for pipe in self._pending:
+                pipe.close()
+            raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             self._pending = ()
-            own_out.close()
-            results_in.close()
-        return _Worker(process, own_tasks, results)
+            for pipe in (own_out, results_in, life_out):
+                pipe.close()
+        return _Worker(number, process, own_tasks, results, life)
 
     def _check_usable(self) -> None:
         if self._owner != os.getpid():
@@ -179,125 +314,208 @@ class WorkerPool:
                 "the worker processes belong to the process that this one was forked from.",
                 hint="Build the pipeline in the process that runs it.",
             )
-        if self._failure:
-            raise self._failed()
         if self._closed:
             raise PipelineStateError("the pipeline's worker processes have been closed.")
 
-    def submit(self, task: Task, worker: int | None = None) -> None:
-        """Give out a task: to whichever worker is free, or to a certain one."""
+    def submit(
+        self, receiver: int, generation: int, details: tuple[int, ...], token: Any, worker: int | None = None
+    ) -> None:
+        """Give out a task.
+
+        Args:
+            receiver: number of the receiver.
+            generation: see ``skip_before``.
+            details: see ``Task``.
+            token: given to the receiver with what becomes of the task.
+            worker: number of the worker that must do it, modulo the number of workers; None for any.
+        """
         self.start()
         with self._submitting:
-            self._waiting.append((task, worker))
+            task = Task(self._next_number, receiver, generation, details)
+            self._next_number += 1
+            self._waiting.append(_Job(task, None if worker is None else worker % self.num_workers, token))
             self._give_out()
 
     def _give_out(self) -> None:
-        while self._waiting and self._tasks_out < _MOST_TASKS_OUT:
-            task, worker = self._waiting.popleft()
-            pipe = self._shared_tasks if worker is None else self._workers[worker % self.num_workers].own_tasks
+        if self._waiting or self._out:
+            self._replace_missing()
+        while self._waiting and len(self._out) < self._most_tasks_out:
+            job = self._waiting.popleft()
+            if not self._receivers[job.task.receiver].is_wanted(job.token):
+                continue
+            pipe = self._shared_tasks
+            if job.worker is not None:
+                worker = self._workers[job.worker]
+                if worker is None:  # could not be replaced
+                    self._waiting.appendleft(job)
+                    return
+                pipe = worker.own_tasks
             assert pipe is not None, "dalify bug: a task before the workers are started"
-            try:
-                os.write(pipe.fileno(), task.packed())
-            except BrokenPipeError:
-                self._waiting.clear()  # nobody is left; collect() says why
-                return
-            self._tasks_out += 1
+            self._out[job.task.number] = job
+            # A worker that has just died is found by the next collect(), which gives its tasks to another one.
+            with suppress(BrokenPipeError):
+                os.write(pipe.fileno(), job.task.packed())
 
-    def skip_before(self, source: int, generation: int) -> None:
-        """Let the workers skip tasks of a source that are older than a generation."""
+    def _replace_missing(self) -> None:
+        for number, worker in enumerate(self._workers):
+            if worker is None:
+                try:
+                    self._workers[number] = self._started_worker(number)
+                except OSError as error:  # no process, file or memory left
+                    self._take_back(self._reclaimed())
+                    if self._waiting:
+                        self._lose(self._waiting.popleft(), Death(0, None, None, reason=str(error)))
+                    return
+
+    def skip_before(self, receiver: int, generation: int) -> None:
+        """Let the workers skip tasks of a receiver that are older than a generation."""
         if len(self._generations):
-            self._generations[source] = generation
+            self._generations[receiver] = generation
 
     def collect(self, is_done: Callable[[], bool]) -> None:
-        """Wait until there are results, and hand them to their sources.
+        """Wait until there are results, and hand them to their receivers.
 
         Args:
             is_done: whether there is nothing to wait for, because another thread took the result.
 
         Raises:
-            WorkerError: a worker has died.
+            WorkerError: the pool belongs to another process.
+            PipelineStateError: the pool is closed.
         """
         with self._collecting:
             self._check_usable()
             if is_done():
                 return
-            by_pipe = {worker.results: worker for worker in self._workers}
-            ends = {worker.process.sentinel: worker for worker in self._workers}
-            ready = connection.wait([*by_pipe, *ends], _LIFE_CHECK_S)
+            workers = [worker for worker in self._workers if worker is not None]
+            pipes: list[Any] = [worker.results for worker in workers]
+            ends: list[Any] = [worker.process.sentinel for worker in workers]
+            ready = connection.wait([*pipes, *ends, self._wake_out], _LIFE_CHECK_S if workers else 0)
             got_results = False
-            for pipe in ready:
-                if isinstance(pipe, Connection) and self._take_results(pipe):
-                    got_results = True
+            for worker in workers:
+                if worker.results in ready:
+                    if self._take_result(worker):
+                        got_results = True
+                    else:  # it is ending, or the user's code has closed its files: no result will come from it
+                        worker.process.kill()
+            # Others may still do all the work; but who asked for so many workers shall have them.
+            if not got_results or any(end in ready for end in ends):
+                for worker in workers:
+                    if worker.has_ended:
+                        self._bury(worker)
             with self._submitting:
                 self._give_out()
-            # Others may still do all the work; but who asked for so many workers wants to know that one is gone.
-            if got_results and not any(end in ends for end in ready):
-                return
-            for worker in self._workers:
-                if not worker.process.is_alive():
-                    self._lose(worker)
 
-    def _take_results(self, pipe: Connection) -> bool:
+    def _take_result(self, worker: _Worker) -> bool:
         try:
-            result: Result = pickle.loads(pipe.recv_bytes())
+            result: Result = pickle.loads(worker.results.recv_bytes())
         except (EOFError, OSError):  # killed, possibly in the middle of a message
             return False
         with self._submitting:
-            self._tasks_out -= 1
-        self._sources[result.source].receive(result)
+            job = self._out.pop(result.number)
+        self._receivers[job.task.receiver].receive(job.token, result.outcome)
         return True
 
-    def _lose(self, worker: _Worker) -> None:
-        code = worker.process.exitcode
-        if code is not None and code < 0:
-            reason = f"was ended by signal {-code} ({signal.Signals(-code).name})"
-        else:
-            reason = f"ended with exit code {code}"
-        self._failure = f"a worker process (pid {worker.process.pid}) {reason}."
-        self.close()
-        raise self._failed()
+    def _take_results(self, worker: _Worker) -> None:
+        with suppress(OSError):
+            while worker.results.poll() and self._take_result(worker):
+                pass
 
-    def _failed(self) -> WorkerError:
-        hint = "Look for a crash in the source, or for the system running out of memory; then build the pipeline anew."
-        return WorkerError(self._failure, hint=hint)
+    def _lose(self, job: _Job, death: Death) -> None:
+        self._receivers[job.task.receiver].lose(job.token, death)
+
+    def _bury(self, worker: _Worker) -> None:
+        """Take a dead worker away. The task that it was doing is lost; others that it had are given out again."""
+        self._take_results(worker)
+        with self._submitting:
+            state, call = self._progress[worker.number].tolist()
+            code: int | None = worker.process.exitcode
+            timeout_s = self._timeout_s if code == -signal.SIGALRM else None
+            death = Death(worker.process_id, code, None if state == STARTING else call, timeout_s)
+            self._workers[worker.number] = None
+            worker.close()
+            lost = self._out.pop(state, None)
+            again = [job for job in self._out.values() if job.worker == worker.number]
+            if state == READING or (state == STARTING and not again):
+                again += self._reclaimed()
+            self._take_back(again)
+            if state == STARTING and self._waiting:  # it must not be started again and again for nothing
+                lost = self._waiting.popleft()
+            if lost is not None:
+                self._lose(lost, death)
+
+    def _take_back(self, jobs: list[_Job]) -> None:
+        """Put tasks that nobody does any more before those that wait."""
+        jobs.sort(key=lambda job: job.task.number)
+        for job in jobs:
+            del self._out[job.task.number]
+        self._waiting.extendleft(reversed(jobs))
+
+    def _reclaimed(self) -> list[_Job]:
+        """Take back the tasks for any worker that no worker has begun: those in the pipe, and those that died with one.
+
+        A worker that was killed between taking a task and noting it leaves no trace of it, so these are what is left
+        when all others are accounted for.
+        """
+        assert self._shared_out is not None, "dalify bug: workers without a pipe"
+        with suppress(BlockingIOError):
+            while Task.read_from(self._shared_out.fileno()) is not None:
+                pass
+        for other in self._workers:
+            while other is not None and self._progress[other.number, 0] == READING and not other.has_ended:
+                time.sleep(_POLL_S)
+        begun = set(self._progress[:, 0].tolist())
+        for other in self._workers:
+            if other is not None:
+                self._take_results(other)
+        return [job for number, job in self._out.items() if job.worker is None and number not in begun]
 
     def close(self) -> None:
         """End the workers. Their last results stay readable. Can be called again, and in a forked process."""
+        self._closed = True
+        if self._owner != os.getpid():
+            return
+        with suppress(OSError):
+            self._wake_in.send_bytes(b"")  # whoever waits for results lets go of the lock
         with self._collecting, self._submitting:
-            self._closed = True
             self._shut()
+            self._wake_in.close()
+            self._wake_out.close()
 
     def _shut(self) -> None:
-        if self._shared_tasks is not None:
-            self._shared_tasks.close()
-            self._shared_tasks = None
         self._waiting.clear()
+        self._out.clear()
         _end(self._workers, self._owner)
+        for pipe in (self._shared_tasks, self._shared_out):
+            if pipe is not None:
+                pipe.close()
+        self._shared_tasks = self._shared_out = None
+        self._generations, self._progress = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
         if self._control is not None:
             self._control.close()
             self._control = None
-        self._generations = np.zeros(0, np.int64)
 
     def _disown(self) -> None:
         """In a forked process: close this end of the pipes, so that the workers see when their parent ends."""
         self._collecting, self._submitting = threading.RLock(), threading.RLock()  # the fork may copy them locked
-        pipes = [pipe for worker in self._workers for pipe in (worker.own_tasks, worker.results)]
-        for pipe in [*self._pending, *pipes, self._shared_tasks]:
+        workers = [worker for worker in self._workers if worker is not None]
+        pipes = [pipe for worker in workers for pipe in (worker.own_tasks, worker.results, worker.life)]
+        for pipe in [*self._pending, *pipes, self._shared_tasks, self._wake_in, self._wake_out]:
             if pipe is not None and not pipe.closed:
                 pipe.close()
-        for worker in self._workers:
+        for worker in workers:
             # multiprocessing would end or await them when the forked process ends, although they are not its children.
             multiprocessing_process._children.discard(worker.process)  # pyright: ignore[reportAttributeAccessIssue]
         self._workers.clear()
 
 
-def _end(workers: list[_Worker], owner: int) -> None:
+def _end(workers: list[_Worker | None], owner: int) -> None:
     if owner != os.getpid():
         return
-    for worker in workers:
+    living = [worker for worker in workers if worker is not None]
+    for worker in living:
         worker.own_tasks.close()
     deadline = time.monotonic() + _GRACE_S
-    for worker in workers:
+    for worker in living:
         # Keep reading: a worker that waits for room in its pipe would not see that it is to end.
         while worker.process.is_alive() and time.monotonic() < deadline:
             ready = connection.wait([worker.results, worker.process.sentinel], deadline - time.monotonic())
@@ -308,14 +526,14 @@ def _end(workers: list[_Worker], owner: int) -> None:
                     worker.process.join(max(0.0, deadline - time.monotonic()))
                     break
     for end_process in ("terminate", "kill"):
-        for worker in workers:
-            if worker.process.is_alive():
-                getattr(worker.process, end_process)()
-                worker.process.join(_GRACE_S)
-    for worker in workers:
-        worker.results.close()
-        if not worker.process.is_alive():  # else the system cannot end it now: it waits for a disk that does not answer
-            worker.process.close()
+        ended = [worker for worker in living if worker.process.is_alive()]
+        for worker in ended:
+            getattr(worker.process, end_process)()
+        deadline = time.monotonic() + _TERMINATION_S
+        for worker in ended:
+            worker.process.join(max(0.0, deadline - time.monotonic()))
+    for worker in living:
+        worker.close()
     workers.clear()
 
 
@@ -327,4 +545,5 @@ def _disown_all() -> None:
         pool._disown()
 
 
-os.register_at_fork(after_in_child=_disown_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from dalify import fn, pipeline_def
-from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceError, WorkerError
+from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceError
 from tests.helpers.processes import children, is_running
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
@@ -266,36 +266,6 @@ def test_what_a_parallel_source_may_be(make: Callable[..., Any]) -> None:
         make(lambda: fn.external_source(lambda: 0, parallel=True))
     with pytest.raises(ValueError, match="prefetch_queue_depth must be at least 1"):
         make(lambda: fn.external_source(per_batch, parallel=True, prefetch_queue_depth=0))
-
-
-@pytest.mark.parametrize("seconds", [0.0, 0.02])
-def test_a_killed_worker_is_told_at_once_and_leaves_nothing(make: Callable[..., Any], seconds: float) -> None:
-    def source(info: Any) -> np.ndarray:
-        time.sleep(seconds)
-        return np.full(1000, info.idx_in_epoch)
-
-    gc.collect()
-    before, files = children(), len(shared_memory())
-    pipe = make(lambda: fn.external_source(source, batch=False, parallel=True))
-    kept = pipe.run()[0].as_array()
-    victim = next(iter(children() - before))
-    os.kill(victim, signal.SIGKILL)
-    start = time.monotonic()
-    with pytest.raises(WorkerError, match=rf"a worker process \(pid {victim}\) was ended by signal 9") as caught:
-        steps_of(pipe, "r" * 50)
-    assert time.monotonic() - start < 20
-    text = str(caught.value)
-    assert "test_parallel_source.py" in text
-    assert "build the pipeline anew" in text
-    assert children() == before  # also no zombie
-    with pytest.raises(WorkerError, match="was ended by signal 9"):
-        pipe.run()
-    pipe.reset()
-    pipe.close()
-    assert (kept == np.arange(BATCH_SIZE)[:, None]).all()
-    del pipe, kept
-    gc.collect()
-    assert len(shared_memory()) <= files
 
 
 def shared_memory() -> list[str]:

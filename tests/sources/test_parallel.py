@@ -372,41 +372,6 @@ def sleeping(info):
     time.sleep(3600)
 
 
-@pytest.mark.parametrize("busy", [True, False])
-def test_a_killed_worker_is_reported_at_once(make_pool, busy):
-    pool = make_pool()
-    source = ParallelSource(pool, sleeping if busy else uniform, batch=False, batch_size=4)
-    source.prefetch()
-    processes = pool.process_ids
-    if not busy:
-        source.next_batch()
-    threading.Timer(0.2 if busy else 0.0, os.kill, (processes[1], signal.SIGKILL)).start()
-    begin = time.monotonic()
-
-    def run():
-        while time.monotonic() - begin < LIMIT_S:
-            source.next_batch()
-            if not busy:
-                source.reset()
-
-    with pytest.raises(WorkerError, match=rf"pid {processes[1]}\) was ended by signal 9 \(SIGKILL\)"):
-        run()
-    assert time.monotonic() - begin < LIMIT_S
-    with pytest.raises(WorkerError, match="SIGKILL"):
-        source.next_batch()
-    for process in processes:
-        with pytest.raises(ProcessLookupError):
-            os.kill(process, 0)
-
-
-def test_a_worker_that_exits_is_reported(make_pool):
-    def leave(info):
-        os._exit(3)
-
-    with pytest.raises(WorkerError, match="ended with exit code 3"):
-        ParallelSource(make_pool(), leave, batch_size=4).next_batch()
-
-
 def test_close_ends_busy_workers_and_can_be_repeated(make_pool):
     pool = make_pool()
     source = ParallelSource(pool, sleeping, batch_size=4)

@@ -1,0 +1,254 @@
+"""What a worker process does for a parallel source: call it, and write the results into shared memory."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import DalifyError, SourceError
+from dalify.data.batch import Batch
+from dalify.data.sample_info import BatchInfo, SampleInfo
+from dalify.sources.callback import Callback, SourceKind, Walk
+from dalify.sources.convert import to_batch
+from dalify.sources.external import split_outputs
+from dalify.sources.shared_memory import Slot, aligned
+from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trace_of
+
+__all__ = ["IN_PLACE", "Chunk", "Expected", "Piece", "SourceOutcome", "SourceSettings", "uniform_starts"]
+
+# Frames of these begin every traceback and tell the user nothing.
+_OWN_FILES = (Walk.take.__code__.co_filename, __file__)
+
+# Element type and shape of the samples of an output that is expected to be uniform; None where it is not.
+Expected = tuple[tuple[str, tuple[int, ...]] | None, ...]
+
+
+class Chunk(NamedTuple):
+    """One chunk of one batch: the details of a task.
+
+    Attributes:
+        slot: number of the slot that receives the results.
+        number: of the chunk in the batch.
+        first: number of its first sample in the batch.
+        size: number of its samples.
+        iteration: number of the batch in the epoch.
+        epoch: number of the epoch.
+    """
+
+    slot: int
+    number: int
+    first: int
+    size: int
+    iteration: int
+    epoch: int
+
+
+class Piece(NamedTuple):
+    """Where in a slot an array is: one sample, or all of a chunk with a leading sample axis."""
+
+    start: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+# In place of pieces: the samples of the chunk are where the expectation puts them.
+IN_PLACE = "in place"
+
+
+class SourceOutcome(NamedTuple):
+    """What became of a chunk.
+
+    Attributes:
+        outputs: for each output ``IN_PLACE``, one piece for the whole chunk, or one per sample; None without data.
+        ended: the source raised StopIteration.
+        failure: the source raised something else.
+        taken: items taken from an iterable since it began anew.
+    """
+
+    outputs: list[str | Piece | list[Piece]] | None = None
+    ended: bool = False
+    failure: Failure | None = None
+    taken: int = 0
+
+
+@dataclass(frozen=True)
+class SourceSettings:
+    """What a worker must know of a source.
+
+    Attributes:
+        source: the source itself, or the bytes it travels as.
+        load: makes the source of the bytes; None where the source is there itself.
+        cycle: see ``fn.external_source``.
+        num_outputs: see ``fn.external_source``.
+        batch: see ``fn.external_source``.
+        batch_info: see ``fn.external_source``.
+        batch_size: most samples in a batch.
+        slots: shared memory.
+        skipped_items: of an iterable, before the next batch: another worker has taken them, or the run before a
+            checkpoint has.
+        generation: the one that ``skipped_items`` belongs to.
+    """
+
+    source: Any
+    load: Callable[[bytes], Any] | None
+    cycle: str | bool | None
+    num_outputs: int | None
+    batch: bool
+    batch_info: bool
+    batch_size: int
+    slots: list[Slot]
+    skipped_items: int = 0
+    generation: int = 0
+
+    def make(self) -> _Source:
+        """Return the source's part in a worker process."""
+        return _Source(self)
+
+
+def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
+    """Return where in a slot the samples of each expected output begin."""
+    starts = []
+    start = Slot.uniform_start()
+    for output in expected:
+        starts.append(start)
+        if output is not None:
+            dtype, shape = output
+            start += aligned(batch_size * int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize)
+    return starts
+
+
+class _Source:
+    """A source in the worker."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._callback: Callback | None = None
+        self._walk: Walk | None = None
+        self._skipped_items = settings.skipped_items
+        self._generation = settings.generation
+
+    def _begin(self) -> Callback:
+        settings = self._settings
+        source = settings.source if settings.load is None else settings.load(settings.source)
+        callback = Callback(source, settings.cycle)
+        if callback.kind is not SourceKind.CALLABLE:
+            self._walk = Walk(callback)
+        return callback
+
+    def run(self, task: Task, calls: Calls) -> SourceOutcome:
+        """Do a task."""
+        chunk = Chunk(*task.details)
+        items: list[Any] = []
+        settings = self._settings
+        try:
+            if self._callback is None:
+                self._callback = self._begin()
+            if self._walk is not None and task.generation > self._generation:
+                self._walk = Walk(self._callback)
+                self._skipped_items = 0
+            self._generation = task.generation
+            try:
+                self._ask(self._callback, chunk, items, calls)
+            finally:
+                calls.end()
+            data = items[0] if settings.batch else items
+            columns = split_outputs(data, settings.num_outputs, settings.batch, self._callback)
+            outputs = self._write(chunk, columns)
+        except StopIteration:
+            return SourceOutcome(ended=True, taken=self._taken())
+        except Exception as error:
+            trace = trace_of(error, *_OWN_FILES)
+            if isinstance(error, DalifyError):
+                error.locate(line=self._callback.line if self._callback else None, operator="fn.external_source")
+                if error.sample is not None:
+                    error.sample += chunk.first
+            elif self._callback is not None:
+                sample = "" if settings.batch else f"sample {chunk.first + len(items)} of "
+                where = f"for {sample}batch {chunk.iteration} of epoch {chunk.epoch}"
+                error.add_note(f"Raised by the source of fn.external_source, {self._callback.place}, {where}.")
+            return SourceOutcome(failure=failure_of(error, trace), taken=self._taken())
+        return SourceOutcome(outputs, taken=self._taken())
+
+    def _taken(self) -> int:
+        return 0 if self._walk is None else self._walk.taken
+
+    def _ask(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
+        settings = self._settings
+        if self._walk is not None:
+            try:
+                while self._skipped_items:
+                    calls.begin(-1)
+                    self._walk.take(1, [])
+                    self._skipped_items -= 1
+                for index in range(1 if settings.batch else chunk.size):
+                    calls.begin(index)
+                    self._walk.take(1, items)
+            except StopIteration:
+                self._skipped_items = 0
+                raise
+        elif settings.batch:
+            calls.begin(0)
+            info = BatchInfo(chunk.iteration, chunk.epoch) if settings.batch_info else chunk.iteration
+            items.append(callback.source(info))
+        else:
+            start = chunk.iteration * settings.batch_size
+            for index in range(chunk.first, chunk.first + chunk.size):
+                calls.begin(index)
+                items.append(callback.source(SampleInfo(start + index, index, chunk.iteration, chunk.epoch)))
+
+    def _write(self, chunk: Chunk, columns: list[Any]) -> list[str | Piece | list[Piece]]:
+        settings = self._settings
+        slot = settings.slots[chunk.slot]
+        expected: Expected = pickle.loads(slot.read_header())
+        starts = uniform_starts(expected, settings.batch_size)
+        outputs: list[str | Piece | list[Piece]] = []
+        cursor = Slot.chunk_start(chunk.number)
+        for index, column in enumerate(columns):
+            batch = to_batch(column, copy=False)
+            if batch.device != "cpu":
+                raise SourceError(
+                    "a worker process returned data in device memory.", hint="Return CPU arrays where parallel=True."
+                )
+            common = _common_form(batch)
+            if common is not None and index < len(expected) and common == expected[index]:
+                dtype, shape = common
+                whole = slot.array(starts[index], dtype, (settings.batch_size, *shape))
+                _fill(whole[chunk.first : chunk.first + len(batch)], batch)
+                outputs.append(IN_PLACE)
+            elif common is not None:
+                dtype, shape = common
+                piece = Piece(cursor, dtype, (len(batch), *shape))
+                block = slot.array(*piece)
+                _fill(block, batch)
+                outputs.append(piece)
+                cursor += aligned(block.nbytes)
+            else:
+                pieces = []
+                for sample in batch.samples:
+                    piece = Piece(cursor, sample.dtype.str, sample.shape)
+                    slot.array(*piece)[...] = sample
+                    pieces.append(piece)
+                    cursor += aligned(sample.nbytes)
+                outputs.append(pieces)
+        return outputs
+
+
+def _common_form(batch: Batch) -> tuple[str, tuple[int, ...]] | None:
+    """Return element type and shape of all samples, or None where shapes differ."""
+    if batch.dense is not None:
+        return batch.dense.dtype.str, batch.dense.shape[1:]
+    shapes = batch.shapes()
+    return (batch.samples[0].dtype.str, shapes[0]) if shapes.count(shapes[0]) == len(shapes) else None
+
+
+def _fill(rows: NDArray[Any], batch: Batch) -> None:
+    if batch.dense is not None:
+        rows[...] = batch.dense
+        return
+    for row, sample in enumerate(batch.samples):
+        rows[row] = sample
