@@ -1,0 +1,18 @@
+"""All targets of the harness."""
+
+from __future__ import annotations
+
+from tests.fuzz.targets import decoders, documents, graphs, readers
+from tests.fuzz.targets.base import Target
+
+__all__ = ["TARGETS", "target_of"]
+
+TARGETS: dict[str, Target] = {
+    target.name: target for module in (decoders, readers, documents, graphs) for target in module.TARGETS
+}
+"""By name."""
+
+
+def target_of(name: str) -> Target:
+    """Return a target."""
+    return TARGETS[name]

@@ -1,0 +1,351 @@
+"""Readers: data sets with one or a few changed files, read through a new pipeline each time."""
+
+from __future__ import annotations
+
+import functools
+import random
+import shutil
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalify
+from dalify import fn
+from dalify.base.errors import DalifyError
+from tests.fuzz.formats import mutated_file
+from tests.fuzz.inputs import Input
+from tests.fuzz.outcomes import OK, Outcome, of_error
+from tests.fuzz.seeds import AUDIO, IMAGES, VIDEOS
+from tests.fuzz.targets.base import Target, bytes_of, same_outputs
+from tests.operators.readers.datasets import DATASETS
+
+__all__ = ["TARGETS"]
+
+_COUNT = 4
+_RUNS = 3
+_POLICIES = (b"raise", b"skip", b"replace")
+_HERE = b"@FOLDER@"  # stands for the data set's folder inside files and arguments
+_FORMATS = {
+    ".arrow": "arrow",
+    ".avi": "riff",
+    ".fits": "fits",
+    ".h5": "hdf5",
+    ".idx": "text",
+    ".jpg": "jpeg",
+    ".json": "json",
+    ".mdb": "lmdb",
+    ".mkv": "ebml",
+    ".mp4": "mp4",
+    ".npy": "npy",
+    ".parquet": "parquet",
+    ".png": "png",
+    ".rec": "recordio",
+    ".tar": "tar",
+    ".tfrecord": "tfrecord",
+    ".txt": "text",
+    ".wav": "riff",
+    ".webm": "ebml",
+}
+_LEFT_ALONE = {"lock.mdb"}
+
+Arguments = Mapping[str, Any]
+
+
+class ReaderTarget(Target):
+    """A reader on a small data set.
+
+    Args:
+        name: of the target.
+        reader: public name below ``fn``.
+        write: writes so many entries into an empty folder and returns the arguments.
+        ways: further arguments, by name; the input selects one.
+        packages: that it needs.
+        changes: names of the files that are changed, as a pattern; all where not given.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reader: str,
+        write: Callable[[Path, int], Arguments],
+        ways: Mapping[str, Arguments] | None = None,
+        packages: tuple[str, ...] = (),
+        changes: str = "*",
+    ) -> None:
+        self.name = name
+        self.packages = packages  # pyright: ignore[reportAttributeAccessIssue]
+        self._function = functools.reduce(getattr, reader.split("."), fn)
+        self._write = write
+        self._ways = ways or {"plain": {}}
+        self._changes = changes
+        self._folder = Path()
+        self._arguments: dict[str, Any] = {}
+        self._good: Input = {}
+        self._expected: dict[bytes, list[Any]] = {}
+        self._count = 0
+
+    def prepare(self, folder: Path) -> list[Input]:
+        """Write the data set and read it in every way."""
+        self._folder = folder
+        source = folder / "valid"
+        source.mkdir()
+        given = {key: value(dalify) if callable(value) else value for key, value in self._write(source, _COUNT).items()}
+        self._arguments = _replaced(given, str(source), _HERE.decode())
+        for path in sorted(source.rglob("*")):
+            if path.is_file() and path.name not in _LEFT_ALONE:
+                self._good[str(path.relative_to(source))] = path.read_bytes().replace(bytes(source), _HERE)
+        inputs = []
+        for way in self._ways:
+            self._expected[way.encode()] = self._read({**self._good, ":way": way.encode(), ":on_error": b"raise"})
+            inputs += [{**self._good, ":way": way.encode(), ":on_error": policy} for policy in _POLICIES]
+        for seed in inputs:
+            self.run(seed)
+        return inputs
+
+    def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:
+        """Change one file, sometimes several or their presence."""
+        names = [name for name in given if not name.startswith(":") and Path(name).match(self._changes)]
+        changed = dict(given)
+        for _ in range(1 if rng.random() < 0.85 else rng.randrange(2, 5)):
+            name = rng.choice(names)
+            if name not in changed:
+                continue
+            draw = rng.random()
+            if draw < 0.01:
+                del changed[name]
+            elif draw < 0.02:
+                changed[name] = b""
+            elif draw < 0.04:
+                changed[name] = changed.get(rng.choice(names), b"")
+            else:
+                form = _FORMATS.get(Path(name).suffix, "any")
+                changed[name] = mutated_file(changed[name], other.get(rng.choice(names), b""), form, rng)
+        changed[":on_error"] = rng.choice(_POLICIES)
+        if rng.random() < 0.3:
+            changed[":way"] = rng.choice(list(self._ways)).encode()
+        return changed
+
+    def _read(self, given: Input) -> list[Any]:
+        """Read some batches; returns the outputs, and raises the first error unless later ones are worse."""
+        self._count += 1
+        folder = self._folder / f"{self._count}"
+        for name, data in given.items():
+            if not name.startswith(":"):
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data.replace(_HERE, bytes(folder)))
+        pipe = dalify.Pipeline(
+            batch_size=3,
+            num_threads=1,
+            prefetch_queue_depth=1,
+            seed=1,
+            on_error=given[":on_error"].decode(),
+            device_id=None,
+        )
+        found: list[Any] = []
+        try:
+            with pipe:
+                arguments = _replaced(self._arguments, _HERE.decode(), str(folder))
+                made = self._function(name="reader", **{**arguments, **self._ways[given[":way"].decode()]})
+                made = list(made.values()) if isinstance(made, dict) else made
+                pipe.set_outputs(*(made if isinstance(made, (tuple, list)) else (made,)))
+            pipe.build()
+            for _ in range(_RUNS):
+                try:
+                    found.append(bytes_of(pipe.run()))
+                except Exception as error:
+                    found.append(error)
+            return found
+        finally:
+            pipe.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def run(self, given: Input) -> Outcome:
+        """Read some batches; each is data or an error that says where it comes from."""
+        names = [Path(name).name for name in self._good]
+        try:
+            found = self._read(given)
+        except Exception as error:
+            return of_error(error, _is_named(error, names))
+        outcomes = [of_error(item, _is_named(item, names)) for item in found if isinstance(item, Exception)]
+        worst = [item for item in outcomes if item.is_finding]
+        return worst[0] if worst else outcomes[0] if outcomes else OK
+
+    def check(self) -> Outcome:
+        """Read the good data again."""
+        for way, expected in self._expected.items():
+            found = self._read({**self._good, ":way": way, ":on_error": b"raise"})
+            for one, other in zip(found, expected, strict=True):
+                if isinstance(one, Exception):
+                    return Outcome("wrong", type(one).__name__, f"good files fail: {one}")
+                if not isinstance(other, Exception) and not same_outputs(one, other):
+                    return Outcome("wrong", "Different", f"good files give another result: {way.decode()}")
+        return OK
+
+
+def _is_named(error: Exception, names: list[str]) -> bool:
+    if not isinstance(error, DalifyError):
+        return False
+    text = str(error)
+    return error.sample is not None or bool(error.origin) or any(name in text for name in names)
+
+
+def _replaced(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(old, new)
+    if isinstance(value, dict):
+        return {key: _replaced(item, old, new) for key, item in value.items()}
+    return [_replaced(item, old, new) for item in value] if type(value) in (list, tuple) else value
+
+
+def _images(folder: Path, count: int) -> Arguments:
+    made = IMAGES["jpeg"][1]()
+    for number in range(count):
+        (folder / f"{number}.jpg").write_bytes(made[number])
+    (folder / "list.txt").write_text("".join(f"{number}.jpg {number * 3}\n" for number in range(count)))
+    return {"file_list": str(folder / "list.txt")}
+
+
+def _numpy_list(folder: Path, count: int) -> Arguments:
+    for number in range(count):
+        np.save(folder / f"{number}.npy", np.arange(12, dtype=np.int16).reshape(3, 4) + number)
+    (folder / "list.txt").write_text("".join(f"{number}.npy\n" for number in range(count)))
+    return {"file_list": str(folder / "list.txt"), "file_root": str(folder)}
+
+
+def _films(folder: Path, count: int, parts: tuple[str, str] = ("0 0.2", "0.04 0.24")) -> Arguments:
+    for number, (suffix, (_, make)) in enumerate(list(VIDEOS.items())[:count]):
+        (folder / f"{number}.{suffix}").write_bytes(make()[0])
+    lines = [f"{folder}/0.mp4 3", f"{folder}/1.mkv 1 {parts[0]}", f"{folder}/2.avi 2 {parts[1]}", f"{folder}/3.webm 0"]
+    (folder / "list.txt").write_text("\n".join(lines) + "\n")
+    return {"file_list": str(folder / "list.txt"), "sequence_length": 3}
+
+
+def _films_by_frames(folder: Path, count: int) -> Arguments:
+    return {**_films(folder, count, ("0 4", "1 6")), "file_list_frame_num": True}
+
+
+def _film_names(folder: Path, count: int) -> Arguments:
+    _films(folder, count)
+    (folder / "list.txt").unlink()
+    names = sorted(map(str, folder.iterdir()))
+    return {"filenames": names, "labels": list(range(len(names))), "sequence_length": 2}
+
+
+def _sequences(folder: Path, count: int) -> Arguments:
+    made = IMAGES["png"][1]()
+    for film in range(2):
+        for number in range(count):
+            path = folder / f"film{film}" / f"{number}.png"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(made[film])
+    return {"file_root": str(folder), "sequence_length": 2}
+
+
+def _speech(folder: Path, count: int) -> Arguments:
+    """As in the tests of the reader, with other formats beside WAV."""
+    given = dict(DATASETS["readers.nemo_asr"](folder, count))
+    (folder / "0.wav").write_bytes(AUDIO["flac"][1]()[0])
+    return given
+
+
+def _indexed_archives(folder: Path, count: int) -> Arguments:
+    """As in the tests of the reader, with the text files that DALI's ``wds2idx`` writes."""
+    given = DATASETS["readers.webdataset"](folder, count)
+    indices = []
+    for path in map(Path, given["paths"]):
+        places: dict[str, list[str]] = {}
+        with tarfile.open(path) as archive:
+            for member in archive:
+                stem, _, extension = member.name.partition(".")
+                line = f"{extension} {member.offset_data} {member.size} {member.name}"
+                places.setdefault(stem, []).append(line)
+        lines = [" ".join(items) for items in places.values()]
+        path.with_suffix(".idx").write_text("\n".join([f"v1.2 {len(lines)}", *lines]) + "\n")
+        indices.append(str(path.with_suffix(".idx")))
+    return {**given, "index_paths": indices}
+
+
+_SHUFFLED: Arguments = {"random_shuffle": True, "initial_fill": 3}
+_BOTH: Mapping[str, Arguments] = {"plain": {}, "shuffled": _SHUFFLED}
+
+TARGETS: list[Target] = [
+    ReaderTarget("reader.fits", "experimental.readers.fits", DATASETS["experimental.readers.fits"], None, ("astropy",)),
+    ReaderTarget("reader.arrow", "readers.arrow", DATASETS["readers.arrow"], _BOTH, ("pyarrow",)),
+    ReaderTarget("reader.caffe", "readers.caffe", DATASETS["readers.caffe"], _BOTH, ("lmdb",)),
+    ReaderTarget("reader.caffe2", "readers.caffe2", DATASETS["readers.caffe2"], _BOTH, ("lmdb",)),
+    ReaderTarget(
+        "reader.coco",
+        "readers.coco",
+        DATASETS["readers.coco"],
+        {
+            "polygons": {},
+            "pixels": {"polygon_masks": False, "pixelwise_masks": True},
+            "relative": {"ratio": True, "ltrb": True, "skip_empty": True},
+            "boxes": {"polygon_masks": False, "avoid_class_remapping": True, "include_iscrowd": False},
+        },
+        ("pycocotools",),
+        "*.json",
+    ),
+    ReaderTarget("reader.file_list", "readers.file", _images, _BOTH, (), "*.txt"),
+    ReaderTarget("reader.hdf5", "readers.hdf5", DATASETS["readers.hdf5"], _BOTH, ("h5py",)),
+    ReaderTarget("reader.mxnet", "readers.mxnet", DATASETS["readers.mxnet"], _BOTH),
+    ReaderTarget(
+        "reader.nemo_asr",
+        "readers.nemo_asr",
+        _speech,
+        {"plain": {}, "resampled": {"sample_rate": 11025.0}, "channels": {"downmix": False, "max_duration": 9.0}},
+        ("soundfile",),
+    ),
+    ReaderTarget(
+        "reader.numpy",
+        "readers.numpy",
+        DATASETS["readers.numpy"],
+        {
+            "whole": {},
+            "window": {"roi_start": [1], "roi_axes": [0]},
+            "padded": {"roi_start": [-1, 1], "roi_end": [5, 9], "out_of_bounds_policy": "pad"},
+            "kept": {"cache_header_information": True, "rel_roi_shape": [0.5, 0.5]},
+        },
+    ),
+    ReaderTarget("reader.numpy_list", "readers.numpy", _numpy_list, _BOTH, (), "*.txt"),
+    ReaderTarget("reader.parquet", "readers.parquet", DATASETS["readers.parquet"], _BOTH, ("pyarrow",)),
+    ReaderTarget(
+        "reader.sequence", "readers.sequence", _sequences, {"plain": {}, "strided": {"stride": 2}}, (), "*.png"
+    ),
+    ReaderTarget("reader.tfrecord", "readers.tfrecord", DATASETS["readers.tfrecord"], _BOTH),
+    ReaderTarget(
+        "reader.video",
+        "readers.video",
+        _film_names,
+        {"plain": {}, "timed": {"enable_timestamps": True, "enable_frame_num": "sequence", "pad_sequences": True}},
+        ("av",),
+    ),
+    ReaderTarget(
+        "reader.video_list",
+        "readers.video",
+        _films,
+        {"plain": {}, "rounded": {"file_list_include_preceding_frame": True, "step": 1}},
+        ("av",),
+        "*.txt",
+    ),
+    ReaderTarget("reader.video_frame_list", "readers.video", _films_by_frames, None, ("av",), "*.txt"),
+    ReaderTarget(
+        "reader.video_experimental",
+        "experimental.readers.video",
+        _film_names,
+        {"plain": {}, "strided": {"stride": 2}},
+        ("av",),
+    ),
+    ReaderTarget(
+        "reader.webdataset",
+        "readers.webdataset",
+        DATASETS["readers.webdataset"],
+        {**_BOTH, "incomplete": {"missing_component_behavior": "empty"}},
+    ),
+    ReaderTarget("reader.webdataset_index", "readers.webdataset", _indexed_archives, _BOTH),
+    ReaderTarget("reader.zarr", "readers.zarr", DATASETS["readers.zarr"], _BOTH, ("zarr",)),
+]
