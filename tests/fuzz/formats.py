@@ -6,7 +6,6 @@ that were changed already.
 
 from __future__ import annotations
 
-import json
 import random
 import struct
 import zlib
@@ -472,8 +471,11 @@ FORMATS: dict[str, Format] = {
     ),
     "jpeg": Format(
         _jpeg,
-        tokens=(b"\xff\xd8", b"\xff\xd9", b"\xff\xc0", b"\xff\xc2", b"\xff\xc4", b"\xff\xda", b"\xff\xd0", b"\xff\0")
-        + (b"\xff\xee\0\x0eAdobe\0d\0\0\0\0\0", b"\xff\xdd\0\x04\0\1", b"\xff\xc9", b"\xff\xcc"),
+        tokens=(
+            *(b"\xff" + bytes([marker]) for marker in (0xD8, 0xD9, 0xC0, 0xC2, 0xC4, 0xDA, 0xD0, 0x00, 0xC9, 0xCC)),
+            b"\xff\xee\0\x0eAdobe\0d\0\0\0\0\0",
+            b"\xff\xdd\0\x04\0\1",
+        ),
     ),
     "json": Format(is_json=True),
     "lmdb": Format(_lmdb),
@@ -490,7 +492,7 @@ FORMATS: dict[str, Format] = {
     "pnm": Format(_pnm, tokens=(b"P1\n", b"P3\n", b"P4\n", b"P5\n", b"P6\n", b"P7\n", b"Pf\n", b"#", b"\n")),
     "recordio": Format(_recordio, tokens=(b"\x0a\x23\xd7\xce",)),
     "riff": Format(
-        _riff, tokens=(b"RIFF", b"LIST", b"data", b"fmt ", b"VP8X", b"VP8L", b"ALPH", b"ANMF", b"idx1", b"movi")
+        _riff, tokens=(b"RIFF", b"LIST", b"data", b"fmt ", b"VP8X", b"VP8L", b"AL" + b"PH", b"ANMF", b"idx1", b"movi")
     ),
     "tar": Format(_tar, _tar_repaired, (b"ustar\0" + b"00", b"ustar  \0", b"././@LongLink", b"30 size=99999999999\n")),
     "text": Format(_text, tokens=_LINES),
@@ -498,12 +500,3 @@ FORMATS: dict[str, Format] = {
     "tiff": Format(_tiff, tokens=(b"II*\0", b"MM\0*", b"II+\0")),
 }
 """By name."""
-
-
-def resealed(data: bytes) -> bytes:
-    """Return a checkpoint with the check sum of its contents."""
-    from dalify.pipeline.state import sealed
-
-    state = json.loads(data)
-    state.pop("check", None)
-    return json.dumps(sealed(state)).encode()

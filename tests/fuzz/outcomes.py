@@ -108,6 +108,9 @@ def _place(chain: list[BaseException]) -> str:
 
 
 def place_in_crash(text: str) -> str:
-    """Return the innermost line of dalify of the thread that crashed, from what ``faulthandler`` wrote."""
-    found = re.search(rf'File "{re.escape(_PACKAGE)}/([^"]+)", line \d+ in (\S+)', text)
-    return f"{found[1]}:{found[2]}" if found else ""
+    """Return the innermost line of dalify at which a thread did not just wait, from what ``faulthandler`` wrote."""
+    found = re.findall(rf'File "{re.escape(_PACKAGE)}/([^"]+)", line \d+ in (\S+)', text)
+    for file, function in found:
+        if not file.startswith("executor/"):
+            return f"{file}:{function}"
+    return ":".join(found[0]) if found else ""
