@@ -20,12 +20,17 @@ BENCHMARKS = [
     "speech",
     "video",
     "operators",
+    "scaling",
     "startup",
 ]
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(","))
 
 
 def main() -> None:
@@ -36,13 +41,28 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=Options.rounds, help="turns of each contender (%(default)s)")
     parser.add_argument("--seconds", type=float, default=Options.seconds, help="length of a turn (%(default)s)")
     parser.add_argument(
-        "--only", type=_names, default=(), help="operators to time, for instance: pad,paste,random.beta"
+        "--only",
+        type=_names,
+        default=(),
+        help="operators to time, for instance: pad,paste,random.beta; or pipelines of scaling: training,ssd",
     )
+    parser.add_argument(
+        "--threads", type=_numbers, default=(), help="scaling: real numbers of threads; default: 1, 2, 4, … all cores"
+    )
+    parser.add_argument("--json", type=Path, help="scaling: write the figures there, too")
     parser.add_argument("--smoke", action="store_true", help="only see whether everything runs")
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.names) - set(BENCHMARKS)):
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    options = Options(arguments.data, arguments.rounds, arguments.seconds, arguments.smoke, arguments.only)
+    options = Options(
+        data=arguments.data,
+        rounds=arguments.rounds,
+        seconds=arguments.seconds,
+        is_smoke=arguments.smoke,
+        only=arguments.only,
+        threads=arguments.threads,
+        json=arguments.json,
+    )
     for name in arguments.names or BENCHMARKS:
         importlib.import_module(f"benchmarks.{name}").main(options)
 

@@ -1,7 +1,8 @@
 """Fair timing: contenders take turns in one run, so that a busy machine is busy for all of them.
 
 A contender is a function that produces one batch and says how many samples it had. Before each turn a few batches are
-thrown away: what a prefetching contender had ready when its turn began is not counted.
+thrown away: what a prefetching contender had ready when its turn began is not counted. After each turn the next one
+waits until the contender is idle: what it prefetches would slow the next one down.
 """
 
 from __future__ import annotations
@@ -10,21 +11,38 @@ import importlib.util
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table
 
 from tutorials.photos import make_photos
 
-__all__ = ["Contender", "Options", "RunBatch", "compare", "library", "missing_package", "photo_folder", "pipelines"]
+__all__ = [
+    "Contender",
+    "Options",
+    "RunBatch",
+    "compare",
+    "library",
+    "missing_package",
+    "photo_folder",
+    "pipelines",
+    "take_turn",
+    "wait_until_idle",
+]
 
 OURS = "dalify"
 RIVAL = "nvidia.dali"
+
+# A process counts as idle when it took less than this part of a core for this long. The system counts in ticks of
+# 10 ms.
+IDLE_INTERVAL_S = 0.1
+IDLE_SHARE = 0.15
 
 RunBatch = Callable[[], int]
 
@@ -37,7 +55,9 @@ class Options:
     rounds: int = 5
     seconds: float = 1.5  # per contender and round
     is_smoke: bool = False  # only: does it still run?
-    only: tuple[str, ...] = ()  # of the benchmark of operators: their names; none: all
+    only: tuple[str, ...] = ()  # of the benchmarks of operators and of scaling: names; none: all
+    threads: tuple[int, ...] = ()  # of the benchmark of scaling: real numbers of threads; none: 1, 2, 4, … all cores
+    json: Path | None = None  # of the benchmark of scaling: where figures go, too
 
 
 @dataclass(frozen=True)
@@ -114,11 +134,36 @@ def take_turn(run_batch: RunBatch, seconds: float, warm_up_batches: int) -> Turn
     samples, start, cpu_start = 0, time.perf_counter(), time.process_time()
     while (elapsed := time.perf_counter() - start) < seconds:
         samples += run_batch()
-    return Turn(samples / elapsed, (time.process_time() - cpu_start) / samples * 1e6)
+    turn = Turn(samples / elapsed, (time.process_time() - cpu_start) / samples * 1e6)
+    wait_until_idle()
+    return turn
+
+
+def wait_until_idle(timeout_s: float = 5.0) -> None:
+    """Wait until this process and its children compute no longer."""
+    end = time.monotonic() + timeout_s
+    processes = [psutil.Process()]
+    processes += processes[0].children(recursive=True)
+    before = _cpu_seconds(processes)
+    while time.monotonic() < end:
+        time.sleep(IDLE_INTERVAL_S)
+        now = _cpu_seconds(processes)
+        if now - before < IDLE_SHARE * IDLE_INTERVAL_S:
+            return
+        before = now
+
+
+def _cpu_seconds(processes: Sequence[psutil.Process]) -> float:
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
 
 
 def compare(
-    title: str, contenders: Sequence[Contender], options: Options, *, unit: str = "images/s", warm_up_batches: int = 4
+    title: str, contenders: Sequence[Contender], options: Options, *, unit: str = "images/s", warm_up_batches: int = 3
 ) -> dict[str, float]:
     """Time contenders in turn, A B C A B C, and print a table.
 

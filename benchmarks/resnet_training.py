@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.common import Contender, Options, compare, photo_folder, pipelines
-from benchmarks.torch_loader import run_data_loader, training_transform
+from benchmarks.torch_loader import PhotoDataset, run_data_loader, training_transform
 
 __all__ = ["main", "training"]
 
@@ -49,7 +49,7 @@ def main(options: Options) -> None:
         ours[threads] = replace(contenders[0], name=f"dalify, {threads} thread{plural}")
         loader = Contender(
             f"torch DataLoader, {threads} worker{plural}",
-            partial(run_data_loader, folder, training_transform, BATCH_SIZE, threads),
+            partial(run_data_loader, lambda: PhotoDataset(folder, training_transform()), BATCH_SIZE, threads),
             ("torch", "torchvision"),
             is_in_process=False,
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.common import Contender, Options, compare, photo_folder, pipelines
 from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
-from benchmarks.torch_loader import run_data_loader, validation_transform
+from benchmarks.torch_loader import PhotoDataset, run_data_loader, validation_transform
 
 __all__ = ["main", "validation"]
 
@@ -34,7 +34,7 @@ def main(options: Options) -> None:
     folder = photo_folder(options)
     loader = Contender(
         "torch DataLoader, 1 worker",
-        lambda: run_data_loader(folder, validation_transform, BATCH_SIZE, 1),
+        lambda: run_data_loader(lambda: PhotoDataset(folder, validation_transform()), BATCH_SIZE, 1),
         ("torch", "torchvision"),
         is_in_process=False,
     )

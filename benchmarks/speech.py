@@ -10,18 +10,18 @@ from typing import Any
 from benchmarks.common import Options, compare, missing_package, pipelines
 from tutorials.sounds import SAMPLE_RATE, make_sounds
 
-__all__ = ["log_mel", "main"]
+__all__ = ["as_flac", "log_mel", "main"]
 
 BATCH_SIZE = 32
 
 
-def log_mel(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
-    """Define the pipeline with dalify or with DALI."""
+def log_mel(lib: SimpleNamespace, folder: str, num_threads: int, **reading: Any) -> Any:
+    """Define the pipeline with dalify or with DALI; `reading` is for the reader of files."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=num_threads, device_id=None, seed=1)
     def pipeline():
-        encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="speech")
+        encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="speech", **reading)
         sound, _ = fn.decoders.audio(encoded, downmix=True, dtype=types.FLOAT)
         begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0)
         sound = fn.slice(sound, begin, length, axes=[0])
@@ -34,7 +34,7 @@ def log_mel(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
     return pipeline()
 
 
-def _as_flac(waves: Path, folder: Path) -> Path:
+def as_flac(waves: Path, folder: Path) -> Path:
     """Write the same recordings as FLAC, half as many bytes and more work."""
     soundfile = importlib.import_module("soundfile")
     for path in sorted(waves.glob("*/*.wav")):
@@ -51,7 +51,7 @@ def main(options: Options) -> None:
     waves = make_sounds(Path(f"out/speech_{count}"), sounds_per_word=count, seconds=2.5)
     folders = {"WAV": waves}
     if not missing_package(["soundfile"]):
-        folders["FLAC"] = _as_flac(waves, Path(f"out/speech_{count}_flac"))
+        folders["FLAC"] = as_flac(waves, Path(f"out/speech_{count}_flac"))
     for kind, folder in folders.items():
         contenders = pipelines(log_mel, folder=str(folder), num_threads=1)
         compare(f"speech to log-mel, {kind} files of about 3 s, one thread", contenders, options, unit="sounds/s")

@@ -12,7 +12,7 @@ from PIL import Image
 from benchmarks.common import RunBatch
 from tests.helpers.torchvision_import import import_torchvision
 
-__all__ = ["run_data_loader", "training_transform", "validation_transform"]
+__all__ = ["PhotoDataset", "run_data_loader", "training_transform", "validation_transform"]
 
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
@@ -63,14 +63,23 @@ class PhotoDataset:
 
 @contextmanager
 def run_data_loader(
-    folder: Path, make_transform: Callable[[], Callable[[Image.Image], Any]], batch_size: int, workers: int
+    make_dataset: Callable[[], Any], batch_size: int, workers: int, *, collate: Callable[[list[Any]], Any] | None = None
 ) -> Iterator[RunBatch]:
-    """Time a DataLoader over an endless epoch, so that workers are never restarted."""
+    """Time a DataLoader over an endless epoch, so that workers are never restarted.
+
+    Args:
+        make_dataset: returns a torch Dataset whose samples begin with the array that counts.
+        batch_size: samples of a batch.
+        workers: processes.
+        collate: joins samples; torch's own function where None.
+    """
     import torch  # a rival: loaded only for its row
 
-    dataset = PhotoDataset(folder, make_transform())
+    dataset = make_dataset()
     sampler = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=10**9)
-    loader = torch.utils.data.DataLoader(dataset, batch_size=batch_size, sampler=sampler, num_workers=workers)
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=batch_size, sampler=sampler, num_workers=workers, collate_fn=collate
+    )
     batches = iter(loader)
 
     def run_batch() -> int:

@@ -1,0 +1,399 @@
+"""What a pipeline would do on more cores than the machine has: compiled calls sleep instead of computing.
+
+A recording run measures how long each compiled call takes: numba kernels that release the interpreter lock, and
+functions of simplejpeg, OpenCV, and soundfile. In a simulated run these calls sleep that long. Sleeping threads need no
+core, so everything that needs the lock, which is Python, remains as it is, and any number of threads can be tried.
+
+The model:
+
+- A call takes a time proportional to the bytes of its array arguments: the recorded time of all calls of that function
+  divided by the recorded bytes. Recorded times are CPU seconds of the calling thread, so other programs do not count.
+- A library call that returns an array of its own repeats a recorded result of a call with equal shapes.
+- Some calls really run: kernels that decide on what follows (they return a value, or write a small array, such as the
+  region of a recording that is not silent), readers (the bytes of files are needed by those who parse their headers),
+  calls that take less than `SHORT_S` on average, and calls of which no fitting result was recorded. NumPy cannot be
+  intercepted and really runs, too. All of these share the real cores. `Simulated.real_share` is their part of the
+  compiled time, without NumPy: the simulation is right as long as that part, times the threads, fits into the cores.
+- A call holds the lock while its arguments are unpacked. A simulated call holds it as long as an empty call with as
+  many arrays does, which is measured when the simulation begins. Where a library calls Python back (libsndfile reading
+  through a file object), the time in there was recorded and is held as well.
+- Cores of the simulated machine do not share memory bandwidth, caches, or clock frequency. The result is an upper
+  bound: what Python allows.
+- Outputs of simulated calls contain whatever was in the memory.
+
+Nothing in the product knows of this: calls are intercepted in numba's dispatcher class and in the namespaces of the
+libraries, while the context managers below are active. It needs a POSIX system.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import cv2
+import numba
+import numpy as np
+import simplejpeg
+from numba.core.dispatcher import Dispatcher
+
+from dalify.base.optional import LazyModule
+
+__all__ = ["Recording", "Simulated", "recording", "simulating"]
+
+soundfile: Any = LazyModule("soundfile", "the simulation of audio decoders", "dalify[audio]")
+
+SHORT_S = 20e-6
+# A shorter sleep is added to the next one of the thread: the system calls would take longer.
+SHORTEST_SLEEP_S = 60e-6
+SMALL_BYTES = 4096
+KERNELS = "dalify."
+REALLY_RUN = ("dalify.formats", "dalify.sources", "dalify.operators.readers")
+_PR_SET_TIMERSLACK = 29
+_MONOTONIC = 6 if sys.platform == "darwin" else 1
+
+Call = Callable[..., Any]
+
+
+@dataclass
+class Result:
+    """What one recorded call did.
+
+    Attributes:
+        returned: the result, where it is none of the arguments.
+        argument: position of the array argument that the result shares memory with.
+        wrote_small: whether a small array was changed.
+    """
+
+    returned: Any
+    argument: int | None
+    wrote_small: bool
+
+
+@dataclass
+class Function:
+    """What was recorded of one compiled function."""
+
+    calls: int = 0
+    seconds: float = 0.0
+    held_s: float = 0.0  # in callbacks to Python
+    size_bytes: int = 0
+    is_decisive: bool = False
+    last: Result | None = None
+    by_shapes: dict[Any, Result] = field(default_factory=dict)
+
+    def is_short(self) -> bool:
+        """Whether calls take so little time that they really run in a simulation."""
+        return self.calls == 0 or self.seconds / self.calls < SHORT_S
+
+
+class Recording:
+    """What was recorded of all compiled functions.
+
+    Attributes:
+        functions: by name.
+        overhead_s: CPU seconds that the recording itself took.
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
+        self.overhead_s = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def thread_s(self) -> float:
+        """CPU seconds inside compiled calls, without those in callbacks to Python."""
+        return sum(function.seconds - function.held_s for function in self.functions.values())
+
+    def add_overhead(self, seconds: float) -> None:
+        """Note the time that the recording of a call took."""
+        with self._lock:
+            self.overhead_s += seconds
+
+    def add(self, name: str, size_bytes: int, seconds: float, held_s: float, key: Any, result: Result | None) -> None:
+        """Note a call; its result is None where it failed."""
+        with self._lock:
+            function = self.functions.setdefault(name, Function())
+            previous = function.last
+            function.calls += 1
+            function.seconds += seconds
+            function.held_s += held_s
+            function.size_bytes += size_bytes
+            if result is None:
+                return
+            returns_another = previous is not None and not _is_same(previous.returned, result.returned)
+            function.is_decisive |= result.wrote_small or returns_another
+            function.last = result
+            function.by_shapes.setdefault(key, result)
+
+
+@dataclass
+class Simulated:
+    """What simulated runs did, in seconds as recorded."""
+
+    slept_s: float = 0.0
+    real_s: float = 0.0
+
+    @property
+    def real_share(self) -> float:
+        """The part of the compiled time that really ran."""
+        return self.real_s / max(self.real_s + self.slept_s, 1e-9)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return False
+    return type(one) is type(other) and bool(one == other)
+
+
+def _key(arguments: tuple[Any, ...], arrays: list[Any]) -> Any:
+    """Return what calls with exchangeable results have in common: shapes, and the length of an audio file."""
+    frames = getattr(arguments[0], "frames", None) if arguments else None
+    return (frames, *(array.shape for array in arrays))
+
+
+def _arrays(arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    return [value for value in (*arguments, *named.values()) if isinstance(value, np.ndarray)]
+
+
+def _result(returned: Any, arrays: list[Any], before: list[tuple[int, Any]]) -> Result:
+    wrote_small = any(old.tobytes() != arrays[number].tobytes() for number, old in before)
+    argument = None
+    if isinstance(returned, np.ndarray):
+        argument = next((number for number, array in enumerate(arrays) if np.may_share_memory(array, returned)), None)
+    return Result(None if argument is not None else returned, argument, wrote_small)
+
+
+# -- interception
+# -----------------------------------------------------------------------------------------------------------------
+
+
+def _library_functions() -> list[tuple[Any, str]]:
+    """Return the functions of libraries that release the lock: owner and name."""
+    found: list[tuple[Any, str]] = [(simplejpeg, "decode_jpeg")]
+    found += [(cv2, name) for name, value in vars(cv2).items() if isinstance(value, types.BuiltinFunctionType)]
+    return found
+
+
+@contextmanager
+def _intercepted(handle: Callable[[str, Call, tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
+    """Send every compiled call of dalify through a function."""
+    original = Dispatcher.__call__
+
+    def call_kernel(dispatcher: Any, *arguments: Any, **named: Any) -> Any:
+        function = dispatcher.py_func
+        if not function.__module__.startswith(KERNELS) or not dispatcher.targetoptions.get("nogil"):
+            return original(dispatcher, *arguments, **named)
+        name = f"{function.__module__}.{function.__qualname__}"
+        return handle(name, lambda *a, **k: original(dispatcher, *a, **k), arguments, named)
+
+    saved = [(owner, name, getattr(owner, name)) for owner, name in _library_functions()]
+    is_audio_installed = "soundfile" in sys.modules
+    if is_audio_installed:
+        saved.append((soundfile.SoundFile, "read", soundfile.SoundFile.read))
+
+    def wrapped(name: str, function: Call) -> Call:
+        return lambda *arguments, **named: handle(name, function, arguments, named)
+
+    Dispatcher.__call__ = call_kernel
+    for owner, name, function in saved:
+        setattr(owner, name, wrapped(f"{owner.__name__}.{name}", function))
+    try:
+        yield
+    finally:
+        del Dispatcher.__call__
+        for owner, name, function in saved:
+            setattr(owner, name, function)
+
+
+class _Callbacks:
+    """Measures the time in methods of file objects that libsndfile calls back."""
+
+    def __init__(self) -> None:
+        self.of_thread = threading.local()
+
+    def seconds(self) -> float:
+        return getattr(self.of_thread, "seconds", 0.0)
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        if "soundfile" not in sys.modules:
+            yield
+            return
+        original = soundfile.SoundFile._init_virtual_io
+
+        def init_virtual_io(file: Any, source: Any) -> Any:
+            return original(file, _TimedFile(source, self.of_thread))
+
+        soundfile.SoundFile._init_virtual_io = init_virtual_io
+        try:
+            yield
+        finally:
+            soundfile.SoundFile._init_virtual_io = original
+
+
+class _TimedFile:
+    """A file object whose methods add up the time that they take."""
+
+    def __init__(self, file: Any, of_thread: threading.local) -> None:
+        self._file, self._of_thread = file, of_thread
+
+    def __getattr__(self, name: str) -> Any:
+        method, of_thread = getattr(self._file, name), self._of_thread
+        if not callable(method):
+            return method
+
+        def timed(*arguments: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return method(*arguments)
+            finally:
+                of_thread.seconds = getattr(of_thread, "seconds", 0.0) + time.perf_counter() - start
+
+        return timed
+
+
+@contextmanager
+def recording() -> Iterator[Recording]:
+    """Record all compiled calls of a block."""
+    made = Recording()
+    callbacks = _Callbacks()
+    depth = threading.local()
+
+    def handle(name: str, call: Call, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if getattr(depth, "is_inside", False):  # a library's function that is written in Python calls another
+            return call(*arguments, **named)
+        entered = time.thread_time()
+        arrays = _arrays(arguments, named)
+        before = [
+            (number, array.copy())
+            for number, array in enumerate(arrays)
+            if array.nbytes <= SMALL_BYTES and array.flags.writeable
+        ]
+        depth.is_inside = True
+        held, start = callbacks.seconds(), time.thread_time()
+        result: Result | None = None
+        try:
+            returned = call(*arguments, **named)
+            seconds = time.thread_time() - start
+            result = _result(returned, arrays, before)
+            return returned
+        finally:
+            if result is None:
+                seconds = time.thread_time() - start
+            depth.is_inside = False
+            size_bytes = sum(array.nbytes for array in arrays)
+            made.add(name, size_bytes, seconds, callbacks.seconds() - held, _key(arguments, arrays), result)
+            made.add_overhead(time.thread_time() - entered - seconds)
+
+    with callbacks.measured(), _intercepted(handle):
+        yield made
+
+
+# -- simulation
+# -------------------------------------------------------------------------------------------------------------------
+
+_usleep: Any = numba.types.ExternalFunction("usleep", numba.int32(numba.uint32))
+_clock_gettime: Any = numba.types.ExternalFunction("clock_gettime", numba.int32(numba.int32, numba.uintp))
+
+
+@numba.njit(nogil=True)
+def _sleep(seconds: float, clock: np.ndarray[Any, Any]) -> float:
+    """Sleep without the lock and return how long that took; waiting for the lock afterwards is not included."""
+    _clock_gettime(_MONOTONIC, clock.ctypes.data)
+    start = clock[0] + 1e-9 * clock[1]
+    _usleep(np.uint32(seconds * 1e6))
+    _clock_gettime(_MONOTONIC, clock.ctypes.data)
+    return clock[0] + 1e-9 * clock[1] - start
+
+
+@numba.njit(nogil=True)
+def _empty_kernel(a, b, c, d, e, f, g, h, number, factor):
+    """Do nothing: calls measure how long arguments take to unpack."""
+
+
+class _Sleeper(threading.local):
+    """Lets its thread sleep; what one sleep was too long or too short is made good by the next."""
+
+    def __init__(self) -> None:
+        self.clock = np.zeros(2, np.int64)
+        self.owed_s = 0.0
+        if sys.platform == "linux":  # else each sleep is 50 microseconds too long
+            ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1000, 0, 0, 0)
+
+    def sleep(self, seconds: float) -> None:
+        self.owed_s += seconds
+        if self.owed_s >= SHORTEST_SLEEP_S:
+            self.owed_s -= _sleep(self.owed_s, self.clock)
+
+
+def _hold(seconds: float) -> None:
+    """Keep the lock."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def _seconds_of(call: Call, repeats: int = 300) -> float:
+    call()
+    times: list[float] = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def _lock_costs() -> Callable[[str, int], float]:
+    """Measure how long calls hold the lock; return a function of name and number of arrays."""
+    arrays = [np.zeros(4, np.float32)] * 8
+    kernel_s = _seconds_of(lambda: _empty_kernel(*arrays, 1, 1.0))
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    encoded = simplejpeg.encode_jpeg(pixels)
+    jpeg_s = _seconds_of(lambda: simplejpeg.decode_jpeg(encoded, buffer=pixels))
+    opencv_s = _seconds_of(lambda: cv2.flip(pixels, 1, dst=pixels))
+
+    def held(name: str, count: int) -> float:
+        if name.startswith(KERNELS):
+            return kernel_s * (count + 2) / 10
+        return jpeg_s if name.startswith("simplejpeg.") else opencv_s
+
+    return held
+
+
+@contextmanager
+def simulating(made: Recording, done: Simulated) -> Iterator[None]:
+    """Let compiled calls of a block sleep as long as they took in a recording; `done` counts them."""
+    _sleep(0.0, np.zeros(2, np.int64))  # compiles
+    sleeper = _Sleeper()
+    held_by_call = _lock_costs()
+
+    def handle(name: str, call: Call, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        function = made.functions.get(name)
+        if function is None:
+            return call(*arguments, **named)
+        arrays = _arrays(arguments, named)
+        size_bytes = sum(array.nbytes for array in arrays)
+        part = size_bytes / function.size_bytes if function.size_bytes else 1 / function.calls
+        seconds = (function.seconds - function.held_s) * part
+        result = function.last
+        if function.is_short() or name.startswith(REALLY_RUN) or (function.is_decisive and name.startswith(KERNELS)):
+            result = None
+        elif function.is_decisive:
+            result = function.by_shapes.get(_key(arguments, arrays))
+        if result is None:
+            done.real_s += seconds
+            return call(*arguments, **named)
+        done.slept_s += seconds
+        _hold(held_by_call(name, len(arrays)) + function.held_s / function.calls)
+        sleeper.sleep(seconds)
+        return result.returned if result.argument is None else arrays[result.argument]
+
+    with _intercepted(handle):
+        yield
