@@ -197,7 +197,9 @@ def _store_overload(target, row):
 
         def store_uint8(target, row):
             for j in range(target.size):
-                value = min(max(row[j] + np.float32(0.5), np.float32(0)), np.float32(255))
+                value = row[j] + np.float32(0.5)
+                value = value if value > 0 else np.float32(0)
+                value = value if value < 255 else np.float32(255)
                 target[j] = np.uint8(np.int32(value))
 
         return store_uint8
@@ -210,37 +212,39 @@ def _store_overload(target, row):
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
-def _blend(target, x, row, weights):
-    """Set `target` to the weighted sum of the rows of `x` that begin at `row`."""
+def _blend(target, x, row, weights, left):
+    """Set `target` to the weighted sum of the rows of `x` that begin at `row`, from the column `left` on."""
     taps, columns = weights.size, target.size
+    right = left + columns
     k = (taps - 1) % 4 + 1
     a = weights[0]
-    r = x[row]
+    r = x[row, left:right]
     if k == 1:
         for j in range(columns):
             target[j] = a * np.float32(r[j])
     else:
         b = weights[1]
-        s = x[row + 1]
+        s = x[row + 1, left:right]
         if k == 2:
             for j in range(columns):
                 target[j] = a * np.float32(r[j]) + b * np.float32(s[j])
         else:
             c = weights[2]
-            t = x[row + 2]
+            t = x[row + 2, left:right]
             if k == 3:
                 for j in range(columns):
                     target[j] = a * np.float32(r[j]) + b * np.float32(s[j]) + c * np.float32(t[j])
             else:
                 d = weights[3]
-                u = x[row + 3]
+                u = x[row + 3, left:right]
                 for j in range(columns):
                     target[j] = (a * np.float32(r[j]) + b * np.float32(s[j])) + (
                         c * np.float32(t[j]) + d * np.float32(u[j])
                     )
     while k < taps:
         a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        r, s, t, u = x[row + k], x[row + k + 1], x[row + k + 2], x[row + k + 3]
+        r, s = x[row + k, left:right], x[row + k + 1, left:right]
+        t, u = x[row + k + 2, left:right], x[row + k + 3, left:right]
         for j in range(columns):
             target[j] += (a * np.float32(r[j]) + b * np.float32(s[j])) + (c * np.float32(t[j]) + d * np.float32(u[j]))
         k += 4
@@ -256,7 +260,7 @@ def _blend_slices(out, x, start, end, min_filter, mag_filter, antialias):
     weights = np.empty((size, min(tap_count(radius), x.shape[0])), np.float32)
     axis_taps(x.shape[0], start, end, kind, radius, True, first, weights)
     for i in range(size):
-        _blend(out[i], x, first[i], weights[i])
+        _blend(out[i], x, first[i], weights[i], 0)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
@@ -313,16 +317,15 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
 
 
 @njit(nogil=True, cache=True)
-def _repeated_weights(weights):
-    """Return weights [pixels, taps] as [blocks of four pixels, taps, 4 pixels, 4 equal]; the last block may overlap."""
-    pixels, taps = weights.shape
-    blocks = np.empty(((pixels + 3) // 4, taps, 4, 4), np.float32)
+def _repeat_weights(blocks, weights):
+    """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
+    pixels = weights.shape[0]
     for b in range(blocks.shape[0]):
-        first = min(4 * b, pixels - 4)
-        for k in range(taps):
+        first = 4 * b if 4 * b < pixels - 4 else pixels - 4
+        for k in range(blocks.shape[1]):
             for p in range(4):
-                blocks[b, k, p, :] = weights[first + p, k]
-    return blocks
+                for q in range(4):
+                    blocks[b, k, p, q] = weights[first + p, k]
 
 
 @njit(nogil=True, cache=True)
@@ -332,7 +335,7 @@ def _filter_bytes(out, blended, offsets, blocks):
     source, target = np.uintp(blended.ctypes.data), np.uintp(out.ctypes.data)
     offsets_at, weights_at = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
     for b in range(blocks.shape[0]):
-        j = np.uintp(min(4 * b, width - 4))
+        j = np.uintp(4 * b if 4 * b < width - 4 else width - 4)
         blend_four_pixels(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
             source,
             offsets_at + j * np.uintp(offsets.itemsize),
@@ -347,28 +350,37 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
     """Resample [N, H, W * C] into [N, h, w * C]."""
     samples, height, row_size = out.shape
     width = row_size // channels
-    rows_in, columns_in = x.shape[1], x.shape[2] // channels
     row = np.empty(row_size + _LANES, np.float32)
     first_row = np.empty(height, np.int64)
     first_column = np.empty(width, np.int64)
+    offsets = np.empty(width, np.uintp)
+    row_weights = column_weights = np.empty((0, 0), np.float32)
     step = np.uintp(channels * _FLOAT_BYTES)
+    in_blocks = out.itemsize == 1 and channels == 3 and width >= 4
+    taps = 0
     for n in range(samples):
-        kind = choose_filter(height, start[n, 0], end[n, 0], min_filter[n], mag_filter[n])
-        radius = filter_radius(kind, height, start[n, 0], end[n, 0], antialias)
-        row_weights = np.empty((height, min(tap_count(radius), rows_in)), np.float32)
-        axis_taps(rows_in, start[n, 0], end[n, 0], kind, radius, True, first_row, row_weights)
+        for axis in range(2):  # one place of call for both: each is compiled with what it calls
+            size, extent = (height, x.shape[1]) if axis == 0 else (width, x.shape[2] // channels)
+            kind = choose_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
+            radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
+            taps = tap_count(radius)
+            taps = taps if taps < extent else extent
+            weights = np.empty((size, taps if axis == 0 else taps + taps % 2), np.float32)
+            first = first_row if axis == 0 else first_column
+            axis_taps(extent, start[n, axis], end[n, axis], kind, radius, axis == 0, first, weights)
+            if axis == 0:
+                row_weights = weights
+            else:
+                column_weights = weights
 
-        kind = choose_filter(width, start[n, 1], end[n, 1], min_filter[n], mag_filter[n])
-        radius = filter_radius(kind, width, start[n, 1], end[n, 1], antialias)
-        taps = min(tap_count(radius), columns_in)
-        even_taps = taps + taps % 2
-        column_weights = np.empty((width, even_taps), np.float32)
-        axis_taps(columns_in, start[n, 1], end[n, 1], kind, radius, False, first_column, column_weights)
-
-        left = first_column.min()
-        columns = first_column.max() + taps - left
-        first_column -= left
-        needed = x[n, :, left * channels : (left + columns) * channels]
+        left = right = first_column[0]
+        for j in range(width):
+            left = first_column[j] if first_column[j] < left else left
+            right = first_column[j] if first_column[j] > right else right
+        columns = right + taps - left
+        for j in range(width):
+            first_column[j] -= left
+            offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
         # Beyond the last column: one tap of weight 0 where the number of taps was odd, and what the last vector reads
         # too much.
         scratch = np.zeros((columns + 1) * channels + _LANES, np.float32)
@@ -376,12 +388,11 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
         scratch_address = np.uintp(scratch.ctypes.data)
         weights_address = np.uintp(column_weights.ctypes.data)
         row_address = np.uintp(row.ctypes.data)
-        pairs = np.uintp(even_taps // 2)
-        in_blocks = out.itemsize == 1 and channels == 3 and width >= 4
-        blocks = _repeated_weights(column_weights[:, :taps]) if in_blocks else np.empty((0, 0, 4, 4), np.float32)
-        offsets = (first_column * (channels * _FLOAT_BYTES)).astype(np.uintp)
+        pairs = np.uintp(column_weights.shape[1] // 2)
+        blocks = np.empty(((width + 3) // 4 if in_blocks else 0, taps, 4, 4), np.float32)
+        _repeat_weights(blocks, column_weights)
         for i in range(height):
-            _blend(blended, needed, first_row[i], row_weights[i])
+            _blend(blended, x[n], first_row[i], row_weights[i], left * channels)
             if in_blocks:
                 _filter_bytes(out[n, i], scratch, offsets, blocks)
                 continue

@@ -64,12 +64,13 @@ def choose_filter(size, start, end, min_filter, mag_filter):
     return min_filter if size < abs(end - start) else mag_filter
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def filter_radius(kind, size, start, end, antialias):
     """Return the radius of a filter in source pixels (float32); 0 for nearest neighbour."""
     grow = np.float32(1)
     if antialias:
-        grow = max(grow, np.float32(abs(end - start) / np.float32(size)))
+        scale = np.float32(abs(end - start) / np.float32(size))
+        grow = scale if scale > grow else grow
     if kind == _NEAREST:
         return np.float32(0)
     if kind == _CUBIC:
@@ -88,28 +89,14 @@ def filter_radius(kind, size, start, end, antialias):
 @njit(nogil=True, cache=True)
 def tap_count(radius):
     """Return the number of pixels that a filter of this radius weighs."""
-    return max(1, math.ceil(np.float32(2) * radius))
+    count = math.ceil(np.float32(2) * radius)
+    return count if count > 1 else 1
 
 
-@njit(nogil=True, cache=True)
-def _weight(kind, from_left, radius):
-    """Return the weight of a pixel `from_left` pixels right of the left end of the filter."""
-    if kind == _CUBIC:
-        table = _CUBIC_TABLE
-    elif kind == _LANCZOS:
-        table = _LANCZOS_TABLE
-    elif kind == _GAUSSIAN:
-        table = _GAUSSIAN_TABLE
-    else:
-        return max(np.float32(1) - abs(from_left / radius - np.float32(1)), np.float32(0))
-    at = from_left * (np.float32(table.size - 3) / (np.float32(2) * radius))
-    if not (at >= 0 and at < table.size - 2):
-        return np.float32(0)
-    whole = int(at)
-    return table[whole] + (table[whole + 1] - table[whole]) * (at - np.float32(whole))
-
-
-@njit(nogil=True, cache=True)
+# Comparisons instead of `min` and `max`, and loops instead of assignments to slices, in this function and others that
+# the first batch compiles: numba compiles each of the former as a function of its own, and for the latter an error
+# message about shapes with all that formats it.
+@njit(nogil=True, cache=True, error_model="numpy")
 def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
     """Fill the taps of one axis.
 
@@ -125,33 +112,50 @@ def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
     """
     n_out = first.size
     taps = tap_count(radius)
-    used = min(taps, n_in)
+    used = taps if taps < n_in else n_in
     scale = np.float32((end - start) / np.float32(n_out))
     # Positions are float32, and computed in DALI's order: at exact ties another rounding would choose another pixel.
-    if kind == _NEAREST:
-        at = np.float32(start + np.float32(0.5) * scale)
-        for i in range(n_out):
+    is_nearest = kind == _NEAREST
+    at = np.float32(start + np.float32(0.5) * scale)
+    origin = np.float32(start + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
+    table = _LANCZOS_TABLE if kind == _LANCZOS else _GAUSSIAN_TABLE if kind == _GAUSSIAN else _CUBIC_TABLE
+    is_curved = kind == _CUBIC or kind == _LANCZOS or kind == _GAUSSIAN
+    points_per_pixel = np.float32(table.size - 3) / (np.float32(2) * radius)
+    for i in range(n_out):
+        row = weights[i]
+        for k in range(row.size):
+            row[k] = 0
+        if is_nearest:
             if not is_accumulated:
                 at = np.float32(start + (np.float32(i) + np.float32(0.5)) * scale)
-            first[i] = min(max(math.floor(at), 0), n_in - 1)
-            weights[i, :] = 0
-            weights[i, 0] = 1
+            low = math.floor(at)
+            first[i] = 0 if low < 0 else low if low < n_in else n_in - 1
+            row[0] = 1
             at = np.float32(at + scale)
-        return
-    origin = np.float32(start + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
-    for i in range(n_out):
+            continue
         left = np.float32(np.float32(i) * scale + origin)
         low = math.ceil(left)
         offset = np.float32(np.float32(low) - left)
-        begin = min(max(low, 0), n_in - used)
+        begin = 0 if low < 0 else low
+        begin = begin if begin < n_in - used else n_in - used
         first[i] = begin
-        weights[i, :] = 0
         total = np.float32(0)
         for k in range(taps):
-            weight = _weight(kind, offset + np.float32(k), radius)
-            weights[i, min(max(low + k, 0), n_in - 1) - begin] += weight
+            from_left = offset + np.float32(k)
+            if is_curved:
+                place = from_left * points_per_pixel
+                weight = np.float32(0)
+                if place >= 0 and place < table.size - 2:
+                    whole = int(place)
+                    weight = table[whole] + (table[whole + 1] - table[whole]) * (place - np.float32(whole))
+            else:
+                weight = np.float32(1) - abs(from_left / radius - np.float32(1))
+                weight = weight if weight > 0 else np.float32(0)
+            pixel = 0 if low + k < 0 else low + k if low + k < n_in else n_in - 1
+            row[pixel - begin] += weight
             total += weight
-        weights[i, :used] /= total
+        for k in range(used):
+            row[k] /= total
 
 
 def axis_weights(
