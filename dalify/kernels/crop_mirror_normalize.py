@@ -50,12 +50,16 @@ def crop_mirror_normalize(
     """
     samples, channels = len(x), x.shape[-1]
     source = x if x.dtype in _NATIVE else x.astype(np.float32)
-    kernel = _planar if is_planar else _interleaved
     source = read_only(source)
     anchors, mirrors = spread(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
     means = spread(mean, (samples, channels), np.float32)
     multipliers = spread(multiplier, (samples, channels), np.float32)
     shifted, fills = np.float32(shift), np.array(fill, np.float32)
+    if is_planar:
+        kernel = _planar
+        source = source.reshape(*source.shape[:3], -1)
+    else:
+        kernel = _interleaved
     if out.dtype == np.float32 and out.flags.c_contiguous:
         kernel(out, source, anchors, mirrors, means, multipliers, shifted, fills)
         return
@@ -76,99 +80,104 @@ def _overlap(anchor, size, extent):
 
 @njit(nogil=True, cache=True)
 def _planar(out, x, anchor, mirror, mean, multiplier, shift, fill):
+    """Do it for x [N, D, H, W * C]."""
     samples, out_channels, depth, height, width = out.shape
-    channels = x.shape[4]
-    rows = np.empty((channels, width), np.float32)
+    channels = mean.shape[1]
+    plane_bytes = np.uintp(_FLOAT_BYTES * depth * height * width)
     for n in range(samples):
         z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
-        left, right = _overlap(x0, width, x.shape[3])
-        if mirror[n]:
-            begin, end = width - right, width - left
-        else:
-            begin, end = left, right
-        for c in range(channels, out_channels):
-            out[n, c] = fill[c]
+        left, right = _overlap(x0, width, x.shape[3] // channels)
+        begin, end = (width - right, width - left) if mirror[n] else (left, right)
         for d in range(depth):
             for i in range(height):
                 is_inside = 0 <= z0 + d < x.shape[1] and 0 <= y0 + i < x.shape[2] and begin < end
+                for c in range(out_channels):
+                    is_kept = is_inside and c < channels
+                    _surround(out[n, c, d, i], begin if is_kept else 0, end if is_kept else 0, fill[c])
                 if not is_inside:
-                    for c in range(channels):
-                        out[n, c, d, i, :] = fill[c]
                     continue
-                for c in range(channels):
-                    out[n, c, d, i, :begin] = fill[c]
-                    out[n, c, d, i, end:] = fill[c]
-                pixels = x[n, z0 + d, y0 + i, x0 + left : x0 + right].reshape(-1)
+                pixels = x[n, z0 + d, y0 + i, (x0 + left) * channels : (x0 + right) * channels]
                 if x.itemsize == 1 and channels == 3 and end - begin >= _PIXELS:
-                    _split_bytes(out[n, :, d, i, begin:end], pixels, mean[n], multiplier[n], shift, mirror[n])
-                elif channels == 1:
-                    target, average, factor = out[n, 0, d, i, begin:end], mean[n, 0], multiplier[n, 0]
-                    if mirror[n]:
-                        last = np.uintp(pixels.size - 1)
-                        for j in range(pixels.size):
-                            target[j] = (np.float32(pixels[last - np.uintp(j)]) - average) * factor + shift
-                    else:
-                        for j in range(pixels.size):
-                            target[j] = (np.float32(pixels[j]) - average) * factor + shift
-                elif mirror[n]:
-                    _split_row(rows[:, : end - begin], pixels, mean[n], multiplier[n], shift)
-                    for c in range(channels):
-                        _reverse(out[n, c, d, i, begin:end], rows[c])
-                else:
-                    _split_row(out[n, :, d, i, begin:end], pixels, mean[n], multiplier[n], shift)
+                    red = np.uintp(out[n, 0, d, i].ctypes.data) + np.uintp(_FLOAT_BYTES * begin)
+                    _split_bytes(red, plane_bytes, pixels, mean[n], multiplier[n], shift, mirror[n])
+                    continue
+                if channels == 3:
+                    red, green, blue = out[n, 0, d, i], out[n, 1, d, i], out[n, 2, d, i]
+                    _split_pixels(
+                        red[begin:end], green[begin:end], blue[begin:end], pixels, mean[n], multiplier[n], shift
+                    )
+                for c in range(channels):
+                    target = out[n, c, d, i, begin:end]
+                    if channels != 3:
+                        _take_channel(target, pixels, c, channels, mean[n, c], multiplier[n, c], shift, mirror[n])
+                    elif mirror[n]:
+                        _reverse(target)
 
 
 @njit(nogil=True, cache=True)
-def _split_bytes(targets, pixels, mean, multiplier, shift, is_mirrored):
+def _surround(target, begin, end, value):
+    """Set a row to a value but for [begin, end)."""
+    for j in range(begin):
+        target[j] = value
+    for j in range(end, target.size):
+        target[j] = value
+
+
+@njit(nogil=True, cache=True)
+def _split_bytes(red, plane_bytes, pixels, mean, multiplier, shift, is_mirrored):
     """Normalise at least 16 RGB pixels of uint8 into three rows; the last 16 may overlap those before."""
-    width = targets.shape[1]
+    width = pixels.size // 3
     source = np.uintp(pixels.ctypes.data)
     means, multipliers = np.uintp(mean.ctypes.data), np.uintp(multiplier.ctypes.data)
-    red, green, blue = (
-        np.uintp(targets[0].ctypes.data),
-        np.uintp(targets[1].ctypes.data),
-        np.uintp(targets[2].ctypes.data),
-    )
     for block in range(0, width, _PIXELS):
-        j = min(block, width - _PIXELS)
+        j = block if block < width - _PIXELS else width - _PIXELS
         at = source + np.uintp(3 * j)
+        to = red + np.uintp(_FLOAT_BYTES * (width - _PIXELS - j if is_mirrored else j))
         if is_mirrored:
-            to = np.uintp(_FLOAT_BYTES * (width - _PIXELS - j))
             split_sixteen_mirrored_pixels(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
-                at, means, multipliers, shift, red + to, green + to, blue + to
+                at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes
             )
         else:
-            to = np.uintp(_FLOAT_BYTES * j)
             split_sixteen_pixels(  # pyright: ignore[reportCallIssue]
-                at, means, multipliers, shift, red + to, green + to, blue + to
+                at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes
             )
 
 
 @njit(nogil=True, cache=True)
-def _split_row(targets, pixels, mean, multiplier, shift):
-    """Normalise interleaved pixels into one row for each channel."""
-    channels, width = mean.size, targets.shape[1]
-    if channels == 3:  # one loop, so that the three bytes of a pixel are loaded together
-        r, g, b = targets[0], targets[1], targets[2]
-        m0, m1, m2 = mean[0], mean[1], mean[2]
-        s0, s1, s2 = multiplier[0], multiplier[1], multiplier[2]
-        for j in range(width):
-            at = _THREE * np.uintp(j)
-            r[j] = (np.float32(pixels[at]) - m0) * s0 + shift
-            g[j] = (np.float32(pixels[at + _ONE]) - m1) * s1 + shift
-            b[j] = (np.float32(pixels[at + _TWO]) - m2) * s2 + shift
-    else:
-        for c in range(channels):
-            target, average, factor = targets[c], mean[c], multiplier[c]
-            for j in range(width):
-                target[j] = (np.float32(pixels[np.uintp(channels * j + c)]) - average) * factor + shift
+def _split_pixels(red, green, blue, pixels, mean, multiplier, shift):
+    """Normalise interleaved pixels of three channels into three rows."""
+    m0, m1, m2 = mean[0], mean[1], mean[2]
+    s0, s1, s2 = multiplier[0], multiplier[1], multiplier[2]
+    for j in range(red.size):  # one loop, so that the three values of a pixel are loaded together
+        at = _THREE * np.uintp(j)
+        red[j] = (np.float32(pixels[at]) - m0) * s0 + shift
+        green[j] = (np.float32(pixels[at + _ONE]) - m1) * s1 + shift
+        blue[j] = (np.float32(pixels[at + _TWO]) - m2) * s2 + shift
 
 
 @njit(nogil=True, cache=True)
-def _reverse(target, row):
-    last = np.uintp(target.size - 1)
-    for j in range(target.size):
-        target[j] = row[last - np.uintp(j)]
+def _take_channel(target, pixels, channel, channels, mean, multiplier, shift, is_mirrored):
+    """Normalise one of several interleaved channels."""
+    at, step = np.uintp(channel), np.uintp(channels)
+    if is_mirrored:
+        at, step = at + np.uintp(channels * (target.size - 1)), np.uintp(0) - step  # wraps around
+    if channels > 1:
+        for j in range(target.size):
+            target[j] = (np.float32(pixels[at + np.uintp(j) * step]) - mean) * multiplier + shift
+    elif is_mirrored:
+        for j in range(target.size):
+            target[j] = (np.float32(pixels[at - np.uintp(j)]) - mean) * multiplier + shift
+    else:
+        for j in range(target.size):
+            target[j] = (np.float32(pixels[j]) - mean) * multiplier + shift
+
+
+@njit(nogil=True, cache=True)
+def _reverse(row):
+    """Reverse a row in place."""
+    last = np.uintp(row.size - 1)
+    for j in range(row.size // 2):
+        row[j], row[last - np.uintp(j)] = row[last - np.uintp(j)], row[j]
 
 
 @njit(nogil=True, cache=True)

@@ -119,7 +119,7 @@ def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
     at = np.float32(start + np.float32(0.5) * scale)
     origin = np.float32(start + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
     table = _LANCZOS_TABLE if kind == _LANCZOS else _GAUSSIAN_TABLE if kind == _GAUSSIAN else _CUBIC_TABLE
-    is_curved = kind == _CUBIC or kind == _LANCZOS or kind == _GAUSSIAN
+    is_curved = kind != _NEAREST and kind != _LINEAR and kind != _TRIANGULAR
     points_per_pixel = np.float32(table.size - 3) / (np.float32(2) * radius)
     for i in range(n_out):
         row = weights[i]
