@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import MissingPackageError
 
-__all__ = ["LazyModule", "is_loaded", "require", "torch"]
+__all__ = ["LazyModule", "fsspec", "is_loaded", "require", "torch"]
 
 
 class LazyModule(ModuleType):
@@ -64,6 +64,7 @@ def is_loaded(name: str) -> bool:
     return name in sys.modules
 
 
+fsspec: Any = LazyModule("fsspec", "reading from URLs", "dalify[remote]")
 if TYPE_CHECKING:
     import torch
 else:

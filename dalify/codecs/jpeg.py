@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import simplejpeg
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.codecs import scratch
 from dalify.codecs.exif import tiff_orientation

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
 from dalify.codecs.signature import Bytes

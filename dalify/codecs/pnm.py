@@ -9,8 +9,8 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image
 from dalify.codecs.signature import Bytes

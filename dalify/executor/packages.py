@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dalify.base.optional import LazyModule, require
+from dalify.base.optional import LazyModule, fsspec, require
 from dalify.executor.steps import cause, located
-from dalify.formats.storage import fsspec
 from dalify.graph import Node, rule_arguments
 
 __all__ = ["check_packages", "check_remote_package"]

@@ -23,7 +23,7 @@ from dalify.formats.open_files import OpenFiles
 from dalify.formats.pieces import Pieces
 from dalify.formats.storage import local_copy
 
-__all__ = ["LmdbRecord", "LmdbRecords", "lmdb"]
+__all__ = ["LmdbRecord", "LmdbRecords"]
 
 # A page begins with its number, 2 unused bytes, flags, and where its free space begins and ends.
 _PAGE_HEADER_BYTES = 16
@@ -293,9 +293,7 @@ def _read_branch(data: Any, children: Any) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _read_leaf(
-    data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any, keys: Any, key_sizes: Any
-) -> int:
+def _read_leaf(data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any, keys: Any, key_sizes: Any) -> int:
     """Note where values lie, and their keys; return how many, -1 where the page is damaged.
 
     Args:

@@ -25,12 +25,11 @@ from dalify.base import limits
 from dalify.base.doubts import add_listener
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.fork_lock import ForkLock
-from dalify.base.optional import LazyModule
+from dalify.base.optional import LazyModule, fsspec
 from dalify.base.whole_files import write_whole
 from dalify.formats.disk_cache import DiskCache, file_name
 from dalify.formats.web import Answer, FinalAnswerError, TooLongError, fetch, is_web
 
-fsspec = LazyModule("fsspec", "reading from URLs", "dalify[remote]")
 fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
 
 __all__ = [

@@ -211,7 +211,7 @@ def test_damaged_indices(tmp_path: Path, text: str, message: str):
 
 def test_absent_files(tmp_path: Path):
     for index in (None, [str(tmp_path / "no.idx")]):
-        with pytest.raises(ReaderError, match="cannot open|cannot read"):
+        with pytest.raises(ReaderError, match=r"cannot open|cannot read"):
             records_of([str(tmp_path / "no")], index, None)
     with pytest.raises(ArgumentValueError, match="one for each file"):
         records_of([str(tmp_path / "no")], ["a", "b"], None)

@@ -10,7 +10,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
-from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords, lmdb
+from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.formats.protobuf import BYTES, VARINT, fields, next_field, varint
 from dalify.registry import Spec, operator
 
@@ -25,7 +25,7 @@ def _count(given: Mapping[str, Any]) -> int:
     return count
 
 
-@operator(outputs=_count, reader=True, needs=(lmdb,))
+@operator(outputs=_count, reader=True)
 def caffe(*, path: list[str], image_available: bool = True, label_available: bool = True) -> tuple[Spec, ...]:
     """Read the ``Datum`` messages of Caffe's LMDB databases, in the order of their keys.
 

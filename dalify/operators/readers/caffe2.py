@@ -10,7 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
-from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords, lmdb
+from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.registry import Spec, operator
 
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NO_LABEL = range(5)
@@ -31,7 +31,7 @@ def _count(given: Mapping[str, Any]) -> int:
     return count
 
 
-@operator(outputs=_count, reader=True, needs=(lmdb,))
+@operator(outputs=_count, reader=True)
 def caffe2(
     *,
     path: list[str],
