@@ -9,10 +9,15 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
-from dalify.base.errors import DecodeError
+from dalify.base.errors import DalifyError, DecodeError
+from dalify.base.limits import check_count, check_image, current
 from dalify.base.optional import LazyModule
+from dalify.codecs.mp4_tables import check_declared_samples
 from dalify.codecs.video_table import FrameTable, table_of
 
 __all__ = ["Video", "av"]
@@ -24,6 +29,14 @@ _SKIPPABLE = frozenset({"h264", "mpeg4", "mpeg2video", "mpeg1video"})
 # To go so many packets ahead, reading is quicker than a search in the file.
 _NEAR_PACKETS = 64
 _DISCARDED = 2  # a flag of FFmpeg's list of packets: decoded, not shown
+# These are no containers: they name other files, on this machine or elsewhere, or devices.
+_REFUSED_FORMATS = frozenset(
+    {"applehttp", "avisynth", "concat", "dash", "hls", "image2", "imf", "lavfi", "rtp", "rtsp", "sap", "sdp", "tty"}
+    | {"vapoursynth", "webm_dash_manifest"}
+)
+# Decoding a frame may begin further and further ahead; in a damaged video that must come to an end.
+_PACKETS_PER_PACKET = 16
+_FREE_PACKETS = 10_000
 
 
 class Video:
@@ -49,17 +62,29 @@ class Video:
         self._skips = False
         self._last_frame = -1  # number of the frame that was decoded last
         self._ready: deque[Any] = deque()  # frames that the decoder gave and nobody has taken yet
-        self._open()
-        self.height: int = self._codec.height
-        self.width: int = self._codec.width
+        self._packets_left = _FREE_PACKETS
+        with _damage():
+            self._open()
+            self.height: int = self._codec.height
+            self.width: int = self._codec.width
         if not self.height or not self.width:
             raise DecodeError("the video stream does not tell the size of its pictures; the file may be truncated.")
+        check_image(self.height, self.width, "the video")
 
     def _open(self) -> None:
         source = io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source
+        options = {"max_pixels": str(current().max_image_pixels)}
         try:
-            self._container: Any = av.open(source, metadata_errors="replace")
+            check_declared_samples(self._source)
+            self._container: Any = av.open(
+                source,
+                metadata_errors="replace",
+                options=options,
+                container_options={"format_whitelist": _formats(), "protocol_whitelist": "file"},
+            )
         except (av.FFmpegError, OSError, ValueError) as error:
+            if isinstance(error, DalifyError):
+                raise
             raise DecodeError(f"this is no video that can be opened: {_reason(error)}.") from None
         stream = next(iter(self._container.streams.video), None)
         if stream is None:
@@ -67,6 +92,7 @@ class Video:
         if stream.codec_context is None:
             raise DecodeError("the video is in a form for which there is no decoder.")
         stream.codec_context.thread_count = 1  # samples are decoded on several threads; each of them needs no more
+        stream.codec_context.options = options  # also of frames that are larger than the video says
         self._stream: Any = stream
         self._codec: Any = stream.codec_context
         self._packets: Iterator[Any] = self._demuxed()
@@ -83,28 +109,28 @@ class Video:
     def quick_count(self) -> int:
         """The number of frames, without reading them where the container has a list of them."""
         if self._table is None and "mp4" in self._container.format.name:
-            listed = sum(1 for entry in self._stream.index_entries if not entry.flags & _DISCARDED)
-            if listed and listed == self._stream.frames:
-                return listed
+            with _damage():
+                listed = sum(1 for entry in self._stream.index_entries if not entry.flags & _DISCARDED)
+                if listed and listed == self._stream.frames:
+                    return listed
         return self.table.count
 
     def _read_table(self) -> FrameTable:
-        try:
-            packets = [packet for packet in self._packets if packet.size]
-        except av.FFmpegError as error:
-            raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
-        table = table_of(packets, self._codec.name, self._stream.time_base)
-        if isinstance(self._source, bytes):
-            self._kept = packets
-        self._next_packet = len(packets)
-        if table.frame_pts is not None or not packets:
-            return table
-        # Without usable timestamps, what comes out of the decoder is counted.
-        self._restart(0, table)
-        try:
+        with _damage():
+            packets: Iterator[Any] = (packet for packet in self._packets if packet.size)
+            if isinstance(self._source, bytes):
+                packets = iter(kept := list(packets))
+                self._kept = kept
+            table = table_of(packets, self._codec.name, self._stream.time_base or Fraction(1))
+            count = len(table.packet_pts)
+            check_count(count, f"the video has {count:,} frames")
+            self._next_packet = count
+            if table.frame_pts is not None or not count:
+                return table
+            # Without usable timestamps, what comes out of the decoder is counted.
+            self._packets_left = count + _FREE_PACKETS
+            self._restart(0, table)
             count = sum(1 for _ in self._decoded(frozenset()))
-        except av.FFmpegError as error:
-            raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
         return FrameTable(None, table.packet_pts, table.packet_dts, table.entries[:1], count, table.time_base)
 
     def frames(self, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -120,15 +146,14 @@ class Video:
             DecodeError: damaged data, or a frame that the decoder does not give.
         """
         table = self.table
+        self._packets_left = _PACKETS_PER_PACKET * len(table.packet_pts) + _FREE_PACKETS
         try:
-            if table.frame_pts is None:
-                yield from self._by_counting(numbers)
-            else:
-                yield from self._by_timestamps(numbers, table)
-        except av.FFmpegError as error:
-            self._is_at_end = True
-            raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
-        except DecodeError:
+            with _damage():
+                if table.frame_pts is None:
+                    yield from self._by_counting(numbers)
+                else:
+                    yield from self._by_timestamps(numbers, table)
+        except Exception:
             self._is_at_end = True
             raise
 
@@ -197,6 +222,9 @@ class Video:
             if not packet.size:
                 continue
             self._next_packet += 1
+            self._packets_left -= 1
+            if self._packets_left < 0:
+                raise DecodeError("the video is damaged: its frames cannot be found where it says that they are.")
             if can_skip:
                 self._skip(packet.pts not in wanted)
             ready.extend(codec.decode(packet))
@@ -267,6 +295,23 @@ class Video:
 def _with_first(packet: Any, packets: Iterator[Any]) -> Iterator[Any]:
     yield packet
     yield from packets
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """Raise what PyAV raises, of many classes, as a damaged video."""
+    try:
+        yield
+    except (DalifyError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
+
+
+@cache
+def _formats() -> str:
+    """Return the formats that FFmpeg may take a file for, as it lists them."""
+    return ",".join(sorted(av.formats_available - _REFUSED_FORMATS))
 
 
 def _reason(error: Exception) -> str:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
 from dalify.base.fork_lock import ForkLock
+from dalify.base.limits import check_shape
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, padded
@@ -245,9 +246,11 @@ class VideoIndex(Sequence[VideoEntry]):
             last = int(numbers.max(initial=0))
             if last >= count:
                 raise ReaderError(f"the video {part.path!r} ends before frame {last}: it has {count}; it is truncated.")
-            frames = np.empty((len(numbers), video.height, video.width, 3), np.uint8)
+            shape = (len(numbers), video.height, video.width, 3)
+            check_shape(shape, 1, "the sequence")
+            frames = np.empty(shape, np.uint8)
             fill_sequence(frames, video, numbers, self._division.fill_value, converter)
-        except (DecodeError, ReaderError):
+        except Exception:
             self._videos().pop(part.path)
             raise
         seconds = np.where(numbers == FILLED, -1.0, video.table.seconds(np.maximum(numbers, 0)))
@@ -320,7 +323,7 @@ class VideoIndex(Sequence[VideoEntry]):
         if bound < 0:
             return -1
         # Behind the last frame: to the end, however it is rounded.
-        if ticks >= int(table.frame_pts[-1]) + (int(table.frame_pts[-1] - table.frame_pts[-2]) if count > 1 else 0):
+        if ticks >= 2 * int(table.frame_pts[-1]) - int(table.frame_pts[-2 if count > 1 else -1]):
             return count
         if up:
             return int(np.searchsorted(table.frame_pts, ceil(ticks)))

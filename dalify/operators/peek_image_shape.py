@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError, option_error_text
+from dalify.base.errors import ArgumentValueError, of_sample, option_error_text
 from dalify.codecs.group import blank_picture, decoder_rule
 from dalify.codecs.image import image_shape
 from dalify.data.dtypes import DALIDataType, DALIImageType
@@ -59,8 +59,8 @@ def _(out, encoded, *, image_type, adjust_orientation):
     for index in range(len(encoded)):
         try:
             out[index] = np.asarray(image_shape(encoded[index], image_type, adjust_orientation))
-        except DalifyError as error:
-            error.sample = index
+        except Exception as error:
+            of_sample(error, index)
             raise
 
 

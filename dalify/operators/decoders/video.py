@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, DTypeError, IndexingError
+from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, DTypeError, IndexingError, of_sample
+from dalify.base.limits import check_shape
 from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, padded
@@ -80,9 +81,10 @@ def video(
 
 
 def _selected(
-    count: int, start: int | None, end: int | None, length: int | None, stride: int | None, pad_mode: str
+    film: Video, start: int | None, end: int | None, length: int | None, stride: int | None, pad_mode: str
 ) -> np.ndarray[Any, Any]:
-    """Return the numbers of the frames of a sequence in a video of ``count`` frames."""
+    """Return the numbers of the frames of a sequence in a video."""
+    count = film.table.count
     first, step = start or 0, 1 if stride is None else stride
     if step < 1:
         raise ArgumentValueError(f"stride must be at least 1; got {step}.")
@@ -92,11 +94,12 @@ def _selected(
         raise IndexingError(f"start_frame is {first}, but the video has {count} frames: 0 to {count - 1}.")
     if end is not None and end <= first:
         raise ArgumentValueError(f"end_frame must be behind start_frame; got {end} and {first}.")
-    if length is not None:
-        numbers = first + step * np.arange(length, dtype=np.int64)
-    else:
-        numbers = np.arange(first, count if end is None else end, step, dtype=np.int64)
-    return padded(numbers, count, pad_mode)
+    if length is None:
+        length = -(-((count if end is None else end) - first) // step)
+    if pad_mode == "none":
+        length = min(length, count)
+    check_shape((length, film.height, film.width, 3), 1, "the sequence")
+    return padded(first + step * np.arange(length, dtype=np.int64), count, pad_mode)
 
 
 def _listed(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> np.ndarray[Any, Any]:
@@ -113,7 +116,7 @@ def _listed(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> np.ndarr
 @video.prepare
 def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, stride):
     shapes: list[tuple[int, ...]] = []
-    opened: list[tuple[Video, np.ndarray[Any, Any]] | DalifyError] = []
+    opened: list[tuple[Video, np.ndarray[Any, Any]] | Exception] = []
     limits = (start_frame, end_frame, sequence_length, stride)
     for index, data in enumerate(encoded.samples):
         try:
@@ -125,10 +128,10 @@ def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, str
                 numbers = _listed(count, frames[index], pad_mode)
             else:
                 first, last, length, step = (None if item is None else int(item[index]) for item in limits)
-                numbers = _selected(count, first, last, length, step, pad_mode)
-        except DalifyError as error:
+                numbers = _selected(film, first, last, length, step, pad_mode)
+        except Exception as error:
             shapes.append((1, 1, 1, 3))  # something to fill, so that the kernel is called and can tell
-            opened.append(copy.copy(error))
+            opened.append(copy.copy(error) if isinstance(error, DalifyError) else error)
             continue
         shapes.append((len(numbers), film.height, film.width, 3))
         opened.append((film, numbers))
@@ -141,9 +144,11 @@ def _(out, encoded, *, fill_value, opened):
         try:
             if isinstance(entry, DalifyError):
                 raise copy.copy(entry)  # anew: the frames of its traceback hold the data
+            if isinstance(entry, Exception):
+                raise entry
             film, numbers = entry
             fill_sequence(out[index], film, numbers, fill_value, FrameConverter())
             film.close()
-        except DalifyError as error:
-            error.sample = index
+        except Exception as error:
+            of_sample(error, index)
             raise
