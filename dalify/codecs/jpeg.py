@@ -15,6 +15,7 @@ import simplejpeg
 
 from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
+from dalify.base.limits import current
 from dalify.codecs import scratch
 from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
@@ -25,6 +26,8 @@ __all__ = ["JpegHeader", "decode_jpeg", "read_jpeg_header"]
 _MARKER = struct.Struct(">BBH")
 _FRAME = struct.Struct(">BHHB")
 _START_OF_SCAN = 0xDA
+_START_OF_SCAN_MARKER = b"\xff\xda"
+_MAX_SCANS_OF_LARGEST = 64  # of an image as large as the limit; smaller ones may have more
 _END_OF_IMAGE = b"\xff\xd9"
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 _LOSSLESS = frozenset({0xC3, 0xC7, 0xCB, 0xCF})
@@ -145,6 +148,8 @@ def decode_jpeg(
             f"{kind} JPEG of {header.bits} bits per sample is not supported; JPEG must be lossy with 8 bits.",
             hint="Convert such images to 16-bit PNG or TIFF.",
         )
+    if header.frame not in _SEQUENTIAL:
+        _check_scans(data, header)
     rows = header.height if rows is None else min(rows, header.height)
     if header.components == 4 and colours != "CMYK":
         memory = scratch.borrow("jpeg inks", (header.height, header.width, 4))
@@ -161,6 +166,13 @@ def decode_jpeg(
     if colours == "CMYK" and header.has_adobe:
         np.subtract(255, pixels, out=pixels)
     return pixels
+
+
+def _check_scans(data: Bytes, header: JpegHeader) -> None:
+    """Refuse a progressive image that would take minutes: each scan goes through all of it, and may be a few bytes."""
+    scans = data.tobytes().count(_START_OF_SCAN_MARKER)
+    if scans * header.height * header.width > _MAX_SCANS_OF_LARGEST * current().max_image_pixels:
+        raise DecodeError(f"damaged JPEG: {scans:,} scans of {header.width}x{header.height} pixels.")
 
 
 def _decode_whole(

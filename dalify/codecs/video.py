@@ -302,9 +302,11 @@ def _damage() -> Iterator[None]:
     """Raise what PyAV raises, of many classes, as a damaged video."""
     try:
         yield
-    except (DalifyError, ImportError, MemoryError):
+    except (DalifyError, ImportError):
         raise
     except Exception as error:
+        if isinstance(error, MemoryError) and not isinstance(error, av.FFmpegError):
+            raise  # FFmpeg says the same of sizes that cannot be
         raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, padded
 from dalify.data import DALIDataType
 from dalify.registry import PerSample, Spec, operator
+
+# What stands in for a video that cannot be decoded begins with this; height and width follow, 4 bytes each.
+_BLANK = b"\0dalify: a blank video"
+_BLANK_EXTENT = 256
 
 
 @operator(mixed=True, needs=(av,))
@@ -113,14 +118,28 @@ def _listed(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> np.ndarr
     return padded(numbers, count, pad_mode)
 
 
+def _blank_count(start: int | None, end: int | None, length: int | None, stride: int | None) -> int:
+    """Return how many frames a blank video has: as many as the arguments tell, else one."""
+    if end is not None:
+        length = -(-(end - (start or 0)) // (stride or 1))
+    return 1 if length is None else max(0, length)
+
+
 @video.prepare
 def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, stride):
     shapes: list[tuple[int, ...]] = []
-    opened: list[tuple[Video, np.ndarray[Any, Any]] | Exception] = []
+    opened: list[tuple[Video, np.ndarray[Any, Any]] | Exception | None] = []
     limits = (start_frame, end_frame, sequence_length, stride)
     for index, data in enumerate(encoded.samples):
+        contents = data.tobytes()
+        if contents.startswith(_BLANK):
+            ends = [None if item is None else int(item[index]) for item in limits]
+            count = _blank_count(*ends) if frames is None else len(frames[index])
+            shapes.append((count, *np.frombuffer(contents, np.uint32, 2, len(_BLANK)).tolist(), 3))
+            opened.append(None)
+            continue
         try:
-            film = Video(data.tobytes())
+            film = Video(contents)
             count = film.table.count
             if not count:
                 raise DecodeError("the video has no frames.")
@@ -142,6 +161,9 @@ def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, str
 def _(out, encoded, *, fill_value, opened):
     for index, entry in enumerate(opened):
         try:
+            if entry is None:
+                out[index] = 0
+                continue
             if isinstance(entry, DalifyError):
                 raise copy.copy(entry)  # anew: the frames of its traceback hold the data
             if isinstance(entry, Exception):
@@ -152,3 +174,13 @@ def _(out, encoded, *, fill_value, opened):
         except Exception as error:
             of_sample(error, index)
             raise
+
+
+@video.stand_in
+def _(encoded):
+    height = width = _BLANK_EXTENT
+    with suppress(Exception):
+        film = Video(encoded.tobytes())
+        height, width = film.height, film.width
+        film.close()
+    return np.frombuffer(_BLANK + np.array([height, width], np.uint32).tobytes(), np.uint8)
