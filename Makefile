@@ -18,7 +18,7 @@ WORKERS ?= -n 2
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs tutorials bench bench-smoke clean
+.PHONY: help install demo test check format docs tutorials bench bench-smoke fuzz soak clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,13 @@ tutorials: $(READY) ## execute every tutorial; pictures in out/tutorials/
 
 bench: $(READY) ## every benchmark, some minutes; ARGS='resnet_training --data photos/' picks one
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: $(READY) ## mutated files, graphs and states; MINUTES=30 TARGET=image. SEED=7 JOBS=4; see tests/fuzz/README.md
+	@$(BIN)/python -m tests.fuzz run --minutes $(or $(MINUTES),5) --seed $(or $(SEED),0) \
+		$(if $(TARGET),--target $(TARGET)) $(if $(JOBS),--jobs $(JOBS))
+
+soak: $(READY) ## train, resume, fork and interrupt for MINUTES=10; the slope of memory, files and threads
+	@$(BIN)/python -m tests.fuzz.soak --minutes $(or $(MINUTES),10) --seed $(or $(SEED),0)
 
 bench-smoke: $(READY) ## every benchmark for a moment: do they still run?
 	@$(BIN)/python -m benchmarks --smoke

@@ -89,11 +89,10 @@ class Campaign:
         names: of the targets; all that can run where empty.
         seed: decides all inputs.
         jobs: children at a time.
-        inputs: for each target; None: as many as there is time for.
+        inputs: number for each target, by name; None: as many as there is time for.
         minutes: for all; None: no end but that of the inputs.
         out: folder for findings; None: they are not saved.
         show: is called every now and then.
-        share: of the inputs, for targets by name.
     """
 
     def __init__(
@@ -108,9 +107,10 @@ class Campaign:
         show: Callable[[Campaign], None] | None = None,
     ) -> None:
         self.result = Result()
-        chosen = [name for name in TARGETS if not names or any(name.startswith(given) for given in names)]
+        every = [name for name in TARGETS if not name.startswith("_")]
+        chosen = [name for name in TARGETS if any(name.startswith(given) for given in names)] if names else every
         if not chosen:
-            raise ValueError(f"there is no target {', '.join(names)}; there are: {', '.join(TARGETS)}.")
+            raise ValueError(f"there is no target {', '.join(names)}; there are: {', '.join(every)}.")
         for name in chosen:
             if target_of(name).why_not:
                 self.result.skipped[name] = target_of(name).why_not
@@ -203,10 +203,10 @@ class Campaign:
                 return True
             return False
         if child.seconds_on_input > target_of(child.target).seconds:
+            started, number = child.slot.get("started_ns"), child.slot.get("number")
             child.kill(with_stacks=True)
-            if not child.slot.get("started_ns"):  # it came back just now
-                return True
-            self._add(child, child.outcome_of_death("hang"), child.slot.data(), child.slot.get("number"), "hang")
+            if child.slot.get("started_ns") == started:  # it did not come back just now
+                self._add(child, child.outcome_of_death("hang"), child.slot.data(), number, "hang")
             return True
         if is_over or (self._inputs is None and now - child.asked > _SLICE_SECONDS):
             child.slot.set("request", -1)
@@ -227,10 +227,9 @@ class Campaign:
             self.result.broken.setdefault(
                 name, f"not prepared: {slot.text('printed')[-800:]}{slot.text('crash')[-800:]}"
             )
-        elif not slot.get("is_done") and child.exit_code is not None and slot.get("started_ns"):
-            hung = target_of(name).seconds < child.seconds_on_input
+        elif not slot.get("is_done") and slot.get("started_ns"):
             self._deaths[name] += 1
-            if not hung:
+            if not child.was_killed:
                 self._add(child, child.outcome_of_death("crash"), slot.data(), slot.get("number"), "crash")
         self.result.counts[name] = counts_of(self.result.counts.get(name, {}), slot.counts())
         self.result.seconds[name] = self.result.seconds.get(name, 0.0) + time.monotonic() - child.asked

@@ -20,14 +20,6 @@ __all__ = ["FORMATS", "Format", "mutated_file"]
 _MOST_FIELDS = 600
 
 
-def _none(data: bytes) -> Iterable[Field]:
-    return ()
-
-
-def _same(data: bytes) -> bytes:
-    return data
-
-
 @dataclass(frozen=True)
 class Format:
     """What is known of a format.
@@ -39,8 +31,8 @@ class Format:
         is_json: the file is one JSON document.
     """
 
-    fields: Callable[[bytes], Iterable[Field]] = _none
-    repaired: Callable[[bytes], bytes] = _same
+    fields: Callable[[bytes], Iterable[Field]] = lambda data: ()
+    repaired: Callable[[bytes], bytes] = lambda data: data
     tokens: tuple[bytes, ...] = ()
     is_json: bool = False
 

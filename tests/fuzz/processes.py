@@ -99,6 +99,7 @@ class Child:
         self.slot = Slot(folder, create=True)
         self._warm = warm
         self.asked = time.monotonic()
+        self.was_killed = False
         warm.order(self.slot, target=target, **order)
 
     @property
@@ -123,6 +124,7 @@ class Child:
         process = self.process
         if process is None or self.exit_code is not None:
             return
+        self.was_killed = True
         try:
             if with_stacks:
                 os.kill(process, signal.SIGUSR1)

@@ -1,0 +1,336 @@
+"""A training program that goes through everything that may leak, again and again: ``python -m tests.fuzz.soak``.
+
+Each round trains, resumes, skips and replaces bad files, forks, is interrupted, loses worker processes, drops
+pipelines, and calls operators without one. Between rounds, memory, file descriptors, threads, child processes and
+shared memory are counted. A line is fitted to each after a warm-up, and growth above a threshold is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+import dalify
+from dalify import eager, fn, types
+from dalify.base.errors import BadSampleWarning, DalifyError
+from tests.helpers.photos import drawn_photo, write_photo_folder
+
+__all__ = ["Soak", "fitted"]
+
+_BATCH = 4
+# The share of the time at the beginning that is left out: caches fill, kernels are compiled, memory pools grow.
+_WARM_UP = 0.35
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is counted between rounds.
+
+    Attributes:
+        unit: of the count.
+        count: counts it.
+        per_minute: largest slope.
+        in_all: growth over the measured time that is always allowed: the noise of the count.
+    """
+
+    unit: str
+    count: Callable[[], float]
+    per_minute: float
+    in_all: float
+
+
+def _shared_memory() -> int:
+    folder = Path("/dev/shm")
+    own = os.getuid()
+    count = 0
+    for path in folder.iterdir() if folder.is_dir() else ():
+        with suppress(OSError):  # another program's, gone meanwhile
+            count += path.stat().st_uid == own and ("dalify" in path.name or path.name.startswith("psm_"))
+    return count
+
+
+_PROCESS = psutil.Process()
+MEASURES = {
+    # The allocator gives memory back in pieces of up to 32 MiB when it pleases; 1 MiB a minute is 1.4 GiB a day.
+    "memory": Measure("MiB", lambda: _PROCESS.memory_info().rss / 2**20, 1.0, 40.0),
+    # These are counted exactly, and every round ends with what it began with. Two at the end may be on their way out.
+    "file descriptors": Measure("", _PROCESS.num_fds, 0.5, 2.0),
+    "threads": Measure("", _PROCESS.num_threads, 0.5, 2.0),
+    "child processes": Measure("", lambda: len(_children()), 0.5, 1.0),
+    "shared memory files": Measure("", _shared_memory, 0.5, 1.0),
+}
+
+
+def _children() -> list[psutil.Process]:
+    # Python's own resource tracker and fork server stay until the program ends.
+    found = []
+    for process in _PROCESS.children():
+        try:
+            if not any(word in " ".join(process.cmdline()) for word in ("resource_tracker", "forkserver")):
+                found.append(process)
+        except psutil.Error:
+            pass
+    return found
+
+
+def fitted(times: Sequence[float], values: Sequence[float]) -> float:
+    """Return the slope of the line with the least squares; 0 for fewer than three points."""
+    if len(times) < 3:
+        return 0.0
+    return float(np.polyfit(np.asarray(times) - times[0], np.asarray(values), 1)[0])
+
+
+@dataclass
+class Soak:
+    """The program, and what was counted.
+
+    Attributes:
+        folder: for data; empty.
+        seed: decides what happens when.
+    """
+
+    folder: Path
+    seed: int = 0
+    batches: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    times: list[float] = field(default_factory=list)
+    at_batch: list[int] = field(default_factory=list)
+    values: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in MEASURES})
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        write_photo_folder(self.folder / "photos", images_per_class=6, longest_side=80)
+        for number, path in enumerate(sorted((self.folder / "photos").glob("*/*.jpg"))):
+            if number % 5 == 0:
+                path.write_bytes(path.read_bytes()[: 20 + 30 * number])
+        self._plain = self._training("replace")
+        self._plain.build()
+
+    def run(self, minutes: float, show: Callable[[str], None] = print) -> list[str]:
+        """Run rounds; return what grew too much.
+
+        Args:
+            minutes: for all rounds.
+            show: gets lines for people.
+        """
+        started = shown = time.monotonic()
+        scenarios = [self.train, self.resume, self.fork, self.interrupt, self.lose_workers, self.drop, self.call]
+        while time.monotonic() - started < 60 * minutes:
+            for scenario in scenarios:
+                scenario()
+                name = scenario.__name__
+                self.counts[name] = self.counts.get(name, 0) + 1
+            now = time.monotonic()
+            gc.collect()  # what cycles hold is no leak, and when Python looks for them is chance
+            self._end_of_threads()
+            self.times.append(now - started)
+            self.at_batch.append(self.batches)
+            for name, measure in MEASURES.items():
+                self.values[name].append(float(measure.count()))
+            if now - shown > 5:
+                shown = now
+                show(
+                    f"{now - started:4.0f} s  {self.batches:6,} batches  " + ", ".join(self._last(n) for n in MEASURES)
+                )
+        return self.growth(show)
+
+    def _end_of_threads(self) -> None:
+        """Wait until threads of closed pipelines, and processes that were told to end, are gone."""
+        end = time.monotonic() + 2
+        known = min(self.values["threads"][-20:], default=0)
+        while time.monotonic() < end and (_PROCESS.num_threads() > known or _children()):
+            time.sleep(0.02)
+
+    def _last(self, name: str) -> str:
+        return f"{name} {self.values[name][-1]:.0f}{' ' + MEASURES[name].unit if MEASURES[name].unit else ''}"
+
+    def growth(self, show: Callable[[str], None]) -> list[str]:
+        """Fit lines, show them, and return what grew too much."""
+        first = sum(second < _WARM_UP * self.times[-1] for second in self.times)
+        minutes = [second / 60 for second in self.times[first:]]
+        thousands = [batch / 1000 for batch in self.at_batch[first:]]
+        show(
+            f"{len(self.times)} rounds, {self.batches:,} batches; "
+            + ", ".join(f"{v} x {k}" for k, v in self.counts.items())
+        )
+        failures = []
+        for name, measure in MEASURES.items():
+            values = self.values[name][first:]
+            slope = fitted(minutes, values)
+            grown = slope * (minutes[-1] - minutes[0])
+            unit = f" {measure.unit}" if measure.unit else ""
+            line = f"{name}: {slope:+.3f}{unit} per minute, {fitted(thousands, values):+.3f}{unit} per 1,000 batches"
+            line += f" ({values[0]:.0f} to {values[-1]:.0f}{unit})"
+            is_bad = slope > measure.per_minute and grown > measure.in_all
+            show(f"{line}{'  TOO MUCH' if is_bad else ''}")
+            if is_bad:
+                failures.append(line)
+        return failures
+
+    # -- what a round does ---------------------------------------------------------------------------------------------
+
+    def _training(self, on_error: str, **options: Any) -> Any:
+        def graph() -> Any:
+            encoded, labels = fn.readers.file(file_root=str(self.folder / "photos"), random_shuffle=True, name="Reader")
+            images = fn.random_resized_crop(fn.decoders.image(encoded), size=[24, 24])
+            normal = fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), mean=[120.0] * 3, std=[60.0] * 3)
+            return normal, labels
+
+        given = {"batch_size": _BATCH, "num_threads": 2, "device_id": None, "seed": 7, "on_error": on_error, **options}
+        return dalify.pipeline_def(graph)(**given)
+
+    def _some(self, pipe: Any, count: int) -> list[list[np.ndarray]]:
+        found = []
+        for _ in range(count):
+            outputs = pipe.run()
+            found.append([np.array(batch.at(index)) for batch in outputs for index in range(len(batch))])
+            self.batches += 1
+        return found
+
+    def train(self) -> None:
+        """Run some batches of the pipeline that lives on."""
+        self._some(self._plain, 20)
+
+    def resume(self) -> None:
+        """Save the state in the middle; a new pipeline gives what the old one does."""
+        policy = self._random.choice(("skip", "replace"))
+        pipe = self._training(policy)
+        self._some(pipe, self._random.randrange(12))
+        state = pipe.state_dict()
+        expected = self._some(pipe, 4)
+        pipe.close()
+        again = self._training(policy)
+        again.load_state_dict(state)
+        for one, other in zip(self._some(again, 4), expected, strict=True):
+            for x, y in zip(one, other, strict=True):
+                np.testing.assert_array_equal(x, y)
+        again.close()
+
+    def fork(self) -> None:
+        """A child runs the pipeline that it has inherited, and so does the parent."""
+        process = os.fork()
+        if process == 0:
+            status = 1
+            try:
+                self._plain.run()
+                status = 0
+            finally:
+                os._exit(status)
+        self._some(self._plain, 2)
+        end = time.monotonic() + 60
+        while True:
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended:
+                break
+            if time.monotonic() > end:
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+                raise AssertionError("a forked child did not finish its batch within 60 s")
+            time.sleep(0.01)
+        assert os.waitstatus_to_exitcode(status) == 0, f"a forked child ended with {os.waitstatus_to_exitcode(status)}"
+
+    def interrupt(self) -> None:
+        """A KeyboardInterrupt at any moment of a run; the next run gives a batch."""
+        pipe = self._training("replace")
+        pipe.build()
+        for _ in range(3):
+            with _interrupted(self._random.uniform(0.0005, 0.02)):
+                self._some(pipe, 10_000)
+            self._some(pipe, 1)
+        pipe.close()
+
+    def lose_workers(self) -> None:
+        """A worker process of a parallel source is killed; the next runs are errors or batches, and a new one works."""
+        pipe = self._parallel()
+        self._some(pipe, 3)
+        for process in _children():
+            process.kill()
+        for _ in range(4):
+            try:
+                self._some(pipe, 1)
+            except DalifyError:
+                self.counts["batches lost with a worker"] = self.counts.get("batches lost with a worker", 0) + 1
+        pipe.close()
+
+    def _parallel(self) -> Any:
+        def graph() -> Any:
+            photos = fn.external_source(source=_photo, batch=False, parallel=True, dtype=types.UINT8, layout="HWC")
+            return fn.flip(photos)
+
+        return dalify.pipeline_def(graph)(batch_size=_BATCH, num_threads=1, device_id=None, py_num_workers=1)
+
+    def drop(self) -> None:
+        """Pipelines that nobody closes, some of which have run."""
+        for number in range(4):
+            pipe = self._training("skip", prefetch_queue_depth=3)
+            if number:
+                self._some(pipe, number)
+            del pipe
+
+    def call(self) -> None:
+        """Operators without a pipeline, at once and put off."""
+        photo = drawn_photo(30, 40, self._random.randrange(100))
+        for _ in range(5):
+            turned = eager.rotate(photo, angle=self._random.uniform(-90.0, 90.0))
+            eager.resize(turned, size=[9, self._random.randrange(5, 30)])
+            with dalify.lazy():
+                small = eager.resize(photo, size=[20, 20])
+                np.asarray(eager.flip(small))
+            self.batches += 1
+
+
+def _photo(sample: Any) -> np.ndarray:
+    """Return a photo; the source of worker processes."""
+    return drawn_photo(12, 16, sample.idx_in_epoch % 20)
+
+
+@contextmanager
+def _interrupted(seconds: float) -> Iterator[None]:
+    """Raise a KeyboardInterrupt after some time, by a signal, and catch it."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def main() -> int:
+    """Run for some minutes; the exit status is 1 where something grew too much."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.soak")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    assert threading.current_thread() is threading.main_thread(), "signals are for the main thread"
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", BadSampleWarning)
+        failures = Soak(Path(folder), given.seed).run(given.minutes, lambda line: print(line, flush=True))
+    print(f"{len(failures)} of {len(MEASURES)} measures grew too much" if failures else "nothing grew")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
