@@ -23,7 +23,7 @@ __all__ = ["Campaign", "Finding", "Result"]
 
 # A child lives for so many inputs at most: what leaks in a library does not add up forever.
 _LIFETIME = 20_000
-_SLICE_SECONDS = 20.0
+_SHORTEST_SLICE_SECONDS, _LONGEST_SLICE_SECONDS = 5.0, 30.0
 # Deaths in a row at the very beginning: the target itself is broken.
 _MOST_DEATHS = 400
 
@@ -119,6 +119,9 @@ class Campaign:
         self._jobs = jobs
         self._inputs = inputs
         self._end = None if minutes is None else time.monotonic() + 60 * minutes
+        # So long that each target has several turns, and that to begin with a child is little of it.
+        seconds = 60 * (minutes or 0) * jobs / max(1, len(self._names)) / 2
+        self._slice_seconds = min(max(seconds, _SHORTEST_SLICE_SECONDS), _LONGEST_SLICE_SECONDS)
         self._out = out
         self._show = show
         self._next = dict.fromkeys(self._names, 0)
@@ -208,7 +211,7 @@ class Campaign:
             if child.slot.get("started_ns") == started:  # it did not come back just now
                 self._add(child, child.outcome_of_death("hang"), child.slot.data(), number, "hang")
             return True
-        if is_over or (self._inputs is None and now - child.asked > _SLICE_SECONDS):
+        if is_over or (self._inputs is None and now - child.asked > self._slice_seconds):
             child.slot.set("request", -1)
         return False
 

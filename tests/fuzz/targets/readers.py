@@ -107,7 +107,7 @@ class ReaderTarget(Target):
 
     def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:
         """Change one file, sometimes several or their presence."""
-        names = [name for name in given if not name.startswith(":") and Path(name).match(self._changes)]
+        names = [name for name in self._good if Path(name).match(self._changes)]
         changed = dict(given)
         for _ in range(1 if rng.random() < 0.85 else rng.randrange(2, 5)):
             name = rng.choice(names)
