@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
@@ -189,8 +190,9 @@ class ReaderTarget(Target):
 def _is_named(error: Exception, names: list[str]) -> bool:
     if not isinstance(error, DalifyError):
         return False
-    text = str(error)
-    return error.sample is not None or bool(error.origin) or any(name in text for name in names)
+    # Before the first sample: the message quotes a path, be it one that the data were made to name.
+    is_quoted = re.search(r"'[^']*[./][^']*'", error.message) is not None
+    return error.sample is not None or bool(error.origin) or is_quoted or any(name in error.message for name in names)
 
 
 def _replaced(value: Any, old: str, new: str) -> Any:
