@@ -27,6 +27,7 @@ from numba.core import config as numba_config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from dalify.base.whole_files import write_whole
@@ -54,7 +55,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        dispatcher = numba.njit(**options)(function)
+        dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)  # the wrapper is for C, which never calls
         if cache and isinstance(dispatcher, Dispatcher):  # it is the function itself with NUMBA_DISABLE_JIT
             with suppress(OSError):  # without its source file, nothing tells whether saved code is that of the function
                 cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))
@@ -82,8 +83,12 @@ class KernelCache(NullCache):
         self._name_of_version = f"{self._name}-{_digest_of_file(self._source).hex()[:12]}-"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code for a signature; None where no file has it."""
-        target_context.refresh()
+        """Return the code for a signature; None where no file has it.
+
+        numba would load all that it can compile with before it looks for a file, SciPy included: 0.3 s that code from a
+        file does not need. The compiler does it by itself.
+        """
+        rtsys.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
         for folder in _folders(self._source.parent):
             # A damaged file counts as none: the function is compiled again, and the file is replaced.

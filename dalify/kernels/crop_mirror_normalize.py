@@ -114,7 +114,7 @@ def _planar(out, x, anchor, mirror, mean, multiplier, shift, fill):
                         _reverse(target)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _surround(target, begin, end, value):
     """Set a row to a value but for [begin, end)."""
     for j in range(begin):
@@ -123,7 +123,7 @@ def _surround(target, begin, end, value):
         target[j] = value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _split_bytes(red, plane_bytes, pixels, mean, multiplier, shift, is_mirrored):
     """Normalise at least 16 RGB pixels of uint8 into three rows; the last 16 may overlap those before."""
     width = pixels.size // 3
@@ -143,7 +143,7 @@ def _split_bytes(red, plane_bytes, pixels, mean, multiplier, shift, is_mirrored)
             )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _split_pixels(red, green, blue, pixels, mean, multiplier, shift):
     """Normalise interleaved pixels of three channels into three rows."""
     m0, m1, m2 = mean[0], mean[1], mean[2]
@@ -155,7 +155,7 @@ def _split_pixels(red, green, blue, pixels, mean, multiplier, shift):
         blue[j] = (np.float32(pixels[at + _TWO]) - m2) * s2 + shift
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _take_channel(target, pixels, channel, channels, mean, multiplier, shift, is_mirrored):
     """Normalise one of several interleaved channels."""
     at, step = np.uintp(channel), np.uintp(channels)
@@ -172,7 +172,7 @@ def _take_channel(target, pixels, channel, channels, mean, multiplier, shift, is
             target[j] = (np.float32(pixels[j]) - mean) * multiplier + shift
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _reverse(row):
     """Reverse a row in place."""
     last = np.uintp(row.size - 1)

@@ -211,7 +211,7 @@ def _store_overload(target, row):
     return store_float
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
 def _blend(target, x, row, weights, left):
     """Set `target` to the weighted sum of the rows of `x` that begin at `row`, from the column `left` on."""
     taps, columns = weights.size, target.size
@@ -263,7 +263,7 @@ def _blend_slices(out, x, start, end, min_filter, mag_filter, antialias):
         _blend(out[i], x, first[i], weights[i], 0)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
 def _filter_row(row, blended, first, weights, channels):
     """Filter one row of any number of channels horizontally."""
     for i in range(first.size):
@@ -275,7 +275,7 @@ def _filter_row(row, blended, first, weights, channels):
             row[i * channels + c] = total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step):
     """Filter one row of three or four channels horizontally; with three, the next pixel overwrites the fourth lane."""
     weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
@@ -316,7 +316,7 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
             )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _repeat_weights(blocks, weights):
     """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
     pixels = weights.shape[0]
@@ -328,7 +328,7 @@ def _repeat_weights(blocks, weights):
                     blocks[b, k, p, q] = weights[first + p, k]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _filter_bytes(out, blended, offsets, blocks):
     """Filter one row of RGB horizontally into uint8; at least four pixels."""
     width, taps = offsets.size, np.uintp(blocks.shape[1])
