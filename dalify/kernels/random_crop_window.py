@@ -98,7 +98,7 @@ def random_crop_windows(
     return windows
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _choose_windows(
     extents: Any,
     uniforms: Any,

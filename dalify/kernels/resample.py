@@ -317,24 +317,25 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _repeat_weights(blocks, weights):
+def _repeat_weights(blocks, weights, taps):
     """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
-    pixels = weights.shape[0]
-    for b in range(blocks.shape[0]):
-        first = 4 * b if 4 * b < pixels - 4 else pixels - 4
-        for k in range(blocks.shape[1]):
+    pixels, at = weights.shape[0], 0
+    for block in range(0, pixels, 4):
+        first = block if block < pixels - 4 else pixels - 4
+        for k in range(taps):
             for p in range(4):
-                for q in range(4):
-                    blocks[b, k, p, q] = weights[first + p, k]
+                for _ in range(4):
+                    blocks[at] = weights[first + p, k]
+                    at += 1
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _filter_bytes(out, blended, offsets, blocks):
+def _filter_bytes(out, blended, offsets, blocks, taps):
     """Filter one row of RGB horizontally into uint8; at least four pixels."""
-    width, taps = offsets.size, np.uintp(blocks.shape[1])
+    width = offsets.size
     source, target = np.uintp(blended.ctypes.data), np.uintp(out.ctypes.data)
     offsets_at, weights_at = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
-    for b in range(blocks.shape[0]):
+    for b in range((width + 3) // 4):
         j = np.uintp(4 * b if 4 * b < width - 4 else width - 4)
         blend_four_pixels(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
             source,
@@ -353,7 +354,7 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
     row = np.empty(row_size + _LANES, np.float32)
     first_row = np.empty(height, np.int64)
     first_column = np.empty(width, np.int64)
-    offsets = np.empty(width, np.uintp)
+    offsets = np.empty(width, np.int64)
     row_weights = column_weights = np.empty((0, 0), np.float32)
     step = np.uintp(channels * _FLOAT_BYTES)
     in_blocks = out.itemsize == 1 and channels == 3 and width >= 4
@@ -383,18 +384,21 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias):
             offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
         # Beyond the last column: one tap of weight 0 where the number of taps was odd, and what the last vector reads
         # too much.
-        scratch = np.zeros((columns + 1) * channels + _LANES, np.float32)
+        scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
+        for j in range(columns * channels, scratch.size):
+            scratch[j] = 0
         blended = scratch[: columns * channels]
         scratch_address = np.uintp(scratch.ctypes.data)
         weights_address = np.uintp(column_weights.ctypes.data)
         row_address = np.uintp(row.ctypes.data)
         pairs = np.uintp(column_weights.shape[1] // 2)
-        blocks = np.empty(((width + 3) // 4 if in_blocks else 0, taps, 4, 4), np.float32)
-        _repeat_weights(blocks, column_weights)
+        blocks = np.empty((width + 3) // 4 * taps * 16 if in_blocks else 0, np.float32)
+        if in_blocks:
+            _repeat_weights(blocks, column_weights, taps)
         for i in range(height):
             _blend(blended, x[n], first_row[i], row_weights[i], left * channels)
             if in_blocks:
-                _filter_bytes(out[n, i], scratch, offsets, blocks)
+                _filter_bytes(out[n, i], scratch, offsets, blocks, np.uintp(taps))
                 continue
             if channels == 3 or channels == 4:
                 _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step)
