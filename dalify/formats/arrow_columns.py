@@ -1,11 +1,14 @@
 """Columns of Arrow data as arrays, one row at a time.
 
-Alone because the layouts of Arrow (offsets, bits, nested lists, structs) are one matter, and where the columns come
-from another. Buffers are looked at, not converted: a row costs one copy of its own bytes.
+The layouts of Arrow (offsets, bits, nested lists, structs) are one matter, and where the columns come from another.
+Buffers are looked at, not converted: a row costs one copy of its own bytes. They may say anything, so nothing that they
+say of a value is followed before it was compared with the sizes of what it points to.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +17,14 @@ from numpy.typing import NDArray
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.base.optional import LazyModule
 from dalify.formats import storage
-from dalify.formats.memory import file_memory
+from dalify.formats.arrow_memory import FileMemory, Values, ValuesInFile
 from dalify.formats.whole_file import read_file
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 
 __all__ = ["Column", "check_type", "column_of"]
 
+_SHORT_BYTES = 12
 _TYPES = (
     "numbers, booleans, binary, text, lists of numbers (nested and of fixed size too), tensors of fixed shape, and "
     "structs with a field 'bytes'"
@@ -31,17 +35,26 @@ class Column:
     """Values one after the other.
 
     Args:
+        count: how many there are.
         valid: which of them are no nulls, ``[n]``; None where all are.
     """
 
-    def __init__(self, valid: NDArray[np.bool_] | None) -> None:
+    # Whether parts are views of memory that others look at, too.
+    lends = True
+
+    def __init__(self, count: int, valid: NDArray[np.bool_] | None) -> None:
+        self._count = count
         self._valid = valid
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return self._count
 
     def row(self, number: int) -> NDArray[Any]:
         """Return one value as an array of its own.
 
         Raises:
-            ReaderError: it is null, or holds one, or is a list of lists of different lengths.
+            ReaderError: it is null, or holds one, is a list of lists of different lengths, or is damaged.
         """
         self._check(number, number + 1)
         return self._row(number)
@@ -50,25 +63,37 @@ class Column:
         """Return several values, ``[stop - start, ...]``, perhaps as a view.
 
         Raises:
-            ReaderError: a null, or lists of different lengths.
+            ReaderError: a null, lists of different lengths, or damaged data.
         """
         self._check(start, stop)
         return self._part(start, stop)
 
-    def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Return addresses and sizes of values that are runs of bytes; None for others, and where one is null."""
+    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+        """Return values that are runs of bytes, each in memory of its own.
+
+        None for other values, and where one is null, damaged or large: then each is to be read by itself.
+        """
         return None
 
     def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
         """Return values that are single numbers, ``[N]``; None for others, and where one is null."""
         return None
 
+    def holds(self, number: int) -> bool:
+        """Tell whether a value is no null."""
+        return self._valid is None or bool(self._valid[number])
+
     def _check(self, start: int, stop: int) -> None:
+        if not 0 <= start <= stop <= self._count:
+            raise _outside()
         if self._valid is not None and not self._valid[start:stop].all():
             raise ReaderError(
                 "the value is null, or has a null in it.",
                 hint="Fill or drop such rows, or write on_error='skip': other rows take their places.",
             )
+
+    def _are_held(self, rows: NDArray[np.int64]) -> bool:
+        return self._valid is None or bool(self._valid[rows].all())
 
     def _row(self, number: int) -> NDArray[Any]:
         raise AssertionError("dalify bug: a column without rows")
@@ -77,59 +102,118 @@ class Column:
         raise AssertionError("dalify bug: a column that is no part of lists")
 
 
+def _outside() -> ReaderError:
+    return ReaderError("the data are damaged: the value lies outside of them.")
+
+
 class _Numbers(Column):
-    def __init__(self, valid: NDArray[np.bool_] | None, values: NDArray[Any]) -> None:
-        super().__init__(valid)
+    def __init__(self, valid: NDArray[np.bool_] | None, values: Values) -> None:
+        super().__init__(len(values), valid)
         self._values = values
+        self.lends = not isinstance(values, ValuesInFile)
 
     def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
-        return self._values[rows] if self._valid is None else None
+        return None if self._valid is not None or not self.lends else self._values.part(0, self._count)[rows]
 
     def _row(self, number: int) -> NDArray[Any]:
-        return np.array(self._values[number])
+        return np.array(self._values.part(number, number + 1)[0])
 
     def _part(self, start: int, stop: int) -> NDArray[Any]:
-        return self._values[start:stop]
+        return self._values.part(start, stop)
 
 
 class _Bytes(Column):
-    def __init__(self, valid: NDArray[np.bool_] | None, offsets: NDArray[Any], values: NDArray[np.uint8]) -> None:
-        super().__init__(valid)
+    def __init__(self, valid: NDArray[np.bool_] | None, offsets: NDArray[Any], values: Values) -> None:
+        super().__init__(len(offsets) - 1, valid)
         self._offsets = offsets
         self._values = values
-        self._address = values.ctypes.data
 
-    def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
         starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
         is_within = (starts >= 0) & (starts <= stops) & (stops <= len(self._values))  # a file may say anything
-        if not is_within.all() or (self._valid is not None and not self._valid[rows].all()):
-            return None
-        return self._address + starts, stops - starts
+        return self._values.samples(starts, stops) if is_within.all() and self._are_held(rows) else None
 
     def _row(self, number: int) -> NDArray[np.uint8]:
         start, stop = int(self._offsets[number]), int(self._offsets[number + 1])
         if not 0 <= start <= stop <= len(self._values):
-            raise ReaderError("the data are damaged: the value lies outside of them.")
-        contents = file_memory(stop - start)
-        contents[:] = self._values[start:stop]
-        return contents
+            raise _outside()
+        return self._values.copy(start, stop)
+
+
+class _Views(Column):
+    """Bytes that stand in one of several buffers, or, where they are at most 12, in the column itself.
+
+    Args:
+        valid: see ``Column``.
+        views: number of bytes, then the bytes, or their first four, the number of a buffer, and a place in it: int32
+            ``[n, 4]``.
+        buffers: of bytes.
+    """
+
+    def __init__(self, valid: NDArray[np.bool_] | None, views: NDArray[np.int32], buffers: Sequence[Values]) -> None:
+        super().__init__(len(views), valid)
+        self._views = views
+        self._buffers = list(buffers)
+
+    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+        views = self._views[rows]
+        is_long = views[:, 0] > _SHORT_BYTES
+        if not is_long.all() or len(set(views[:, 2].tolist())) != 1 or not self._are_held(rows):
+            return None
+        buffer, starts = int(views[0, 2]), views[:, 3].astype(np.int64)
+        stops = starts + views[:, 0]
+        if not 0 <= buffer < len(self._buffers) or starts.min() < 0 or stops.max() > len(self._buffers[buffer]):
+            return None
+        return self._buffers[buffer].samples(starts, stops)
+
+    def _row(self, number: int) -> NDArray[np.uint8]:
+        size, _, buffer, start = self._views[number].tolist()
+        if 0 <= size <= _SHORT_BYTES:
+            return self._views[number].view(np.uint8)[4 : 4 + size].copy()
+        if size < 0 or not 0 <= buffer < len(self._buffers) or not 0 <= start <= len(self._buffers[buffer]) - size:
+            raise _outside()
+        return self._buffers[buffer].copy(start, start + size)
+
+
+class _Categories(Column):
+    """Values by their numbers in another column."""
+
+    def __init__(self, valid: NDArray[np.bool_] | None, numbers: NDArray[Any], values: Column) -> None:
+        super().__init__(len(numbers), valid)
+        self._numbers = numbers
+        self._values = values
+
+    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+        chosen = self._chosen(rows)
+        return None if chosen is None else self._values.samples(chosen)
+
+    def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+        chosen = self._chosen(rows)
+        return None if chosen is None else self._values.numbers(chosen)
+
+    def _chosen(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        numbers = self._numbers[rows].astype(np.int64)
+        is_within = (numbers >= 0) & (numbers < len(self._values))
+        return numbers if is_within.all() and self._are_held(rows) else None
+
+    def _row(self, number: int) -> NDArray[Any]:
+        return self._values.row(int(self._numbers[number]))
 
 
 class _Files(Column):
-    """Contents of files, or else their paths: pictures and sounds of Hugging Face."""
+    """Contents of files, or else their paths: images and audio of Hugging Face."""
 
     def __init__(self, valid: NDArray[np.bool_] | None, contents: Column, paths: Column | None, folder: str) -> None:
-        super().__init__(valid)
+        super().__init__(len(contents), valid)
         self._contents = contents
         self._paths = paths
         self._folder = folder
 
-    def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        return None if self._valid is not None and not self._valid[rows].all() else self._contents.places(rows)
+    def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
+        return self._contents.samples(rows) if self._are_held(rows) else None
 
     def _row(self, number: int) -> NDArray[Any]:
-        held = self._contents._valid
-        if self._paths is None or held is None or held[number]:
+        if self._paths is None or self._contents.holds(number):
             return self._contents.row(number)
         path = storage.joined(self._folder, self._paths.row(number).tobytes().decode("utf-8", "surrogateescape"))
         return read_file(path)
@@ -137,12 +221,13 @@ class _Files(Column):
 
 class _Lists(Column):
     def __init__(self, valid: NDArray[np.bool_] | None, offsets: NDArray[Any], items: Column) -> None:
-        super().__init__(valid)
+        super().__init__(len(offsets) - 1, valid)
         self._offsets = offsets
         self._items = items
+        self.lends = items.lends
 
     def _row(self, number: int) -> NDArray[Any]:
-        return self._items.part(int(self._offsets[number]), int(self._offsets[number + 1])).copy()
+        return _owned(self._items, self._items.part(int(self._offsets[number]), int(self._offsets[number + 1])))
 
     def _part(self, start: int, stop: int) -> NDArray[Any]:
         bounds = self._offsets[start : stop + 1]
@@ -158,19 +243,27 @@ class _Lists(Column):
 
 
 class _FixedLists(Column):
-    def __init__(self, valid: NDArray[np.bool_] | None, shape: tuple[int, ...], first: int, items: Column) -> None:
-        super().__init__(valid)
+    def __init__(
+        self, count: int, valid: NDArray[np.bool_] | None, shape: tuple[int, ...], first: int, items: Column
+    ) -> None:
+        super().__init__(count, valid)
         self._shape = shape
-        self._count = int(np.prod(shape))
+        self._size = math.prod(shape)
         self._first = first
         self._items = items
+        self.lends = items.lends
 
     def _row(self, number: int) -> NDArray[Any]:
-        return self._part(number, number + 1)[0].copy()
+        return _owned(self._items, self._part(number, number + 1)[0])
 
     def _part(self, start: int, stop: int) -> NDArray[Any]:
-        items = self._items.part(*((self._first + number) * self._count for number in (start, stop)))
+        items = self._items.part(*((self._first + number) * self._size for number in (start, stop)))
         return items.reshape(stop - start, *self._shape, *items.shape[1:])
+
+
+def _owned(column: Column, part: NDArray[Any]) -> NDArray[Any]:
+    """Return a part of a column in memory of its own."""
+    return part.copy() if column.lends else part
 
 
 def _storage(kind: Any) -> tuple[Any, tuple[int, ...] | None]:
@@ -228,58 +321,137 @@ def _is_numeric(kind: Any) -> bool:
     return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
-def column_of(array: Any, folder: str = "") -> Column:
+def column_of(array: Any, folder: str = "", memory: FileMemory | None = None) -> Column:
     """Return a column of Arrow data.
 
     Args:
         array: a pyarrow Array of a type that ``check_type`` takes.
         folder: to which paths in it are relative.
+        memory: in which the array lies, where that is filled from a file when needed.
+
+    Raises:
+        ReaderError: the array is damaged, or the file cannot be read.
+    """
+    try:
+        array.validate()  # lengths and sizes; what an element says of itself is checked when it is read
+    except pyarrow.ArrowInvalid as error:
+        raise ReaderError(f"the data are damaged: {str(error)[:200]}.") from None
+    return _column_of(array, folder, memory or _NO_FILE, is_within=False)
+
+
+class _NoFile:
+    """What takes the place of ``FileMemory`` where all is in memory."""
+
+    def load(self, buffer: Any) -> None:
+        """Do nothing."""
+
+    def values(self, buffer: Any, dtype: np.dtype[Any]) -> Values | None:
+        """Return None."""
+        return None
+
+
+_NO_FILE = _NoFile()
+
+
+def _column_of(array: Any, folder: str, memory: FileMemory | _NoFile, *, is_within: bool) -> Column:
+    """Return a column of an array whose sizes are right.
+
+    Args:
+        array: see ``column_of``.
+        folder: see there.
+        memory: see there.
+        is_within: the values are those of lists, so that there may be very many of them.
     """
     types = pyarrow.types
     kind, shape = _storage(array.type)
     while isinstance(array.type, pyarrow.BaseExtensionType):
         array = array.storage
+    valid = _valid_of(array, memory)
     if types.is_dictionary(kind):
-        return column_of(array.dictionary_decode(), folder)
-    valid = None if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
+        numbers = array.indices
+        values = _column_of(array.dictionary, folder, _NO_FILE, is_within=False)
+        return _Categories(valid, _numbers_of(numbers, kind.index_type, memory), values)
     if types.is_struct(kind):
         place = kind.get_field_index("path")
         has_paths = place >= 0 and _is_bytes(kind.field(place).type)
-        paths = column_of(array.field(place), folder) if has_paths else None
-        return _Files(valid, column_of(array.field("bytes"), folder), paths, folder)
+        paths = _column_of(array.field(place), folder, memory, is_within=False) if has_paths else None
+        contents = array.field(kind.get_field_index("bytes"))
+        return _Files(valid, _column_of(contents, folder, memory, is_within=False), paths, folder)
+    if types.is_fixed_size_binary(kind):
+        offsets = np.arange(array.offset, array.offset + len(array) + 1) * kind.byte_width
+        return _Bytes(valid, offsets, _values_of(array.buffers()[1], np.dtype(np.uint8), memory))
+    if types.is_binary_view(kind) or types.is_string_view(kind):
+        _, views, *buffers = array.buffers()
+        chosen = _loaded(views, np.dtype(np.int32), memory).reshape(-1, 4)[array.offset : array.offset + len(array)]
+        return _Views(valid, chosen, [_values_of(buffer, np.dtype(np.uint8), memory) for buffer in buffers])
     if _is_bytes(kind):
-        return _Bytes(valid, *_bytes_of(array))
+        is_wide = types.is_large_binary(kind) or types.is_large_string(kind)
+        values = _values_of(array.buffers()[2], np.dtype(np.uint8), memory)
+        return _Bytes(valid, _offsets_of(array, np.dtype(np.int64 if is_wide else np.int32), memory), values)
     if types.is_fixed_size_list(kind):
         shape = shape or (kind.list_size,)
-        return _FixedLists(valid, shape, array.offset, column_of(array.values))
+        items = _column_of(array.values, folder, memory, is_within=True)
+        return _FixedLists(len(array), valid, shape, array.offset, items)
     if types.is_list(kind) or types.is_large_list(kind):
-        width = np.int64 if types.is_large_list(kind) else np.int32
-        return _Lists(valid, _offsets_of(array, width), column_of(array.values))
-    # Of floats, nulls become NaN; others would all become floats.
-    filled = valid is not None and not types.is_floating(kind)
-    values = array.fill_null(False if types.is_boolean(kind) else 0) if filled else array
-    return _Numbers(valid, values.to_numpy(zero_copy_only=False))
+        width = np.dtype(np.int64 if types.is_large_list(kind) else np.int32)
+        return _Lists(
+            valid, _offsets_of(array, width, memory), _column_of(array.values, folder, memory, is_within=True)
+        )
+    if is_within and not types.is_boolean(kind):
+        return _Numbers(valid, _items_of(array, kind, memory))
+    return _Numbers(valid, Values(_numbers_of(array, kind, memory)))
 
 
-def _offsets_of(array: Any, width: type) -> NDArray[Any]:
+def _valid_of(array: Any, memory: FileMemory | _NoFile) -> NDArray[np.bool_] | None:
+    """Return which elements are no nulls; None where all are."""
+    bits = array.buffers()[0]
+    if bits is None or not len(array):
+        return None
+    memory.load(bits)
+    valid = _bits_of(bits, array.offset, len(array))
+    return None if valid.all() else valid
+
+
+def _bits_of(buffer: Any, start: int, count: int) -> NDArray[np.bool_]:
+    packed = np.frombuffer(buffer, np.uint8)[start // 8 : -(-(start + count) // 8)]
+    return np.unpackbits(packed, bitorder="little")[start % 8 : start % 8 + count].view(np.bool_)
+
+
+def _loaded(buffer: Any, dtype: np.dtype[Any], memory: FileMemory | _NoFile) -> NDArray[Any]:
+    """Return the elements of a buffer, all at hand."""
+    if buffer is None or not buffer.size:
+        return np.empty(0, dtype)
+    memory.load(buffer)
+    return np.frombuffer(buffer, dtype, buffer.size // dtype.itemsize)
+
+
+def _values_of(buffer: Any, dtype: np.dtype[Any], memory: FileMemory | _NoFile) -> Values:
+    """Return the elements of a buffer, wherever they are."""
+    found = None if buffer is None else memory.values(buffer, dtype)
+    return Values(_loaded(buffer, dtype, memory)) if found is None else found
+
+
+def _items_of(array: Any, kind: Any, memory: FileMemory | _NoFile) -> Values:
+    """Return the numbers of an array, wherever they are."""
+    dtype = np.dtype(kind.to_pandas_dtype())
+    buffer = array.buffers()[1]
+    if buffer is None:
+        return Values(np.empty(0, dtype))
+    return _values_of(buffer.slice(array.offset * dtype.itemsize, len(array) * dtype.itemsize), dtype, memory)
+
+
+def _numbers_of(array: Any, kind: Any, memory: FileMemory | _NoFile) -> NDArray[Any]:
+    """Return the numbers of an array, all at hand; those that are null may be anything."""
+    buffer = array.buffers()[1]
+    if pyarrow.types.is_boolean(kind):
+        if buffer is None or not len(array):
+            return np.empty(0, np.bool_)
+        memory.load(buffer)
+        return _bits_of(buffer, array.offset, len(array))
+    return _loaded(buffer, np.dtype(kind.to_pandas_dtype()), memory)[array.offset : array.offset + len(array)]
+
+
+def _offsets_of(array: Any, dtype: np.dtype[Any], memory: FileMemory | _NoFile) -> NDArray[Any]:
     if not len(array):
-        return np.zeros(1, width)
-    return np.frombuffer(array.buffers()[1], width)[array.offset : array.offset + len(array) + 1]
-
-
-def _bytes_of(array: Any) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """Return where the values begin and end, ``[n + 1]``, and all their bytes."""
-    types = pyarrow.types
-    kind = array.type
-    if types.is_fixed_size_binary(kind):
-        width = kind.byte_width
-        held = array.buffers()[1]
-        values = np.empty(0, np.uint8) if held is None else np.frombuffer(held, np.uint8)
-        return np.arange(array.offset, array.offset + len(array) + 1) * width, values
-    if types.is_binary_view(kind) or types.is_string_view(kind):
-        array = array.cast(pyarrow.large_binary())
-        kind = array.type
-    is_wide = types.is_large_binary(kind) or types.is_large_string(kind)
-    held = array.buffers()[2]
-    values = np.empty(0, np.uint8) if held is None or not held.size else np.frombuffer(held, np.uint8)
-    return _offsets_of(array, np.int64 if is_wide else np.int32), values
+        return np.zeros(1, dtype)
+    return _loaded(array.buffers()[1], dtype, memory)[array.offset : array.offset + len(array) + 1]

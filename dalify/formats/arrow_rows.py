@@ -18,7 +18,6 @@ from dalify.data.blocks import Blocks
 from dalify.formats.arrow_columns import Column, column_of
 from dalify.formats.arrow_tables import ArrowSource
 from dalify.formats.block_cache import BlockCache
-from dalify.formats.pieces import copy_pieces
 from dalify.formats.storage import is_remote
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
@@ -179,8 +178,10 @@ class ArrowRows(Sequence[ArrowRow]):
         place = int(self._block_sources[number])
         source = self._sources[place]
         block = number - self._first_blocks[place]
-        found = source.load(block)
-        columns = [column_of(_in_one_piece(found.column(name)), source.folder) for name in self.columns]
+        found, memory = source.load(block)
+        columns = [column_of(_in_one_piece(found.column(name)), source.folder, memory) for name in self.columns]
+        if memory is not None:
+            return columns, memory.held_bytes
         return columns, found.nbytes if source.size_bytes[block] else 0
 
     @property
@@ -233,12 +234,14 @@ def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: ND
     numbers = [column.numbers(offsets[rows]) for column, rows in zip(columns, chosen, strict=True)]
     if all(values is not None for values in numbers):
         return _joined(chosen, numbers)
-    places = [column.places(offsets[rows]) for column, rows in zip(columns, chosen, strict=True)]
-    if any(place is None for place in places):
-        return None
-    addresses, sizes = (_joined(chosen, parts) for parts in zip(*filter(None, places), strict=True))
-    pieces = copy_pieces(addresses, sizes)
-    return None if pieces is None else pieces.samples()
+    samples: list[Any] = [None] * len(members)
+    for column, rows in zip(columns, chosen, strict=True):
+        found = column.samples(offsets[rows])
+        if found is None:
+            return None
+        for place, sample in zip(np.flatnonzero(rows).tolist(), found, strict=True):
+            samples[place] = sample
+    return samples
 
 
 def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArray[Any]:
@@ -257,6 +260,8 @@ def _in_one_piece(column: Any) -> Any:
     if column.num_chunks == 1:
         return column.chunk(0)
     types = pyarrow.types
+    if types.is_dictionary(column.type):
+        column.validate(full=True)  # joining follows the numbers of the values
     # Chunks come of more bytes than offsets of 32 bits can count.
     if types.is_binary(column.type) or types.is_string(column.type):
         column = column.cast(pyarrow.large_binary())

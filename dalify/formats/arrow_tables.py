@@ -1,21 +1,31 @@
 """Where Arrow data are: Parquet and Arrow files, tables in memory, data sets of Hugging Face.
 
-Alone because each kind is opened, counted and read in its own way; from here on they are blocks of rows.
+Each kind is opened, counted and read in its own way; from here on they are blocks of rows. Files are read and not
+mapped, whoever maps them: a mapped file that becomes shorter ends the process.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError, suggestion
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.formats import storage
 from dalify.formats.arrow_columns import check_type
-from dalify.formats.remote_file import RemoteFile
+from dalify.formats.arrow_memory import FileMemory, reserved
+from dalify.formats.arrow_messages import Message, messages_of, uncompressed_bytes
+from dalify.formats.file_object import FileObject
+from dalify.formats.open_files import OpenFiles
+from dalify.formats.parquet_footer import RowGroups, row_groups
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 pyarrow_ipc = LazyModule("pyarrow.ipc", "reading Arrow files", "dalify[arrow]")
@@ -25,6 +35,7 @@ __all__ = [
     "ArrowFileSource",
     "ArrowSource",
     "ParquetSource",
+    "TableFiles",
     "TableSource",
     "check_columns",
     "opened",
@@ -33,6 +44,46 @@ __all__ = [
 
 _OPENED_AT_ONCE = 16
 _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
+_PARQUET_TAIL_BYTES = 8  # size of the metadata, and the letters PAR1
+# What declares that it takes more than a limit is refused where it also declares to be packed tighter than this.
+_TIGHTEST = 1000
+_VALUE_BYTES = 8
+_MOST_IDLE = 8
+
+
+class _IdleReaders:
+    """What has read files and can go on reading them: its buffers are sooner filled again than made anew."""
+
+    def __init__(self) -> None:
+        self._lock = ForkLock()
+        self._readers: list[tuple[int, Any]] = []
+
+    def take(self, number: int) -> Any:
+        """Return a reader of a file, which nobody else has; None where there is none."""
+        with self._lock:
+            for place, (file, reader) in enumerate(self._readers):
+                if file == number:
+                    del self._readers[place]
+                    return reader
+        return None
+
+    def give(self, number: int, reader: Any) -> None:
+        """Keep a reader of a file; the longest unused one goes where there are too many."""
+        with self._lock:
+            self._readers.append((number, reader))
+            del self._readers[:-_MOST_IDLE]
+
+
+class TableFiles(OpenFiles):
+    """Files of tables.
+
+    Attributes:
+        idle: readers of these files that nobody uses.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        super().__init__(paths)
+        self.idle = _IdleReaders()
 
 
 class ArrowSource(Protocol):
@@ -42,7 +93,7 @@ class ArrowSource(Protocol):
         name: path or kind, for messages.
         folder: to which paths in the rows are relative.
         entries: rows of each block.
-        size_bytes: memory that each block takes; 0 where it is only looked at.
+        size_bytes: memory that each block takes; 0 where its rows can be read one by one.
         schema: names and types of all columns.
     """
 
@@ -52,8 +103,8 @@ class ArrowSource(Protocol):
     size_bytes: list[int]
     schema: Any
 
-    def load(self, block: int) -> Any:
-        """Return the wanted columns of a block, a table or record batch."""
+    def load(self, block: int) -> tuple[Any, FileMemory | None]:
+        """Return the wanted columns of a block, a table or record batch, and where it is filled from a file, how."""
         ...
 
     def whole_column(self, name: str) -> Any:
@@ -65,145 +116,184 @@ class ParquetSource:
     """A Parquet file; its row groups are the blocks.
 
     Args:
-        path: on this machine, or a URL, of which only the wanted columns of the wanted row groups are read.
+        files: on this machine, or behind URLs, of which only the wanted columns of the wanted row groups are read.
+        number: of the file.
         columns: names of the wanted columns.
 
     Raises:
         ReaderError: the file is absent, damaged, or no Parquet file.
+        LimitError: it declares more than the limits allow.
         ArgumentValueError: a column that is not there.
         DTypeError: a column of which no arrays can be made.
     """
 
-    def __init__(self, path: str, columns: Sequence[str]) -> None:
-        self.name = path
+    def __init__(self, files: TableFiles, number: int, columns: Sequence[str]) -> None:
+        self.name = path = files.paths[number]
         self.folder = storage.folder_of(path)
         self._columns = list(columns)
-        file = self._opened()
-        self.schema = file.schema_arrow
-        check_columns(self.schema, columns, repr(path))
-        self._metadata: Any = file.metadata
-        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-        self.entries = [group.num_rows for group in groups]
-        wanted = [
-            number
-            for number in range(file.metadata.num_columns)
-            if any(_is_within(file.metadata.schema.column(number).path, name) for name in columns)
-        ]
-        self.size_bytes = [sum(group.column(each).total_uncompressed_size for each in wanted) for group in groups]
+        self._files = files
+        self._number = number
+        self._metadata: Any = None
+        with _named(path):
+            _check_kind(_beginning(files, number), path)
+            file = self._opened()
+            self.schema = file.schema_arrow
+            check_columns(self.schema, columns, repr(path))
+            groups = self._groups(file, columns)
+        self.entries = groups.rows.tolist()
+        self.size_bytes = groups.uncompressed_bytes.tolist()
+        values = np.maximum(groups.rows, groups.values)
+        self._decoded_bytes = np.maximum(groups.uncompressed_bytes, _VALUE_BYTES * values).tolist()
+        self._stored_bytes = groups.compressed_bytes.tolist()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: not what the file says of itself, which may be long."""
         return {**self.__dict__, "_metadata": None}
 
-    def load(self, block: int) -> Any:
+    def _groups(self, file: Any, columns: Sequence[str]) -> RowGroups:
+        schema = file.metadata.schema
+        wanted = [
+            number
+            for number in range(file.metadata.num_columns)
+            if any(_is_within(schema.column(number).path, name) for name in columns)
+        ]
+        end = self._files.size(self._number) - _PARQUET_TAIL_BYTES
+        footer_bytes = int(self._files.read(self._number, end, 4).view("<u4")[0])
+        footer = self._files.read(self._number, end - footer_bytes, footer_bytes, is_sample=False)
+        found = row_groups(footer, file.metadata.num_row_groups, wanted)
+        rows = int(found.rows.sum())
+        limits.check_count(rows, f"the Parquet file {self.name!r} declares {rows:,} rows")
+        return found
+
+    def load(self, block: int) -> tuple[Any, None]:
         """Return the wanted columns of a row group."""
-        # A file object has a position, so each thread that reads has its own; what it says of itself is kept.
-        file = self._opened(self._metadata)
-        self._metadata = file.metadata
-        with _told(self.name, "read"):
-            return file.read_row_group(block, columns=self._columns, use_threads=False)
+        _check_expansion(self._decoded_bytes[block], self._stored_bytes[block], f"a row group of {self.name!r}")
+        with _named(self.name):
+            # What reads a file has a position, so each thread that reads has its own.
+            file = self._files.idle.take(self._number) or self._opened(self._metadata)
+            self._metadata = file.metadata
+            table = file.read_row_group(block, columns=self._columns, use_threads=False)
+            if table.num_rows != self.entries[block]:
+                raise _damaged(self.name, f"a row group has {table.num_rows} rows, not {self.entries[block]}")
+        self._files.idle.give(self._number, file)
+        return table, None
 
     def whole_column(self, name: str) -> Any:
         """Return all values of one column."""
-        file = self._opened(self._metadata)
-        with _told(self.name, "read"):
-            return file.read(columns=[name], use_threads=False).column(0)
+        with _named(self.name):
+            return self._opened(self._metadata).read(columns=[name], use_threads=False).column(0)
 
     def _opened(self, metadata: Any = None) -> Any:
-        is_remote = storage.is_remote(self.name)
-        with _told(self.name, "open"):
-            start = _beginning(self.name)
-            if start[:4] != _PARQUET and start:
-                is_arrow = start.startswith((_ARROW, _FEATHER))
-                raise ReaderError(
-                    f"{self.name!r} is no Parquet file.",
-                    hint="It is an Arrow file: use fn.readers.arrow(source=...)." if is_arrow else "",
-                )
-            file = RemoteFile(self.name) if is_remote else self.name
-            return pyarrow_parquet.ParquetFile(
-                file,
-                metadata=metadata,
-                memory_map=not is_remote,
-                pre_buffer=is_remote,
-                page_checksum_verification=True,  # of files that have them
-            )
+        return pyarrow_parquet.ParquetFile(
+            pyarrow.PythonFile(FileObject(self._files, self._number), mode="r"),
+            metadata=metadata,
+            pre_buffer=self._files.is_remote,
+            page_checksum_verification=True,  # of files that have them
+        )
 
 
 class ArrowFileSource:
     """An Arrow file or stream (Feather too); its record batches are the blocks.
 
-    What is not compressed is looked at where it lies, in memory that the system maps and may share and drop. Batches of
-    compressed files are taken apart when they are needed, those of compressed streams all at once.
+    Of what is not compressed, values are read from the file one by one. Compressed batches are decompressed when they
+    are needed; those of streams stay in memory.
 
     Args:
-        path: on this machine, or a URL, which is copied once.
+        files: on this machine, or behind URLs; those are copied once.
+        number: of the file.
         columns: names of the wanted columns.
 
     Raises:
         ReaderError: the file is absent, damaged, or no Arrow file.
+        LimitError: it declares more than the limits allow.
         ArgumentValueError: a column that is not there.
         DTypeError: a column of which no arrays can be made.
     """
 
-    def __init__(self, path: str, columns: Sequence[str]) -> None:
-        self.name = path
+    def __init__(self, files: TableFiles, number: int, columns: Sequence[str]) -> None:
+        self.name = path = files.paths[number]
         self.folder = storage.folder_of(path)
-        self._columns = list(columns)
-        with _told(path, "read"):
-            self._is_stream = _beginning(storage.local_copy(path))[:6] != _ARROW
-            reader, mapped = self._opened(None)
-            self.schema = reader.schema
+        self._files = files
+        self._number = number
+        with _named(path):
+            storage.local_copy(path)
+            self._messages = messages_of(files, number)
+            schema = self._messages.schema
+            metadata = files.read(number, schema.offset, schema.metadata_bytes, is_sample=False)
+            self.schema = pyarrow_ipc.read_schema(pyarrow.py_buffer(metadata))
             check_columns(self.schema, columns, repr(path))
             self._fields = [self.schema.get_field_index(name) for name in columns]
-            reader, mapped = self._opened(self._fields)
-            self._is_mapped = self._is_stream or not reader.num_record_batches or _lies_in(reader.get_batch(0), mapped)
-            self._batches = self._all_batches()
-            if self._batches is not None:
-                self.entries = [batch.num_rows for batch in self._batches]
-                self.size_bytes = [0] * len(self.entries)
-            else:
-                first = reader.get_batch(0)
-                # One column is enough to count rows; a narrow one is soonest taken apart.
-                narrow = next((n for n, field in enumerate(self.schema) if _is_narrow(field.type)), 0)
-                counting, _ = self._opened([narrow])
-                self.entries = [counting.get_batch(n).num_rows for n in range(reader.num_record_batches)]
-                row_bytes = first.nbytes / max(first.num_rows, 1)
+            batches = self._messages.batches
+            self.entries = [batch.rows for batch in batches]
+            self.size_bytes = [0] * len(batches)
+            if not self._messages.is_stream and any(map(self._has_to_be_decoded, batches)):
+                row_bytes = self._row_bytes()
                 self.size_bytes = [int(count * row_bytes) for count in self.entries]
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: nothing that is open."""
-        return {**self.__dict__, "_batches": None}
+    def _row_bytes(self) -> float:
+        """Return about how much memory a row takes once it is decompressed."""
+        first = self._messages.batches[0]
+        try:
+            return self.load(0)[0].nbytes / max(first.rows, 1)
+        except ReaderError:  # of its rows alone, when they are read
+            return first.body_bytes / max(first.rows, 1)
 
-    def load(self, block: int) -> Any:
+    def _has_to_be_decoded(self, message: Message) -> bool:
+        return message.is_compressed or self._messages.is_little != (sys.byteorder == "little")
+
+    def load(self, block: int) -> tuple[Any, FileMemory | None]:
         """Return the wanted columns of a record batch."""
-        with _told(self.name, "read"):
-            if self._batches is None:
-                self._batches = self._all_batches()
-            if self._batches is None:
-                return self._opened(self._fields)[0].get_batch(block)
-            return self._batches[block]
+        with _named(self.name):
+            return self._batch(block, self._fields)
 
     def whole_column(self, name: str) -> Any:
         """Return all values of one column."""
-        with _told(self.name, "read"):
-            reader, _ = self._opened([self.schema.get_field_index(name)])
-            return reader.read_all().column(0)
+        found = []
+        with _named(self.name):
+            field = self.schema.get_field_index(name)
+            for block in range(len(self.entries)):
+                batch, memory = self._batch(block, [field])
+                column = batch.column(0)
+                column.validate()
+                for buffer in column.buffers():
+                    if memory is not None:
+                        memory.load(buffer)
+                found.append(column)
+            return pyarrow.chunked_array(found, self.schema.field(field).type)
 
-    def _opened(self, fields: list[int] | None) -> tuple[Any, Any]:
-        """Return a reader of some columns, and the memory in which the file lies."""
-        mapped = pyarrow.memory_map(storage.local_copy(self.name)).read_buffer()
+    def _batch(self, number: int, fields: list[int]) -> tuple[Any, FileMemory | None]:
+        """Return columns of a record batch, and its memory where that is still to be filled.
+
+        It is laid out as a stream of its own: schema, dictionaries, and the batch.
+        """
+        batch = self._messages.batches[number]
+        before = [self._messages.schema, *self._messages.dictionaries[: batch.dictionaries]]
+        body = sum(each.metadata_bytes + each.body_bytes for each in before) + batch.metadata_bytes
+        memory = reserved(body + batch.body_bytes)
+        place = 0
+        for message in before:
+            place = self._copy(message, memory, place, is_dictionary=place > 0)
+        if self._has_to_be_decoded(batch):
+            self._copy(batch, memory, place, is_dictionary=False)
+            part = None
+        else:
+            self._files.read(self._number, batch.offset, batch.metadata_bytes, memory[place:body])
+            part = FileMemory(self._files, self._number, memory[body:], batch.body)
         options = pyarrow_ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-        opened = pyarrow_ipc.open_stream if self._is_stream else pyarrow_ipc.open_file
-        return opened(mapped, options=options), mapped
+        found = pyarrow_ipc.open_stream(pyarrow.py_buffer(memory), options=options).read_next_batch()
+        if found.num_rows != batch.rows:
+            raise _damaged(self.name, f"a record batch has {found.num_rows} rows, not {batch.rows}")
+        return found, part
 
-    def _all_batches(self) -> list[Any] | None:
-        """Return the batches where that costs no memory, or there is no other way."""
-        if not self._is_mapped:
-            return None
-        reader, _ = self._opened(self._fields)
-        if self._is_stream:
-            return list(reader)
-        return [reader.get_batch(number) for number in range(reader.num_record_batches)]
+    def _copy(self, message: Message, memory: NDArray[np.uint8], place: int, *, is_dictionary: bool) -> int:
+        """Read a message into memory; return the place behind it."""
+        body, end = place + message.metadata_bytes, place + message.metadata_bytes + message.body_bytes
+        self._files.read(self._number, message.offset, message.metadata_bytes, memory[place:body])
+        self._files.read(self._number, message.body, message.body_bytes, memory[body:end])
+        if message.is_compressed:
+            decoded = uncompressed_bytes(memory[place:body].tobytes(), memory[body:end], is_dictionary)
+            _check_expansion(decoded, message.body_bytes, f"a record batch of {self.name!r}")
+        return end
 
 
 class TableSource:
@@ -247,35 +337,41 @@ class TableSource:
     def _all_batches(self) -> list[Any]:
         return self._table.select(self._columns).to_batches()
 
-    def load(self, block: int) -> Any:
+    def load(self, block: int) -> tuple[Any, None]:
         """Return the wanted columns of a record batch."""
         if self._batches is None:
             self._batches = self._all_batches()
-        return self._batches[block]
+        return self._batches[block], None
 
     def whole_column(self, name: str) -> Any:
         """Return all values of one column."""
         return self._table.column(name)
 
 
-def source_of_file(path: str, columns: Sequence[str]) -> ArrowSource:
+def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> ArrowSource:
     """Return the source for a file, whatever its name says.
+
+    Args:
+        files: all files.
+        number: of the file.
+        columns: names of the wanted columns.
 
     Raises:
         ReaderError: the file is absent, damaged, or of another kind.
         ArgumentValueError: a column that is not there.
         DTypeError: a column of which no arrays can be made.
     """
-    with _told(path, "open"):
-        start = _beginning(path)
+    path = files.paths[number]
+    with _named(path):
+        start = _beginning(files, number)
     if start[:4] == _PARQUET:
-        return ParquetSource(path, columns)
+        return ParquetSource(files, number, columns)
     if start[:4] == _FEATHER:
         raise ReaderError(
             f"{path!r} is a Feather file of version 1, which is not supported.",
             hint="Write it anew: pyarrow.feather.write_feather(table, path).",
         )
-    return ArrowFileSource(path, columns)
+    return ArrowFileSource(files, number, columns)
 
 
 def opened(paths: Sequence[str], columns: Sequence[str], kind: Callable[..., ArrowSource]) -> list[ArrowSource]:
@@ -289,10 +385,11 @@ def opened(paths: Sequence[str], columns: Sequence[str], kind: Callable[..., Arr
     Raises:
         ReaderError, ArgumentValueError, DTypeError: see there.
     """
-    if not any(map(storage.is_remote, paths)):
-        return [kind(path, columns) for path in paths]
+    files = TableFiles(paths)
+    if not files.is_remote:
+        return [kind(files, number, columns) for number in range(len(paths))]
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
-        return list(pool.map(kind, paths, [columns] * len(paths)))
+        return list(pool.map(lambda number: kind(files, number, columns), range(len(paths))))
 
 
 def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:
@@ -317,36 +414,36 @@ def _is_within(path: str, name: str) -> bool:
     return path == name or path.startswith(f"{name}.")
 
 
-def _is_narrow(kind: Any) -> bool:
-    return pyarrow.types.is_primitive(kind)
+def _beginning(files: OpenFiles, number: int) -> bytes:
+    return files.read(number, 0, min(len(_ARROW), files.size(number))).tobytes()
 
 
-def _lies_in(batch: Any, mapped: Any) -> bool:
-    """Tell whether all data of a batch are parts of a piece of memory."""
-    start, stop = mapped.address, mapped.address + mapped.size
-    buffers = [each for column in batch.columns for each in column.buffers() if each is not None and each.size]
-    return all(start <= each.address < stop for each in buffers)
+def _check_kind(start: bytes, path: str) -> None:
+    """Refuse a file that is no Parquet file, by its first bytes."""
+    if start[:4] != _PARQUET and start:
+        is_arrow = start.startswith((_ARROW, _FEATHER))
+        raise ReaderError(
+            f"{path!r} is no Parquet file.",
+            hint="It is an Arrow file: use fn.readers.arrow(source=...)." if is_arrow else "",
+        )
 
 
-def _beginning(path: str) -> bytes:
-    if storage.is_remote(path):
-        return storage.read(path, 0, min(6, storage.size_of(path))).tobytes()
-    with Path(path).open("rb") as file:
-        return file.read(6)
+def _check_expansion(decoded_bytes: int, stored_bytes: int, what: str) -> None:
+    """Refuse data that declare to be a thousand times as large as they are stored, where that is beyond the limit."""
+    if decoded_bytes > _TIGHTEST * max(stored_bytes, 1):
+        limits.check_sample_bytes(decoded_bytes, what)
+
+
+def _damaged(path: str, reason: str) -> ReaderError:
+    return ReaderError(f"the file {path!r} is damaged, or of another kind: {reason.rstrip('.')}.")
 
 
 @contextmanager
-def _told(path: str, what: str) -> Iterator[None]:
+def _named(path: str) -> Iterator[None]:
     """Say which file it was when reading it fails."""
     try:
         yield
     except DalifyError:
         raise
-    except FileNotFoundError:
-        raise ReaderError(f"cannot {what} the file {path!r}: there is no such file.") from None
-    except IsADirectoryError:
-        raise ReaderError(f"{path!r} is a folder.", hint="Give the files in it.") from None
-    except OSError as error:
-        raise ReaderError(f"cannot {what} the file {path!r}: {str(error)[:300]}.") from None
-    except pyarrow.ArrowException as error:
-        raise ReaderError(f"the file {path!r} is damaged, or of another kind: {str(error)[:300]}") from None
+    except Exception as error:  # of pyarrow, or of Python, such as names that are not UTF-8
+        raise _damaged(path, str(error)[:300] or type(error).__name__) from error

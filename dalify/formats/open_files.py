@@ -85,7 +85,13 @@ class OpenFiles:
         return any(storage.is_remote(path) for path in self.paths)
 
     def read(
-        self, file: int, offset: int, size: int, out: NDArray[np.uint8] | None = None
+        self,
+        file: int,
+        offset: int,
+        size: int,
+        out: NDArray[np.uint8] | None = None,
+        *,
+        is_sample: bool = True,
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Return bytes of a file as a 1-D uint8 array. The GIL is free while data come.
 
@@ -94,14 +100,16 @@ class OpenFiles:
             offset: of the first byte.
             size: number of bytes.
             out: memory for them; None: it is new.
+            is_sample: they belong to one sample, so that the limit of a sample is theirs.
 
         Raises:
             ReaderError: the file is absent, cannot be read, or ends before.
-            LimitError: more bytes than ``max_sample_bytes``.
+            LimitError: more bytes of a sample than ``max_sample_bytes``.
         """
         if not 0 <= offset <= offset + size:
             raise ReaderError(f"{self.paths[file]!r} has no {size} bytes at byte {offset}: the index is damaged.")
-        limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
+        if out is None and is_sample and size > limits.current().max_sample_bytes:
+            limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
         path = self.paths[file]
         if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
             contents = storage.read(path, offset, size)

@@ -264,7 +264,7 @@ def test_bad_files(tmp_path: Path) -> None:
             reading(source=str(tmp_path / name)).build()
         with pytest.raises(ReaderError, match=name):
             reading("parquet", paths=[str(tmp_path / name)]).build()
-    with pytest.raises(ReaderError, match="there is no such file"):
+    with pytest.raises(ReaderError, match="No such file"):
         reading("parquet", paths=[str(tmp_path / "none.parquet")]).build()
     with pytest.raises(ReaderError, match="is a folder"):
         reading(source=str(tmp_path)).build()
