@@ -55,12 +55,14 @@ class Features:
 
     @classmethod
     def from_user(cls, value: Any) -> tuple[Any, ...]:
-        """Return ``((name, dtype, shape, has_any_length), ...)``.
+        """Return ``((name, dtype, shape, has_any_length), ...)``, of a dictionary of features or of such tuples.
 
         Raises:
             ArgumentTypeError: no dictionary of features.
             ArgumentValueError: no features, or one that cannot be read.
         """
+        if isinstance(value, tuple):  # of a graph that was written down
+            value = declared(value)
         if not isinstance(value, Mapping):
             raise ArgumentTypeError(
                 f"features must be a dictionary; got {value!r}.",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,12 @@ from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.branch import Branch
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Edge, Node, fresh_numbers
-from dalify.registry import catalogue
+from dalify.registry import Operator, catalogue
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
 
 FORMAT = "dalify graph 1"
+_ELEMENTS = re.compile(r"[<>=|]?[biuf][1248]")  # types of arrays that may be in a text
 _ENUMERATIONS = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 
 
@@ -115,12 +118,13 @@ def _decoded(value: Any) -> Any:
     if "enum" in value:
         return _ENUMERATIONS[value["enum"]](value["value"])
     if "line" in value:
-        return SourceLine(*value["line"])
+        filename, line, function = value["line"]
+        return SourceLine(str(filename), int(line), str(function))
     if "items" in value:
         return tuple(_decoded(item) for item in value["items"])
+    if not _ELEMENTS.fullmatch(value["dtype"]):
+        raise ValueError(f"arrays of {value['dtype'][:20]!r} elements are not allowed")
     dtype = np.dtype(value["dtype"])
-    if dtype.kind not in "biuf":
-        raise ValueError(f"arrays of {dtype} elements are not allowed")
     return np.frombuffer(base64.b64decode(value["array"], validate=True), dtype).reshape(value["shape"])
 
 
@@ -137,7 +141,7 @@ def from_json(data: Any) -> Graph:
         return _graph(data)
     except DalifyError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise SerializationError(f"this serialised pipeline is damaged: {type(error).__name__}: {error}") from None
 
 
@@ -149,6 +153,8 @@ def _graph(data: dict[str, Any]) -> Graph:
         if item is None:
             return None
         number, output = item
+        if type(number) is not int or type(output) is not int:
+            raise ValueError(f"{item!r} are not the numbers of a node and an output")
         if not 0 <= number < len(nodes) or not 0 <= output < nodes[number].output_count:
             raise ValueError(f"there is no output {output} of node {number} before it is read")
         return Edge(nodes[number], output)
@@ -167,7 +173,7 @@ def _graph(data: dict[str, Any]) -> Graph:
             if item["parent"] is not None and item["parent"] >= number:
                 raise ValueError("a branch stands before the one around it")
             branches[number] = Branch(
-                some_edge(item["condition"]), _taken(item["taken"]), branch(item["parent"]), _decoded(item["line"])
+                some_edge(item["condition"]), _taken(item["taken"]), branch(item["parent"]), _line(item["line"])
             )
         return branches[number]
 
@@ -179,29 +185,73 @@ def _graph(data: dict[str, Any]) -> Graph:
         operator = catalogue.find(str(item["operator"]))
         if item["device"] not in DEVICES:
             raise ValueError(f"there is no device {item['device']!r}")
-        arguments: dict[str, Any] = {}
-        for name, value in item["arguments"].items():
-            operator.parameter(name)
-            arguments[name] = (
-                some_edge(value["edge"]) if isinstance(value, dict) and "edge" in value else _decoded(value)
-            )
+        inputs = tuple(edge(value) for value in item["inputs"])
+        arguments = _arguments(operator, item["arguments"], some_edge)
+        if item["branch"] is not None and not any(inputs) and not any(isinstance(v, Edge) for v in arguments.values()):
+            raise ValueError(f"{operator.public_name} reads nothing, and is inside a condition")
+        name, seed = item["name"], item["seed"]
+        if not isinstance(name, str | None) or not isinstance(seed, int | None):
+            raise ValueError(f"{name!r} is no name or {seed!r} is no seed")
         nodes.append(
             Node(
                 operator,
-                tuple(edge(value) for value in item["inputs"]),
+                inputs,
                 arguments,
                 item["device"],
-                int(item["outputs"]),
+                _output_count(operator, inputs, arguments, item["outputs"]),
                 branch(item["branch"]),
-                _decoded(item["line"]),
-                item["name"],
-                item["seed"],
+                _line(item["line"]),
+                name,
+                seed,
                 bool(item["preserve"]),
                 numbers[rank],
             )
         )
     outputs = tuple(some_edge(item) for item in data["outputs"])
     return Graph(outputs, tuple(nodes[number] for number in data["sinks"]))
+
+
+def _line(value: Any) -> SourceLine | None:
+    line = _decoded(value)
+    if not isinstance(line, SourceLine | None):
+        raise ValueError(f"{line!r} is no line of source code")
+    return line
+
+
+def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any], Edge]) -> dict[str, Any]:
+    """Return a node's arguments, with the checks that users' own have to pass."""
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        parameter = operator.parameter(name)
+        if not (isinstance(value, dict) and "edge" in value):
+            arguments[name] = parameter.normalise(_decoded(value), operator.public_name)
+            if operator.name == "_literal" and name == "value" and not isinstance(arguments[name], np.ndarray):
+                raise ValueError(f"the constant {arguments[name]!r} is no array")
+        elif parameter.accepts_node:
+            arguments[name] = edge(value["edge"])
+        else:
+            raise ValueError(f"the argument {name} of {operator.public_name} cannot be a graph value")
+    missing = [item.name for item in operator.parameters.values() if item.is_required and item.name not in arguments]
+    if missing:
+        raise ValueError(f"{operator.public_name} lacks the arguments {', '.join(missing)}")
+    return arguments
+
+
+def _output_count(
+    operator: Operator, inputs: Sequence[Edge | None], arguments: Mapping[str, Any], written: Any
+) -> int:
+    """Return the number of outputs, after checking that it and the number of inputs are those of the operator."""
+    declared = operator.inputs
+    required = sum(not (item.is_optional or item.is_variadic) for item in declared)
+    is_variadic = any(item.is_variadic for item in declared)
+    is_lacking = None in inputs if is_variadic else None in inputs[:required]
+    if len(inputs) < required or is_lacking or (len(inputs) > len(declared) and not is_variadic):
+        raise ValueError(f"{operator.public_name} cannot have {len(inputs)} inputs")
+    defaults = {name: parameter.default for name, parameter in operator.parameters.items()}
+    count = operator.output_count({**defaults, **arguments, "input_count": sum(map(bool, inputs))})
+    if written != count:
+        raise ValueError(f"{operator.public_name} has {count} outputs, not {written!r}")
+    return count
 
 
 def dumps(data: dict[str, Any]) -> bytes:
@@ -224,5 +274,5 @@ def loads(text: bytes | str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SerializationError(f"this is no serialised pipeline: {error}") from None

@@ -28,6 +28,8 @@ else:
 
 __all__ = ["Inspection"]
 
+_SAVED_OPTIONS = {"batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async", "seed"}
+
 
 class Inspection(Facts):
     """The part of a pipeline that explains, draws and serialises it."""
@@ -168,11 +170,8 @@ class Inspection(Facts):
                 result = define_graph()
             self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
         options = self._options
-        kept = {
-            name: getattr(options, name)
-            for name in ("batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async")
-        }
-        text = serialize.dumps({**serialize.to_json(self._graph()), "options": {**kept, "seed": options.seed}})
+        kept = {name: getattr(options, name) for name in sorted(_SAVED_OPTIONS)}
+        text = serialize.dumps({**serialize.to_json(self._graph()), "options": kept})
         if filename is not None:
             pathlib.Path(filename).write_bytes(text)
         return text
@@ -200,8 +199,8 @@ class Inspection(Facts):
         )
         graph = serialize.from_json(data)
         saved = data.get("options", {})
-        if not isinstance(saved, dict):
-            raise SerializationError("this serialised pipeline is damaged: its options are no table.")
+        if not isinstance(saved, dict) or not saved.keys() <= _SAVED_OPTIONS:
+            raise SerializationError("this serialised pipeline is damaged: its options are not those of a pipeline.")
         given = {name: value for name, value in options.items() if value is not None}
         pipe = cls(**{**saved, **given})
         pipe._outputs, pipe._traced = graph.outputs, graph

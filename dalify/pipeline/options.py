@@ -24,6 +24,8 @@ __all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy
 _START_METHODS = ("fork", "spawn", "forkserver")
 # How images leave a pipeline; None: as they are.
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
+_MOST = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12}
+_MOST_DEPTH = 1 << 12
 _ON_ERROR = ("raise", "skip", "replace")
 _LONGEST_TIMEOUT_S = 1_000_000
 _RETIRED = ("max_streams", "default_cuda_stream_priority")
@@ -167,6 +169,8 @@ class PipelineOptions:
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
             if value < 1:
                 raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
+            if value > _MOST[name]:
+                raise ArgumentValueError(f"{name} must be at most {_MOST[name]}; got {value}.")
         for name in ("seed", "device_id"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
@@ -204,6 +208,8 @@ class PipelineOptions:
             )
         if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
+        if max(values) > _MOST_DEPTH:
+            raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MOST_DEPTH}; got {depths!r}.")
 
     @property
     def depth(self) -> int:

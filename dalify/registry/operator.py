@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from dalify.base.errors import UnknownArgumentError, suggestion
+from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
@@ -21,6 +21,7 @@ from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 __all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
 
 _OPERATORS_PACKAGE = "dalify.operators."
+_MOST_OUTPUTS = 1 << 16
 
 # Taken by every operator and used by the graph and the executor, not by kernels.
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
@@ -263,13 +264,30 @@ class Operator:
         Args:
             specs: of the inputs; optional ones at the end may be missing.
             arguments: by name; those that the rule does not take (the common ones of readers) are left out.
+
+        Raises:
+            DalifyError: the operator cannot take such inputs or arguments.
         """
-        result = self.rule(*specs, **{name: arguments[name] for name in self._rule_names if name in arguments})
+        named = {name: arguments[name] for name in self._rule_names if name in arguments}
+        try:
+            result = self.rule(*specs, **named)
+        except DalifyError:
+            raise
+        except (ArithmeticError, ValueError, MemoryError) as error:  # NaN, infinity, extents beyond all integers
+            text = str(error).rstrip(".") or type(error).__name__
+            raise ArgumentValueError(f"these arguments have no result: {text}.") from error
         return (result,) if isinstance(result, Spec) else tuple(result or ())
 
     def output_count(self, arguments: Mapping[str, Any]) -> int:
-        """Return the number of outputs for the given constant arguments and ``input_count``, the number of inputs."""
-        return self.outputs if isinstance(self.outputs, int) else self.outputs(arguments)
+        """Return the number of outputs for the given constant arguments and ``input_count``, the number of inputs.
+
+        Raises:
+            ArgumentValueError: no number of outputs that a graph can have.
+        """
+        count = self.outputs if isinstance(self.outputs, int) else self.outputs(arguments)
+        if not 0 <= count <= _MOST_OUTPUTS:
+            raise ArgumentValueError(f"an operator has 0 to {_MOST_OUTPUTS} outputs; got {count}.")
+        return count
 
     def needed_packages(self, arguments: Mapping[str, Any]) -> Sequence[LazyModule]:
         """Return the optional packages that the operator needs with the given constant arguments."""
