@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dalify.base.errors import CheckpointError
 from dalify.base.held_error import HeldError
 from dalify.data import Batch
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
@@ -67,6 +68,10 @@ class Feeds:
         Raises:
             CheckpointError: one of them cannot go there.
         """
+        if len(states) != len(self._in_order):
+            raise CheckpointError(
+                f"the checkpoint is of {len(states)} readers and sources, the pipeline has {len(self._in_order)}."
+            )
         for feed, state in zip(self._in_order, states, strict=True):
             feed.restore(state)
 

@@ -331,14 +331,14 @@ class ReaderFeed:
         """Return the sampler's state."""
         return self.sampler.state()
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any] | None) -> None:
         """Continue where the sampler was when ``state()`` was taken.
 
         Raises:
             CheckpointError: a state of other data.
         """
         try:
-            self.sampler.restore(state)
+            self.sampler.restore({} if state is None else state)
         except DalifyError as error:
             error.locate(line=self.node.line, operator=self.node.operator.public_name)
             raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ from dalify.graph import Edge, Graph, Node, rule_arguments
 __all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of", "write"]
 
 FORMAT = "dalify state 1"
+_MOST = 1 << 64
+_DESCRIPTION = re.compile(r"(\d{1,9}-)?[0-9a-f]{1,64}")
 _KEYS = {"format", "batch_size", "seed", "graph", "number", "at_end", "sources"}
 
 # Of a reader, what decides on the order counts. Where the data lie may change; how many there are, its sampler checks.
@@ -146,7 +149,23 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
         is_whole = False
     if not is_whole:
         raise CheckpointError("this checkpoint was damaged or changed: its check sum does not fit.")
+    if not _has_types(state):
+        raise CheckpointError("this checkpoint was not made by a pipeline: its entries are of other types.")
     return json.loads(_canonical(state))
+
+
+def _has_types(state: Mapping[str, Any]) -> bool:
+    """Tell whether the entries of a state can be used, whoever wrote them."""
+    numbers = [state["batch_size"], state["number"], state["seed"]]
+    graph, sources = state["graph"], state["sources"]
+    return (
+        all(type(number) is int and 0 <= number < _MOST for number in numbers)
+        and isinstance(state["at_end"], bool)
+        and isinstance(graph, dict)
+        and all(isinstance(text, str) and _DESCRIPTION.fullmatch(text) for text in graph.values())
+        and isinstance(sources, list)
+        and all(source is None or isinstance(source, dict) for source in sources)
+    )
 
 
 def merged(states: Sequence[dict[str, Any]], shard: tuple[int, int] | None) -> dict[str, Any]:

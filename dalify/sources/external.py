@@ -16,6 +16,8 @@ from dalify.sources.callback import Callback, Cycle, SourceKind, Walk, epoch_of,
 
 __all__ = ["ExternalSource", "split_outputs"]
 
+_MOST_NUMBER = 1 << 53  # of epochs and items in a saved state
+
 
 class ExternalSource:
     """Asks a user's source for batches, in this process.
@@ -182,6 +184,9 @@ class ExternalSource:
         """
         if set(state) - {"own", "over", "source_epoch"} != {"epoch", "iteration", "items", "ended"}:
             raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
+        numbers = {name: state[name] for name in ("epoch", "iteration", "items", "ended")}
+        if not all(type(number) is int and 0 <= number < _MOST_NUMBER for number in numbers.values()):
+            raise CheckpointError(f"an external source cannot stand at {numbers}.")
         self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
         self._ended = bool(state["ended"])
         if "source_epoch" in state and epoch_of(self.callback.source) is not None:
@@ -224,6 +229,11 @@ class ExternalSource:
         return self._calls if self._walk is None else self._walk.taken
 
     def _replay(self, items: int) -> None:
+        if items and self.callback.takes_info:
+            raise CheckpointError(
+                f"the checkpoint was made after {items} items of a source that is walked; {self.callback.place} takes "
+                "the number of the item."
+            )
         spent = self.spent
         if spent > items:
             raise CheckpointError(

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Remainder", "Split"]
+__all__ = ["MOST_SHARDS", "Remainder", "Split"]
+
+MOST_SHARDS = 1 << 20
+"""Of a saved state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Split:
     def from_json(cls, data: Sequence[Any]) -> Split:
         """Return what ``to_json`` got."""
         count, positions, seeds = data
+        if type(count) is not int or not 1 <= count <= MOST_SHARDS:
+            raise ValueError(f"there cannot be {count!r} shards")
         return cls(_long(positions, count), _long(seeds, count))
 
 

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, CheckpointError
+from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError
 from dalify.data.blocks import Blocks
 from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
-from dalify.sources.remainder import Remainder, Split
+from dalify.sources.remainder import MOST_SHARDS, Remainder, Split
 from dalify.sources.sampler_options import SamplerOptions
 
 __all__ = ["Sampler", "Selection"]
@@ -28,6 +28,7 @@ __all__ = ["Sampler", "Selection"]
 _DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REFILL_ORDER = 1, 2, 3, 4
 # Shuffled entries are computed this many at a time: numpy's cost per call is then small for any batch size.
 _BLOCK = 4096
+_MOST_NUMBER = 1 << 53  # of epochs and samples in a saved state
 
 
 class Selection(Protocol):
@@ -243,6 +244,14 @@ class Sampler:
         Raises:
             CheckpointError: not a sampler's state, one of other data, or of too few of the shards.
         """
+        try:
+            self._restore(state)
+        except DalifyError:
+            raise
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+            raise CheckpointError(f"the state of a reader in the checkpoint is damaged: {error}.") from None
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
         states = list(state["shards"]) if "shards" in state else [state]
         for item in states:
             self._check_state(item)
@@ -275,7 +284,10 @@ class Sampler:
                 "its position has no meaning here.",
                 hint="Restore with the same data, or start this epoch anew.",
             )
-        if state["epoch"] < 0 or state["position"] < 0 or state["num_shards"] < 1:
+        numbers = [state[name] for name in ("epoch", "position", "shard_id")]
+        are_numbers = all(type(number) is int and 0 <= number < _MOST_NUMBER for number in numbers)
+        shards = state["num_shards"]
+        if not are_numbers or type(shards) is not int or not 1 <= shards <= MOST_SHARDS or type(state["seed"]) is not int:
             raise CheckpointError(f"a reader cannot stand at {dict(state)}.")
 
     def _divide(self, states: list[Mapping[str, Any]]) -> None:

@@ -1,0 +1,171 @@
+"""Graphs and states as text whose values are of any type and size: an error of their own, and no memory."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import Pipeline, fn, pipeline_def, types
+from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError, SerializationError
+from dalify.pipeline import state as saving
+
+VALUES: list[Any] = [
+    10**12, -1, 2**31 - 1, 2**63, -(2**70), 1e30, math.nan, math.inf, None, True, 0, 1, 1.5, "", "x" * 100, "1-abc", [], {},
+    [1, 2, 3], {"edge": [0, 0]}, {"edge": [10**9, 0]}, {"edge": [0.0, True]}, {"items": []}, {"items": [{"items": []}]},
+    {"enum": "DALIDataType", "value": 99}, {"line": [1, 2, 3]}, {"line": []},
+    {"array": "AAAA", "dtype": "<f4", "shape": [1]}, {"array": "AAAA", "dtype": "<f4", "shape": [10**30, 0]},
+    {"array": "AAAA", "dtype": "(2147483648,)f4", "shape": [1]}, {"array": "", "dtype": "O", "shape": [0]},
+]  # fmt: skip
+
+
+@pipeline_def(batch_size=2, num_threads=1, seed=3)
+def several() -> Any:
+    data = fn.external_source(name="data", layout="HW", dtype=types.FLOAT)
+    if fn.random.coin_flip():
+        data = fn.rotate(data, angle=fn.random.uniform(range=[-5.0, 5.0]), size=[4, 4])
+    else:
+        data = fn.resize(data, size=[4, 4])
+    noise = fn.random.normal(shape=[3])
+    return data + np.ones((1, 1), np.float32), noise, fn.one_hot(fn.cast(noise, dtype=types.INT32), num_classes=3)
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path to everything inside of plain data."""
+    if path:
+        yield path
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inside:
+        yield from places(value, (*path, key))
+
+
+def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    data = copy.deepcopy(data)
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = copy.deepcopy(value)
+    return data
+
+
+def test_values_of_any_kind_in_a_graph() -> None:
+    whole = json.loads(several().serialize())
+    draws = random.Random(1)
+    for path in places(whole):
+        for value in draws.sample(VALUES, 2):
+            text = json.dumps(changed(whole, path, value))
+            try:
+                pipe = Pipeline.deserialize(text)
+                pipe.build()
+                pipe.run(data=np.ones((2, 3, 4), np.float32))
+            except DalifyError:
+                continue
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data["nodes"][0].update(outputs=10**12),
+        lambda data: data["nodes"][0].update(outputs=0),
+        lambda data: data["nodes"][-1].update(inputs=[None] * 100_000),
+        lambda data: data["nodes"][-1].update(seed="x"),
+        lambda data: data["nodes"][-1].update(name=[]),
+        lambda data: data["nodes"][-1].update(line={"line": "x"}),
+        lambda data: data.update(outputs=10**12),
+        lambda data: data.update(nodes=[1]),
+        lambda data: data.update(nodes={}),
+        lambda data: data["options"].update(py_callback_pickler="os"),
+        lambda data: data["nodes"].append(10**12),
+    ],
+)
+def test_damaged_graphs(damage: Any) -> None:
+    data = json.loads(several().serialize())
+    damage(data)
+    with pytest.raises(SerializationError):
+        Pipeline.deserialize(json.dumps(data))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": ' + "[" * 100_000, "1" * 10_000, "\ud800", b"\xff\xfe\x00"])
+def test_what_is_no_json(text: str | bytes) -> None:
+    with pytest.raises(SerializationError):
+        Pipeline.deserialize(text)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"batch_size": 10**12}, {"num_threads": 10**9}, {"prefetch_queue_depth": 10**9}, {"py_num_workers": 10**9}],
+)
+def test_options_have_upper_bounds(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentValueError, match="at most"):
+        several(**options)
+
+
+def test_numbers_of_outputs_have_an_upper_bound() -> None:
+    with pytest.raises(ArgumentValueError, match="0 to 65536 outputs; got 1000000000000"):
+        fn.external_source(lambda: [], num_outputs=10**12)
+
+
+@pytest.fixture
+def files(tmp_path: Any) -> list[str]:
+    for number in range(6):
+        (tmp_path / f"{number}.dat").write_bytes(bytes([number] * 3))
+    return [str(path) for path in sorted(tmp_path.iterdir())]
+
+
+def reading(files: list[str]) -> Pipeline:
+    pipe = Pipeline(batch_size=2, num_threads=1, seed=3)
+    with pipe:
+        data, _ = fn.readers.file(files=files, random_shuffle=True, pad_last_batch=True)
+        numbers = fn.external_source(source=lambda number: np.full((2, 1), number, np.float32), batch=True)
+        pipe.set_outputs(data, numbers, fn.random.uniform(range=[0.0, 1.0]))
+    return pipe
+
+
+def test_values_of_any_kind_in_a_state(files: list[str]) -> None:
+    """With a check sum that fits."""
+    pipe = reading(files)
+    pipe.run()
+    whole = {name: value for name, value in pipe.state_dict().items() if name != "check"}
+    draws = random.Random(2)
+    for path in places(whole):
+        for value in draws.sample(VALUES, 4):
+            other = reading(files)
+            if draws.random() < 0.5:
+                other.build()
+            try:
+                other.load_state_dict(saving.sealed(changed(whole, path, value)))
+                other.run()
+            except (CheckpointError, StopIteration):
+                continue
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("sources", 0, "num_shards"), 10**12),
+        (("sources", 0, "left"), {"0": [[10**12, 1, 1]]}),
+        (("sources", 0, "position"), 10**30),
+        (("sources", 0, "epoch"), math.inf),
+        (("sources", 0), None),
+        (("sources",), []),
+        (("sources", 1, "items"), 10**12),
+        (("sources", 1, "iteration"), "x"),
+        (("number",), -1),
+        (("seed",), 2**70),
+        (("graph", "joined"), 7),
+    ],
+)
+def test_absurd_states(files: list[str], path: tuple[Any, ...], value: Any) -> None:
+    pipe = reading(files)
+    pipe.run()
+    state = {name: entry for name, entry in pipe.state_dict().items() if name != "check"}
+    with pytest.raises(CheckpointError):
+        reading(files).load_state_dict(saving.sealed(changed(state, path, value)))
+    before = [np.asarray(sample).tolist() for sample in pipe.run()[0]]
+    assert len(before) == 2
