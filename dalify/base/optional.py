@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import MissingPackageError
+from dalify.base.fork_gate import working
 
 __all__ = ["LazyModule", "fsspec", "is_loaded", "require", "torch"]
 
@@ -49,7 +50,8 @@ def require(package: LazyModule) -> ModuleType:
     """
     name = package.__name__
     try:
-        return importlib.import_module(name)
+        with working():  # a module that is half imported can never be imported in a forked child
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
             raise

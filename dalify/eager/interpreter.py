@@ -20,7 +20,7 @@ from dalify.eager.prepared import Prepared, fed_node
 from dalify.executor.arena import Arena
 from dalify.executor.choice_steps import JoinStep
 from dalify.executor.frame import Frame
-from dalify.executor.steps import MergeStep
+from dalify.executor.steps import MergeStep, run_steps
 from dalify.graph import Branch, Edge, Node, current_branch, is_within, node_specs, recording
 from dalify.graph.watch import watched
 
@@ -150,7 +150,7 @@ class Interpreter:
         step = (MergeStep if node.operator.name == "_conditional.merge" else JoinStep)(node, slots, (len(slots),))
         frame = Frame([*values, None], 0, len(positions), self._number, self._count, Arena(), {}, {}, "", {})
         frame.set_positions(node.branch, positions)
-        step.run(frame)
+        run_steps([step], frame)
         self._keep(node, [frame.values[-1]])
 
     def _places(self, branch: Branch | None) -> np.ndarray[Any, Any]:

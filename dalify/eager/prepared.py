@@ -25,6 +25,7 @@ from dalify.executor.device_steps import find_device
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan
+from dalify.executor.steps import run_steps
 from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs, recording
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalogue
@@ -135,10 +136,10 @@ class Prepared:
             frame.set_positions(None, positions)
         try:
             if self._is_serial:
-                self._run(frame)
+                run_steps(self._steps, frame)
             else:
                 with np.errstate(all="ignore"):
-                    self._run(frame)
+                    run_steps(self._steps, frame)
             on_device: dict[int, Batch] = {}
             for slot in self._outputs:
                 batch = values[slot]
@@ -151,10 +152,6 @@ class Prepared:
         finally:
             arena.reset()
             _arenas.append(arena)
-
-    def _run(self, frame: Frame) -> None:
-        for step in self._steps:
-            step.run(frame)
 
 
 def _result(collector: Collector) -> Batch:

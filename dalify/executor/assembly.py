@@ -5,11 +5,13 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.fork_gate import working
 from dalify.base.limits import Limits, within
 from dalify.data import BufferPool
 from dalify.executor.device_steps import find_device
@@ -215,7 +217,8 @@ def _index(node: Node) -> Any:
     assert operator.index_function is not None, f"dalify bug: {operator.name} has no index"
     arguments = {name: value for name, value in rule_arguments(node).items() if name not in READER_PARAMETERS}
     try:
-        index = operator.index_function(**arguments)
+        with nullcontext() if operator.runs_user_code else working():
+            index = operator.index_function(**arguments)
     except Exception as error:
         raise located(error, node, None, None) from cause(error, node)
     if getattr(index, "is_remote", False):

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, PipelineStateError
+from dalify.base.fork_gate import is_clean_fork
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
@@ -34,6 +35,7 @@ from dalify.executor.iteration import Iteration, gathered, join_positions, slice
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
+from dalify.executor.steps import run_steps
 from dalify.executor.threads import ThreadPool
 from dalify.sources.worker_pool import WorkerPool
 
@@ -225,6 +227,11 @@ class Engine:
         """Start anew in a child process: threads do not survive a fork. What was under way is computed again."""
         if self._process == os.getpid():
             return
+        if not is_clean_fork():
+            raise PipelineStateError(
+                "this process was forked while another thread was in the middle of the pipeline's work.",
+                hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
+            )
         self._process = os.getpid()
         self._threads = ThreadPool(self._num_threads, self._name)
         self._lock = threading.Lock()
@@ -343,8 +350,7 @@ class Engine:
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
             frame.set_positions(branch, positions[low:high])
         try:
-            for step in stage.steps:
-                step.run(frame)
+            run_steps(stage.steps, frame)
             for slot, collector in iteration.collectors.items():
                 batch = values[slot]
                 if batch is not None:
@@ -368,8 +374,7 @@ class Engine:
             frame.set_positions(branch, positions)
         try:
             with device_stream(self._stream if stage.kind == "device" else None, iteration.event):
-                for step in stage.steps:
-                    step.run(frame)
+                run_steps(stage.steps, frame)
                 if stage.kind == "device" and self._stream is not None:
                     iteration.event = self._stream.record_event()
                     self._copies.keep([iteration.values[slot] for slot in stage.reads], iteration.event)

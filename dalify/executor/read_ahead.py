@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.base.fork_lock import ForkLock
 from dalify.sources.reader_processes import ReaderProcesses
 
 __all__ = ["ReadAhead"]
@@ -111,7 +112,7 @@ class ReadAhead:
 
 _queue: queue.SimpleQueue[tuple[Future[Any], Callable[[int], Any], int]] = queue.SimpleQueue()
 _started_in = 0
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def _submit(function: Callable[[int], Any], entry: int) -> Future[Any]:

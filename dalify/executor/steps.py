@@ -5,6 +5,7 @@ A step reads and writes the values of a frame by slot.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from dalify.base.doubts import doubt
 from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
+from dalify.base.fork_gate import working
 from dalify.base.optional import torch
 from dalify.data import Batch, array_dtype, stack_samples
 from dalify.data.agreement import check_agreement
@@ -27,6 +29,7 @@ __all__ = [
     "cause",
     "is_foreign",
     "located",
+    "run_steps",
     "with_stand_ins",
 ]
 
@@ -124,6 +127,16 @@ def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
         for position, sample in zip(positions, batch.samples, strict=True)
     ]
     return Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+
+
+def run_steps(steps: Iterable[Step], frame: Frame) -> None:
+    """Run steps one after the other; a fork waits for each, except where the user's code or another process is at work."""
+    for step in steps:
+        if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None:
+            step.run(frame)
+        else:
+            with working():
+                step.run(frame)
 
 
 class LiteralStep:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 import os
-import threading
 
 from dalify.base.errors import UnknownOperatorError, suggestion
+from dalify.base.fork_gate import working
+from dalify.base.fork_lock import ForkLock
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 from dalify.registry.operator import Operator
 
@@ -20,7 +21,7 @@ __all__ = ["find", "names", "namespaces", "resolve"]
 _ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "operators")  # noqa: PTH118, PTH120
 _loaded: dict[str, Operator] = {}
 _names: list[str] = []
-_lock = threading.RLock()
+_lock = ForkLock()
 
 
 def names() -> list[str]:
@@ -53,7 +54,7 @@ def find(name: str) -> Operator:
     found = _loaded.get(name)
     if found is not None:
         return found
-    with _lock:
+    with _lock, working():
         if name not in names():
             public = [known for known in [*names(), *LEGACY_NAMES] if not known.startswith("_")]
             raise UnknownOperatorError(f"dalify has no operator fn.{name}.{suggestion(name, public)}")

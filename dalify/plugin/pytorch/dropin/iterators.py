@@ -22,6 +22,7 @@ from torch._utils import ExceptionWrapper
 from torch.utils.data import _utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from dalify.base.fork_gate import working
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 
@@ -95,7 +96,8 @@ class _Worker:
         waits = self.fetcher.collate is not None and self.fetcher.is_random
         while (task := self.tasks.get()) is not None and not self.is_closed:
             try:
-                task.data = self.fetcher.fetch(task.indices, self.draws)
+                with working():
+                    task.data = self.fetcher.fetch(task.indices, self.draws)
             except Exception:  # it is raised where the batch is asked for
                 task.data = self.wrapped_error()
             task.is_made.set()

@@ -1,0 +1,116 @@
+"""A fork waits until no thread is in the middle of work that its child could not go on with.
+
+A fork copies the memory of the process and one of its threads. What other threads are doing stays half done in the
+child: modules that are being imported stay locked forever, and so do compilers and libraries that hold a lock. So our
+threads say when they work, each for milliseconds except in the first batch, and a fork happens between.
+"""
+
+from __future__ import annotations
+
+import _thread
+import concurrent.futures.thread  # noqa: F401 -- its hook takes a lock before a fork: it must be registered before ours,
+import logging  # noqa: F401 -- and so must this one's, since hooks before a fork run in reverse order
+import os
+import threading
+import time
+import weakref
+from contextlib import AbstractContextManager
+from typing import Any
+
+__all__ = ["is_clean_fork", "working"]
+
+# A first batch that is compiled takes seconds. A fork must not wait forever for what may itself wait for the fork.
+_LONGEST_WAIT_S = 60.0
+_REPEAT_INTERRUPT_S = 0.01
+
+
+class _State:
+    """Locks of the threads that have worked; each is held by its thread while it works."""
+
+    def __init__(self) -> None:
+        self.forking = threading.RLock()
+        self.locks: dict[int, weakref.ref[Any]] = {}
+        self.held: list[Any] = []
+        self.is_interrupted = False
+        self.has_missed = False  # a thread, in the fork that is under way
+        self.is_clean = True
+
+
+_state = _State()
+_here = threading.local()
+
+
+def working() -> AbstractContextManager[Any]:
+    """Return a context manager: forks of other threads wait until its block has ended.
+
+    The block must not wait for another thread of the program, and must not call the user's code, which may. It may be
+    entered again inside itself.
+    """
+    # The lock itself: its methods are C, so that no Ctrl-C comes between taking it and entering the block.
+    return getattr(_here, "lock", None) or _new_lock()
+
+
+def _new_lock() -> Any:
+    lock = threading.RLock()
+    with _state.forking:  # a fork that has looked for locks would not know this one
+        _register(lock)
+        _here.lock = lock
+    return lock
+
+
+def _register(lock: Any) -> None:
+    locks, key = _state.locks, id(lock)
+    locks[key] = weakref.ref(lock, lambda _: locks.pop(key, None))
+
+
+def is_clean_fork() -> bool:
+    """Tell whether this process can go on with what it has of its parent: no thread of it was in the middle of work."""
+    return _state.is_clean
+
+
+def _before_fork() -> None:
+    state = _state
+    state.forking.acquire()
+    state.has_missed = False
+    deadline = time.monotonic() + _LONGEST_WAIT_S
+    try:
+        for reference in list(state.locks.values()):
+            lock = reference()
+            if lock is None:
+                continue
+            if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                state.held.append(lock)
+            else:
+                state.has_missed = True
+    except KeyboardInterrupt:  # Python would print it and forget it here
+        state.is_interrupted = True
+        state.has_missed = True
+
+
+def _go_on() -> None:
+    """In the parent, after the fork."""
+    state = _state
+    while state.held:
+        state.held.pop().release()
+    is_interrupted, state.is_interrupted = state.is_interrupted, False
+    state.forking.release()
+    if is_interrupted:  # when the fork is over, as if the key had been pressed then
+        repeat = threading.Timer(_REPEAT_INTERRUPT_S, _thread.interrupt_main)
+        repeat.daemon = True
+        repeat.start()
+
+
+def _begin_child() -> None:
+    global _state
+    is_clean = _state.is_clean and not _state.has_missed
+    own = getattr(_here, "lock", None)
+    if any(lock is own for lock in _state.held):
+        own.release()
+    _state = _State()
+    _state.is_clean = is_clean
+    if own is not None:
+        _register(own)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_go_on, after_in_child=_begin_child)
