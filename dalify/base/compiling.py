@@ -27,7 +27,7 @@ from numba.core import config as numba_config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from dalify.base.whole_files import write_whole
@@ -55,7 +55,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)  # the wrapper is for C, which never calls
+        dispatcher = cast("Any", numba.njit)(no_cfunc_wrapper=True, **options)(function)  # the wrapper is for C, which never calls
         if cache and isinstance(dispatcher, Dispatcher):  # it is the function itself with NUMBA_DISABLE_JIT
             with suppress(OSError):  # without its source file, nothing tells whether saved code is that of the function
                 cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))

@@ -104,7 +104,7 @@ def _begin_child() -> None:
     global _state
     is_clean = _state.is_clean and not _state.has_missed
     own = getattr(_here, "lock", None)
-    if any(lock is own for lock in _state.held):
+    if own is not None and any(lock is own for lock in _state.held):
         own.release()
     _state = _State()
     _state.is_clean = is_clean

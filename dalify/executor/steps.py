@@ -130,7 +130,7 @@ def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
 
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
-    """Run steps one after the other; a fork waits for each, except where the user's code or another process is at work."""
+    """Run steps one after the other. A fork waits for each, unless the user's code or another process does the work."""
     for step in steps:
         if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None:
             step.run(frame)

@@ -237,9 +237,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
     return arguments
 
 
-def _output_count(
-    operator: Operator, inputs: Sequence[Edge | None], arguments: Mapping[str, Any], written: Any
-) -> int:
+def _output_count(operator: Operator, inputs: Sequence[Edge | None], arguments: Mapping[str, Any], written: Any) -> int:
     """Return the number of outputs, after checking that it and the number of inputs are those of the operator."""
     declared = operator.inputs
     required = sum(not (item.is_optional or item.is_variadic) for item in declared)

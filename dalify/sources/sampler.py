@@ -287,7 +287,12 @@ class Sampler:
         numbers = [state[name] for name in ("epoch", "position", "shard_id")]
         are_numbers = all(type(number) is int and 0 <= number < _MOST_NUMBER for number in numbers)
         shards = state["num_shards"]
-        if not are_numbers or type(shards) is not int or not 1 <= shards <= MOST_SHARDS or type(state["seed"]) is not int:
+        if (
+            not are_numbers
+            or type(shards) is not int
+            or not 1 <= shards <= MOST_SHARDS
+            or type(state["seed"]) is not int
+        ):
             raise CheckpointError(f"a reader cannot stand at {dict(state)}.")
 
     def _divide(self, states: list[Mapping[str, Any]]) -> None:

@@ -91,7 +91,9 @@ def test_damaged_graphs(damage: Any) -> None:
         Pipeline.deserialize(json.dumps(data))
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": ' + "[" * 100_000, "1" * 10_000, "\ud800", b"\xff\xfe\x00"])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"format": ' + "[" * 100_000, "1" * 10_000, "\ud800", b"\xff\xfe\x00"]
+)
 def test_what_is_no_json(text: str | bytes) -> None:
     with pytest.raises(SerializationError):
         Pipeline.deserialize(text)
