@@ -55,7 +55,8 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        dispatcher = cast("Any", numba.njit)(no_cfunc_wrapper=True, **options)(function)  # the wrapper is for C, which never calls
+        # The wrapper that is left out is for C code, which never calls kernels.
+        dispatcher = cast("Any", numba.njit)(no_cfunc_wrapper=True, **options)(function)
         if cache and isinstance(dispatcher, Dispatcher):  # it is the function itself with NUMBA_DISABLE_JIT
             with suppress(OSError):  # without its source file, nothing tells whether saved code is that of the function
                 cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.base.optional import LazyModule
-from dalify.formats import storage
 from dalify.formats.arrow_memory import FileMemory, Values, ValuesInFile
+from dalify.formats.data_root import DataRoot
 from dalify.formats.whole_file import read_file
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
@@ -29,6 +29,8 @@ _TYPES = (
     "numbers, booleans, binary, text, lists of numbers (nested and of fixed size too), tensors of fixed shape, and "
     "structs with a field 'bytes'"
 )
+
+_WORKING_FOLDER = DataRoot(None, allow_outside=False)
 
 
 class Column:
@@ -203,11 +205,11 @@ class _Categories(Column):
 class _Files(Column):
     """Contents of files, or else their paths: images and audio of Hugging Face."""
 
-    def __init__(self, valid: NDArray[np.bool_] | None, contents: Column, paths: Column | None, folder: str) -> None:
+    def __init__(self, valid: NDArray[np.bool_] | None, contents: Column, paths: Column | None, root: DataRoot) -> None:
         super().__init__(len(contents), valid)
         self._contents = contents
         self._paths = paths
-        self._folder = folder
+        self._root = root
 
     def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
         return self._contents.samples(rows) if self._are_held(rows) else None
@@ -215,8 +217,8 @@ class _Files(Column):
     def _row(self, number: int) -> NDArray[Any]:
         if self._paths is None or self._contents.holds(number):
             return self._contents.row(number)
-        path = storage.joined(self._folder, self._paths.row(number).tobytes().decode("utf-8", "surrogateescape"))
-        return read_file(path)
+        path = self._paths.row(number).tobytes().decode("utf-8", "surrogateescape")
+        return read_file(self._root.path(path, "its field 'path'"))
 
 
 class _Lists(Column):
@@ -321,12 +323,12 @@ def _is_numeric(kind: Any) -> bool:
     return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
-def column_of(array: Any, folder: str = "", memory: FileMemory | None = None) -> Column:
+def column_of(array: Any, root: DataRoot = _WORKING_FOLDER, memory: FileMemory | None = None) -> Column:
     """Return a column of Arrow data.
 
     Args:
         array: a pyarrow Array of a type that ``check_type`` takes.
-        folder: to which paths in it are relative.
+        root: to which paths in it are relative.
         memory: in which the array lies, where that is filled from a file when needed.
 
     Raises:
@@ -336,7 +338,7 @@ def column_of(array: Any, folder: str = "", memory: FileMemory | None = None) ->
         array.validate()  # lengths and sizes; what an element says of itself is checked when it is read
     except pyarrow.ArrowInvalid as error:
         raise ReaderError(f"the data are damaged: {str(error)[:200]}.") from None
-    return _column_of(array, folder, memory or _NO_FILE, is_within=False)
+    return _column_of(array, root, memory or _NO_FILE, is_within=False)
 
 
 class _NoFile:
@@ -353,12 +355,12 @@ class _NoFile:
 _NO_FILE = _NoFile()
 
 
-def _column_of(array: Any, folder: str, memory: FileMemory | _NoFile, *, is_within: bool) -> Column:
+def _column_of(array: Any, root: DataRoot, memory: FileMemory | _NoFile, *, is_within: bool) -> Column:
     """Return a column of an array whose sizes are right.
 
     Args:
         array: see ``column_of``.
-        folder: see there.
+        root: see there.
         memory: see there.
         is_within: the values are those of lists, so that there may be very many of them.
     """
@@ -369,14 +371,14 @@ def _column_of(array: Any, folder: str, memory: FileMemory | _NoFile, *, is_with
     valid = _valid_of(array, memory)
     if types.is_dictionary(kind):
         numbers = array.indices
-        values = _column_of(array.dictionary, folder, _NO_FILE, is_within=False)
+        values = _column_of(array.dictionary, root, _NO_FILE, is_within=False)
         return _Categories(valid, _numbers_of(numbers, kind.index_type, memory), values)
     if types.is_struct(kind):
         place = kind.get_field_index("path")
         has_paths = place >= 0 and _is_bytes(kind.field(place).type)
-        paths = _column_of(array.field(place), folder, memory, is_within=False) if has_paths else None
+        paths = _column_of(array.field(place), root, memory, is_within=False) if has_paths else None
         contents = array.field(kind.get_field_index("bytes"))
-        return _Files(valid, _column_of(contents, folder, memory, is_within=False), paths, folder)
+        return _Files(valid, _column_of(contents, root, memory, is_within=False), paths, root)
     if types.is_fixed_size_binary(kind):
         offsets = np.arange(array.offset, array.offset + len(array) + 1) * kind.byte_width
         return _Bytes(valid, offsets, _values_of(array.buffers()[1], np.dtype(np.uint8), memory))
@@ -390,13 +392,11 @@ def _column_of(array: Any, folder: str, memory: FileMemory | _NoFile, *, is_with
         return _Bytes(valid, _offsets_of(array, np.dtype(np.int64 if is_wide else np.int32), memory), values)
     if types.is_fixed_size_list(kind):
         shape = shape or (kind.list_size,)
-        items = _column_of(array.values, folder, memory, is_within=True)
+        items = _column_of(array.values, root, memory, is_within=True)
         return _FixedLists(len(array), valid, shape, array.offset, items)
     if types.is_list(kind) or types.is_large_list(kind):
         width = np.dtype(np.int64 if types.is_large_list(kind) else np.int32)
-        return _Lists(
-            valid, _offsets_of(array, width, memory), _column_of(array.values, folder, memory, is_within=True)
-        )
+        return _Lists(valid, _offsets_of(array, width, memory), _column_of(array.values, root, memory, is_within=True))
     if is_within and not types.is_boolean(kind):
         return _Numbers(valid, _items_of(array, kind, memory))
     return _Numbers(valid, Values(_numbers_of(array, kind, memory)))

@@ -18,6 +18,7 @@ from dalify.data.blocks import Blocks
 from dalify.formats.arrow_columns import Column, column_of
 from dalify.formats.arrow_tables import ArrowSource
 from dalify.formats.block_cache import BlockCache
+from dalify.formats.data_root import DataRoot
 from dalify.formats.storage import is_remote
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
@@ -89,6 +90,7 @@ class ArrowRows(Sequence[ArrowRow]):
         columns: names of the wanted columns.
         cache_bytes: for blocks that had to be decoded.
         order: numbers of the rows that are the entries, int64 ``[n]``; all in their order where None.
+        allow_outside_root: paths in the data may lead out of the folder of their file, and be URLs.
 
     Raises:
         DTypeError: a column has different types in two sources.
@@ -100,6 +102,8 @@ class ArrowRows(Sequence[ArrowRow]):
         columns: Sequence[str],
         cache_bytes: int,
         order: NDArray[np.int64] | None = None,
+        *,
+        allow_outside_root: bool = False,
     ) -> None:
         if cache_bytes < 1:
             raise ArgumentValueError(f"cache_bytes must be at least 1; got {cache_bytes}.")
@@ -107,6 +111,7 @@ class ArrowRows(Sequence[ArrowRow]):
         self._sources = list(sources)
         self._cache_bytes = cache_bytes
         self._order = order
+        self._allow_outside_root = allow_outside_root
         for source in sources[1:]:
             for name in columns:
                 first, found = (each.schema.field(name).type for each in (sources[0], source))
@@ -179,7 +184,8 @@ class ArrowRows(Sequence[ArrowRow]):
         source = self._sources[place]
         block = number - self._first_blocks[place]
         found, memory = source.load(block)
-        columns = [column_of(_in_one_piece(found.column(name)), source.folder, memory) for name in self.columns]
+        root = DataRoot(source.folder, allow_outside=self._allow_outside_root)
+        columns = [column_of(_in_one_piece(found.column(name)), root, memory) for name in self.columns]
         if memory is not None:
             return columns, memory.held_bytes
         return columns, found.nbytes if source.size_bytes[block] else 0

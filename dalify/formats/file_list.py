@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data.origin import Origin
+from dalify.formats.data_root import DataRoot
 from dalify.formats.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
 from dalify.formats.whole_file import read_files
 
@@ -218,17 +219,21 @@ def files_in_class_folders(
     return FileList(folders, counts, names, root=prefix_of(file_root))
 
 
-def files_of_list(file_list: str, file_root: str | None = None) -> FileList:
+def files_of_list(file_list: str, file_root: str | None = None, *, allow_outside_root: bool = False) -> FileList:
     """Read a list file: on each line a path, white space, and an integer label.
 
     Args:
         file_list: path of the list; UTF-8.
         file_root: folder to which the paths are relative; the list's own folder where None.
+        allow_outside_root: paths may lead out of that folder, and be URLs.
 
     Raises:
-        ReaderError: no such list, an empty one, or a line that is not of this form (with its number).
+        ReaderError: no such list, an empty one, or a line that is not of this form, or whose path leads out of the
+            folder (with its number).
     """
     text = read_text(file_list, "the file list")
+    folder = folder_of(file_list) if file_root is None else file_root
+    root = DataRoot(folder, allow_outside=allow_outside_root)
     names: list[str] = []
     labels: list[int] = []
     for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
@@ -242,12 +247,11 @@ def files_of_list(file_list: str, file_root: str | None = None) -> FileList:
         label = int(parts[1])
         if not _LEAST_LABEL <= label <= _LARGEST_LABEL:
             raise ReaderError(f"{file_list}, line {number}: the label {label} does not fit into 32 bits.")
-        names.append(parts[0])
+        names.append(root.relative(parts[0], file_list, "line", number))
         labels.append(label)
     if not names:
         raise ReaderError(f"the file list {file_list!r} is empty.")
-    root = folder_of(file_list) if file_root is None else file_root
-    return FileList([joined(root, "")], [len(names)], names, labels, joined(root, ""))
+    return FileList([joined(folder, "")], [len(names)], names, labels, joined(folder, ""))
 
 
 def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_root: str | None = None) -> FileList:

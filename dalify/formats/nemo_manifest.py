@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from dalify.base.errors import ReaderError
+from dalify.formats.data_root import DataRoot
+from dalify.formats.storage import folder_of, joined
 
 __all__ = ["Recording", "Recordings"]
 
@@ -52,12 +54,16 @@ class Recordings(Sequence[Recording]):
         manifests: paths of the manifests.
         min_duration: in seconds; 0 for any. Entries without a duration are left out where it is given.
         max_duration: in seconds; 0 for any.
+        allow_outside_root: paths of sounds are taken as DALI takes them: relative to the working folder, or anywhere
+            else. Otherwise they are relative to the folder of their manifest, and must not lead out of it.
 
     Raises:
-        ReaderError: a manifest is absent, or is not JSON.
+        ReaderError: a manifest is absent, or is not JSON, or a path in it leads out of its folder.
     """
 
-    def __init__(self, manifests: Sequence[str], min_duration: float, max_duration: float) -> None:
+    def __init__(
+        self, manifests: Sequence[str], min_duration: float, max_duration: float, *, allow_outside_root: bool
+    ) -> None:
         # DALI keeps its limits in 32 bits: an entry of 0.01 s is longer than a limit of 0.01.
         least, most = float(np.float32(min_duration)), float(np.float32(max_duration))
         paths, texts = bytearray(), bytearray()
@@ -66,12 +72,16 @@ class Recordings(Sequence[Recording]):
         self._problems: dict[int, str] = {}
         for manifest in manifests:
             number = 0
+            folder = None if allow_outside_root else folder_of(manifest)
+            root = DataRoot(folder, allow_outside=allow_outside_root)
             for place, entry in _entries(manifest):
                 path, offset, duration, text, problem = _checked(entry, place)
                 if problem:
                     self._problems[len(numbers)] = problem
                 elif (least > 0 and duration < least) or (most > 0 and duration > most):
                     continue
+                else:
+                    path = joined(folder, root.relative(path, place))
                 paths += os.fsencode(path)
                 texts += text.encode(errors="surrogateescape")
                 path_ends.append(len(paths))

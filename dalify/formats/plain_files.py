@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.data_root import DataRoot
 from dalify.formats.file_list import FileList
 from dalify.formats.storage import folder_of, is_remote, joined, listed, prefix_of, read_text
 
@@ -17,7 +18,12 @@ __all__ = ["plain_files"]
 
 
 def plain_files(
-    file_root: str | None, file_list: str | None, files: Sequence[str] | None, file_filter: str
+    file_root: str | None,
+    file_list: str | None,
+    files: Sequence[str] | None,
+    file_filter: str,
+    *,
+    allow_outside_root: bool = False,
 ) -> FileList:
     """Find files.
 
@@ -27,9 +33,10 @@ def plain_files(
         file_list: a text with a path on each line, relative to ``file_root`` or to the folder of the list.
         files: paths.
         file_filter: pattern for the names of files in folders.
+        allow_outside_root: paths in a list may lead out of the folder to which they are relative, and be URLs.
 
     Raises:
-        ReaderError: a folder or list that is absent, or nothing found.
+        ReaderError: a folder or list that is absent, a path in a list that leads out of its folder, or nothing found.
         ArgumentValueError: both or none of the ways.
     """
     if files is not None and file_list is not None:
@@ -40,10 +47,13 @@ def plain_files(
         return _paths(files, file_root)
     if file_list is not None:
         text = read_text(file_list, "the file list")
-        names = [line for line in map(str.strip, text.split("\n")) if line]
+        folder = folder_of(file_list) if file_root is None else file_root
+        root = DataRoot(folder, allow_outside=allow_outside_root)
+        lines = enumerate(map(str.strip, text.split("\n")), 1)
+        names = [root.relative(line, file_list, "line", number) for number, line in lines if line]
         if not names:
             raise ReaderError(f"the file list {file_list!r} is empty.")
-        return _paths(names, folder_of(file_list) if file_root is None else file_root)
+        return _paths(names, folder)
     if file_root is None:
         raise ArgumentValueError("one of file_root, file_list and files is needed.")
     return _in_folders(file_root, file_filter)

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.formats.data_root import DataRoot
 from dalify.formats.file_list import files_in_class_folders
+from dalify.formats.storage import folder_of, joined
 
 __all__ = ["VideoPart", "videos_given", "videos_in_class_folders", "videos_of", "videos_of_list"]
 
@@ -37,7 +39,12 @@ class VideoPart(NamedTuple):
 
 
 def videos_of(
-    filenames: Sequence[str], file_root: str, file_list: str, labels: Sequence[int] | None
+    filenames: Sequence[str],
+    file_root: str,
+    file_list: str,
+    labels: Sequence[int] | None,
+    *,
+    allow_outside_root: bool,
 ) -> list[VideoPart]:
     """Find the videos of a reader, of which exactly one source must be given; see the functions below.
 
@@ -55,7 +62,11 @@ def videos_of(
         raise ArgumentValueError(f"labels belong to filenames; {given[0]} has its own.")
     if filenames:
         return videos_given(filenames, labels)
-    return videos_of_list(file_list) if file_list else videos_in_class_folders(file_root)
+    return (
+        videos_of_list(file_list, allow_outside_root=allow_outside_root)
+        if file_list
+        else videos_in_class_folders(file_root)
+    )
 
 
 def videos_given(filenames: Sequence[str], labels: Sequence[int] | None) -> list[VideoPart]:
@@ -88,15 +99,19 @@ def videos_in_class_folders(file_root: str) -> list[VideoPart]:
     return [VideoPart(file.path, file.label) for file in files_in_class_folders(file_root, file_filters=("*",))]
 
 
-def videos_of_list(file_list: str) -> list[VideoPart]:
+def videos_of_list(file_list: str, *, allow_outside_root: bool) -> list[VideoPart]:
     """Read a list file: on each line a path, an integer label, and where the part begins and ends, if it is one.
 
     Args:
-        file_list: path of the list; UTF-8. Paths in it are relative to the working folder and have no spaces.
+        file_list: path of the list; UTF-8. Paths in it are relative to its folder and have no spaces.
+        allow_outside_root: paths are taken as DALI takes them: relative to the working folder, or anywhere else.
 
     Raises:
-        ReaderError: no such list, an empty one, or a line that is not of this form (with its number).
+        ReaderError: no such list, an empty one, or a line that is not of this form, or whose path leads out of the
+            folder (with its number).
     """
+    folder = None if allow_outside_root else folder_of(file_list)
+    root = DataRoot(folder, allow_outside=allow_outside_root)
     try:
         text = Path(file_list).read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
@@ -112,7 +127,8 @@ def videos_of_list(file_list: str) -> list[VideoPart]:
                 f"{place}: expected `path label [start [end]]`, without spaces in the path; got {line!r}."
             )
         start, end = (_bound(fields[at], place) if len(fields) > at else None for at in (2, 3))
-        parts.append(VideoPart(fields[0], _label(fields[1], place), start, end, place))
+        path = joined(folder, root.relative(fields[0], file_list, "line", number))
+        parts.append(VideoPart(path, _label(fields[1], place), start, end, place))
     if not parts:
         raise ReaderError(f"the file_list {file_list!r} is empty.")
     return parts

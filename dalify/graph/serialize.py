@@ -128,21 +128,35 @@ def _decoded(value: Any) -> Any:
     return np.frombuffer(base64.b64decode(value["array"], validate=True), dtype).reshape(value["shape"])
 
 
-def from_json(data: Any) -> Graph:
+def from_json(data: Any, *, allow_side_effects: bool) -> Graph:
     """Return the graph that ``to_json`` wrote.
 
+    Args:
+        data: plain data.
+        allow_side_effects: operators may write files and run Python code.
+
     Raises:
-        SerializationError: the data are no graph, or one of operators that this version does not have.
+        SerializationError: the data are no graph, or one of operators that this version does not have, or that have
+            side effects.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise SerializationError(f"this is no serialised pipeline: its format is {found!r}, expected {FORMAT!r}.")
     try:
-        return _graph(data)
+        graph = _graph(data)
     except DalifyError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise SerializationError(f"this serialised pipeline is damaged: {type(error).__name__}: {error}") from None
+    for node in () if allow_side_effects else graph.nodes():
+        effect = node.operator.effect(node.arguments)
+        if effect:
+            raise SerializationError(
+                f"this serialized pipeline has an operator that {effect}.",
+                operator=node.operator.public_name,
+                hint="If its author can be trusted, write Pipeline.deserialize(..., allow_side_effects=True).",
+            )
+    return graph
 
 
 def _graph(data: dict[str, Any]) -> Graph:

@@ -14,7 +14,12 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return max(1, arguments.get("num_outputs") or 1)
 
 
-@operator(outputs=_count, user_code=True)
+def _effect(arguments: Mapping[str, Any]) -> str:
+    """Without a source, the data are fed by hand."""
+    return "" if arguments.get("source") is None else "runs Python code"
+
+
+@operator(outputs=_count, user_code=True, effect=_effect)
 def external_source(
     source: object = None,
     num_outputs: int | None = None,

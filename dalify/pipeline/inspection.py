@@ -178,17 +178,27 @@ class Inspection(Facts):
 
     @classmethod
     def deserialize(
-        cls, serialized_pipeline: bytes | str | None = None, filename: str | PathLike[str] | None = None, **options: Any
+        cls,
+        serialized_pipeline: bytes | str | None = None,
+        filename: str | PathLike[str] | None = None,
+        *,
+        allow_side_effects: bool = False,
+        **options: Any,
     ) -> Self:
         """Return the pipeline that ``serialize`` wrote.
+
+        Nothing in the text is executed. Readers in it can read any file that this process can.
 
         Args:
             serialized_pipeline: the text; or
             filename: the file that it is in.
+            allow_side_effects: accept operators that write files or run Python code, such as ``fn.dump_image``. Only
+                for texts whose author can be trusted.
             options: arguments of ``Pipeline`` that replace those in the text.
 
         Raises:
-            SerializationError: not a pipeline's text, or damaged.
+            SerializationError: not a pipeline's text, damaged, or with an operator that writes files or runs Python
+                code.
         """
         if (serialized_pipeline is None) == (filename is None):
             raise ArgumentTypeError(
@@ -197,7 +207,7 @@ class Inspection(Facts):
         data = serialize.loads(
             serialized_pipeline if serialized_pipeline is not None else pathlib.Path(filename or "").read_bytes()
         )
-        graph = serialize.from_json(data)
+        graph = serialize.from_json(data, allow_side_effects=allow_side_effects)
         saved = data.get("options", {})
         if not isinstance(saved, dict) or not saved.keys() <= _SAVED_OPTIONS:
             raise SerializationError("this serialised pipeline is damaged: its options are not those of a pipeline.")
@@ -219,15 +229,19 @@ class Inspection(Facts):
             "call Pipeline.deserialize(text) there. Where the run stands is in pipe.state_dict().",
         )
 
-    def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
+    def deserialize_and_build(self, serialized_pipeline: bytes | str, *, allow_side_effects: bool = False) -> None:
         """Take over the graph that ``serialize`` wrote, and build it with this pipeline's own arguments.
+
+        Args:
+            serialized_pipeline: the text.
+            allow_side_effects: see ``deserialize``.
 
         Raises:
             PipelineStateError: this pipeline has a graph already.
-            SerializationError: not a pipeline's text, or damaged.
+            SerializationError: see ``deserialize``.
         """
         if self._outputs is not None or self._traced is not None:
             raise PipelineStateError("this pipeline has a graph already.", line=self._line)
-        graph = serialize.from_json(serialize.loads(serialized_pipeline))
+        graph = serialize.from_json(serialize.loads(serialized_pipeline), allow_side_effects=allow_side_effects)
         self._outputs, self._traced = graph.outputs, graph
         self.build()

@@ -105,6 +105,7 @@ class Operator:
         needs: optional packages without which no sample can be computed, or a function from the constant arguments to
             them. Checked when a pipeline is built.
         runs_user_code: calls Python code of the user, whose exceptions keep their class.
+        effect_function: from constant arguments to what a use does besides computing its outputs; see ``effect``.
         stands_for: what users wrote, where they did not write this operator themselves; messages name it.
     """
 
@@ -125,6 +126,7 @@ class Operator:
         mixed: bool = False,
         user_code: bool = False,
         needs: Sequence[LazyModule] | Callable[[Mapping[str, Any]], Sequence[LazyModule]] = (),
+        effect: Callable[[Mapping[str, Any]], str] | None = None,
         stands_for: str | None = None,
     ) -> None:
         self.rule = rule
@@ -143,6 +145,7 @@ class Operator:
         self.takes_mixed = mixed
         self.runs_user_code = user_code
         self.needs = needs
+        self.effect_function = effect
         self._stands_for = stands_for
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: Kernel | None = None
@@ -185,6 +188,20 @@ class Operator:
         """Attach one kernel for all devices, of an allocating operator that returns views of its input."""
         self.cpu(function)
         return self.gpu(function)
+
+    def effect(self, arguments: Mapping[str, Any]) -> str:
+        """Return what a use of the operator does besides computing its outputs, as a predicate; "" for nothing.
+
+        Graphs from elsewhere are refused where a use has an effect.
+
+        Args:
+            arguments: by name; those that are not given may be missing.
+        """
+        if self.effect_function is not None:
+            return self.effect_function(arguments)
+        if self.runs_user_code:
+            return "runs Python code"
+        return "writes files" if self.has_side_effect else ""
 
     def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         """Attach a function that runs before the samples are grouped.
@@ -353,6 +370,7 @@ def operator(
     mixed: bool = ...,
     user_code: bool = ...,
     needs: Sequence[LazyModule] | Callable[[Mapping[str, Any]], Sequence[LazyModule]] = ...,
+    effect: Callable[[Mapping[str, Any]], str] | None = ...,
     stands_for: str | None = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
@@ -363,7 +381,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
-            side_effect, mixed, user_code, needs, stands_for.
+            side_effect, mixed, user_code, needs, effect, stands_for.
     """
     if rule is not None:
         return Operator(rule, **flags)

@@ -70,7 +70,22 @@ DEFAULTS: dict[str, str] = {
 MISSING: dict[str, str] = {}
 
 # Arguments that only the operator here has, or, by its name alone, an operator whose inputs are others.
+_NAMES = "names in data do not lead out of the data set's folder unless the user allows it"
 OWN: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "experimental.readers.fits.allow_outside_root",
+            "experimental.readers.video.allow_outside_root",
+            "io.file.read.allow_outside_root",
+            "readers.coco.allow_outside_root",
+            "readers.file.allow_outside_root",
+            "readers.nemo_asr.allow_outside_root",
+            "readers.numpy.allow_outside_root",
+            "readers.video.allow_outside_root",
+            "readers.video_resize.allow_outside_root",
+        ),
+        _NAMES,
+    ),
     "readers.coco.masks": "deprecated there and not in the signature, but it works",
     "readers.tfrecord.check_crc": "DALI never looks at the check sums",
 }

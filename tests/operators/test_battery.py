@@ -187,7 +187,7 @@ def test_serialised(name, folder):
                 pipe.serialize()
             return
         text = pipe.serialize()
-    again = dalify.Pipeline.deserialize(text, prefetch_queue_depth=1)
+    again = dalify.Pipeline.deserialize(text, prefetch_queue_depth=1, allow_side_effects=True)
     try:
         again.build()
         for key, values in zip(names, fed_values(case, ALL, folder), strict=True):

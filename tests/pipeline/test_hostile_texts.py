@@ -17,7 +17,8 @@ from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError,
 from dalify.pipeline import state as saving
 
 VALUES: list[Any] = [
-    10**12, -1, 2**31 - 1, 2**63, -(2**70), 1e30, math.nan, math.inf, None, True, 0, 1, 1.5, "", "x" * 100, "1-abc", [], {},
+    10**12, -1, 2**31 - 1, 2**63, -(2**70), 1e30, math.nan, math.inf, None, True, 0, 1, 1.5, "",
+    "x" * 100, "1-abc", [], {},
     [1, 2, 3], {"edge": [0, 0]}, {"edge": [10**9, 0]}, {"edge": [0.0, True]}, {"items": []}, {"items": [{"items": []}]},
     {"enum": "DALIDataType", "value": 99}, {"line": [1, 2, 3]}, {"line": []},
     {"array": "AAAA", "dtype": "<f4", "shape": [1]}, {"array": "AAAA", "dtype": "<f4", "shape": [10**30, 0]},

@@ -13,6 +13,7 @@ import pytest
 
 from dalify import Pipeline, StreamPolicy, fn, pipeline_def, types
 from dalify.base.errors import PipelineStateError, SerializationError
+from dalify.registry import catalogue
 
 
 @pipeline_def(batch_size=3, num_threads=2, seed=11)
@@ -88,6 +89,79 @@ def test_damaged_texts_are_refused(damage: Any) -> None:
     with pytest.raises(Exception, match=r".") as caught:
         Pipeline.deserialize(json.dumps(data))
     assert type(caught.value).__module__ == "dalify.base.errors"
+
+
+def _text(operator: str, outputs: int = 1, **arguments: Any) -> str:
+    """Return the text of a graph of one operator, as somebody else may have written it."""
+    data = json.loads(branching().serialize())
+    node = {**data["nodes"][0], "operator": operator, "arguments": arguments, "outputs": outputs, "branch": None}
+    node.update(inputs=[], made=0, name=None)
+    return json.dumps({**data, "nodes": [node], "branches": [], "outputs": [[0, 0]], "sinks": []})
+
+
+def _dumping() -> str:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def graph() -> Any:
+        return fn.dump_image(fn.external_source(name="data", ndim=3, dtype=types.UINT8, layout="HWC"))
+
+    return graph().serialize().decode()
+
+
+_LISTS: dict[str, Any] = {
+    **dict.fromkeys(("out_types", "in_types"), {"items": [{"enum": "DALIDataType", "value": 0}]}),
+    **dict.fromkeys(("outs_ndim", "ins_ndim"), {"items": [1]}),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "effect"),
+    [
+        (_dumping(), "writes files"),
+        (_text("python_function", function="os.system"), "runs Python code"),
+        (_text("dl_tensor_python_function", function="os.system"), "runs Python code"),
+        (_text("experimental.numba_function", run_fn="os.system", **_LISTS), "runs Python code"),
+        (_text("experimental._numba_batch_function", run_fn="os.system", **_LISTS), "runs Python code"),
+        (_text("external_source", source="os.system"), "runs Python code"),
+        (_text("readers.dataset", outputs=2, dataset="os.system"), "runs Python code"),
+        (
+            _text(
+                "readers.coco",
+                outputs=3,
+                file_root=".",
+                annotations_file="a.json",
+                save_preprocessed_annotations=True,
+                save_preprocessed_annotations_dir="saved",
+            ),
+            "writes files",
+        ),
+    ],
+    ids=lambda value: json.loads(value)["nodes"][-1]["operator"] if value.startswith("{") else value,
+)
+def test_operators_with_side_effects_are_refused_from_elsewhere(text: str, effect: str) -> None:
+    with pytest.raises(SerializationError, match=f"has an operator that {effect}") as caught:
+        Pipeline.deserialize(text)
+    assert "allow_side_effects=True" in str(caught.value)
+    with pytest.raises(SerializationError, match="allow_side_effects=True"):
+        Pipeline(batch_size=2, num_threads=1).deserialize_and_build(text)
+    Pipeline.deserialize(text, allow_side_effects=True)
+
+
+def test_every_operator_that_calls_users_or_has_effects_says_so() -> None:
+    """What a text from elsewhere may do is decided by properties of operators, not by names."""
+    for operator in map(catalogue.find, catalogue.names()):
+        if operator.runs_user_code or operator.has_side_effect:
+            given = dict.fromkeys(operator.parameters, "given")
+            assert operator.effect(given), operator.name
+        elif operator.effect_function is None:
+            assert not operator.effect({})
+
+
+@pytest.mark.parametrize("options", [{"limits": {"max_sample_bytes": 1 << 60}}, {"py_callback_pickler": "os"}, 7])
+def test_options_that_are_never_saved_are_refused(options: Any) -> None:
+    data = json.loads(branching().serialize())
+    data["options"] = {**data["options"], **options} if isinstance(options, dict) else options
+    with pytest.raises(SerializationError, match="options are not those of a pipeline"):
+        Pipeline.deserialize(json.dumps(data))
 
 
 def test_facts() -> None:

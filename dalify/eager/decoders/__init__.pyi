@@ -32,7 +32,7 @@ def audio(
     layout: str | None = None,
     batch_size: int | None = None,
 ) -> Any:
-    """Decode sound of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
+    """Decode audio of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
 
     encoded, labels = fn.readers.file(file_root="speech")
     sound, rate = fn.decoders.audio(encoded, downmix=True, sample_rate=16000.0)
@@ -213,6 +213,7 @@ def inflate(
     dtype: _DType | None = types.UINT8,
     layout: str | None = "",
     sequence_axis_name: str | None = "F",
+    on_error: str | None = None,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,
@@ -231,6 +232,7 @@ def numpy(
     /,
     *,
     dtype: _DType | None = None,
+    on_error: str | None = None,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,
@@ -258,6 +260,7 @@ def video(
     sequence_length: int | _Computed | None = None,
     start_frame: int | _Computed | None = None,
     stride: int | _Computed | None = None,
+    on_error: str | None = None,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,

@@ -30,7 +30,7 @@ def audio(
     bytes_per_sample_hint: int | None = None,
     seed: int | None = None,
 ) -> tuple[DataNode, DataNode]:
-    """Decode sound of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
+    """Decode audio of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
 
     encoded, labels = fn.readers.file(file_root="speech")
     sound, rate = fn.decoders.audio(encoded, downmix=True, sample_rate=16000.0)
@@ -203,6 +203,7 @@ def inflate(
     dtype: _DType | None = types.UINT8,
     layout: str | None = "",
     sequence_axis_name: str | None = "F",
+    on_error: str | None = None,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,
@@ -220,6 +221,7 @@ def numpy(
     /,
     *,
     dtype: _DType | None = None,
+    on_error: str | None = None,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,
@@ -245,6 +247,7 @@ def video(
     sequence_length: int | DataNode | None = None,
     start_frame: int | DataNode | None = None,
     stride: int | DataNode | None = None,
+    on_error: str | None = None,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,

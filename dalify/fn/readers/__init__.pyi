@@ -20,6 +20,7 @@ def arrow(
     source: Any,
     columns: _Many[str],
     cache_bytes: int | None = 1073741824,
+    allow_outside_root: bool | None = False,
     random_shuffle: bool | None = False,
     initial_fill: int | None = 1024,
     num_shards: int | None = 1,
@@ -126,6 +127,7 @@ def caffe2(
 
 def coco(
     *,
+    allow_outside_root: bool | None = False,
     annotations_file: str | None = "",
     avoid_class_remapping: bool | None = False,
     file_root: str | None = None,
@@ -222,6 +224,7 @@ def file(
     dir_filters: _Many[str] | None = None,
     file_filters: _Many[str] | None = ...,
     case_sensitive_filter: bool | None = False,
+    allow_outside_root: bool | None = False,
     random_shuffle: bool | None = False,
     initial_fill: int | None = 1024,
     num_shards: int | None = 1,
@@ -327,6 +330,7 @@ def mxnet(
 def nemo_asr(
     *,
     manifest_filepaths: _Many[str],
+    allow_outside_root: bool | None = False,
     downmix: bool | None = True,
     dtype: _DType | None = types.FLOAT,
     max_duration: float | None = 0.0,
@@ -370,6 +374,7 @@ def nemo_asr(
 
 def numpy(
     *,
+    allow_outside_root: bool | None = False,
     cache_header_information: bool | None = False,
     file_filter: str | None = "*.npy",
     file_list: str | None = None,
@@ -420,6 +425,7 @@ def parquet(
     paths: _Many[str],
     columns: _Many[str],
     cache_bytes: int | None = 1073741824,
+    allow_outside_root: bool | None = False,
     random_shuffle: bool | None = False,
     initial_fill: int | None = 1024,
     num_shards: int | None = 1,
@@ -541,6 +547,7 @@ def video(
     *,
     sequence_length: int,
     additional_decode_surfaces: int | None = 2,
+    allow_outside_root: bool | None = False,
     channels: int | None = 3,
     dtype: _DType | None = types.UINT8,
     enable_frame_num: Any = "none",
@@ -591,6 +598,7 @@ def video_resize(
     *,
     sequence_length: int,
     additional_decode_surfaces: int | None = 2,
+    allow_outside_root: bool | None = False,
     antialias: bool | None = True,
     channels: int | None = 3,
     dtype: _DType | None = types.UINT8,

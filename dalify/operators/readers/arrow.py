@@ -29,6 +29,7 @@ def arrow(
     source: object,
     columns: list[str],
     cache_bytes: int = 1 << 30,
+    allow_outside_root: bool = False,
 ) -> tuple[Spec, ...]:
     """Read rows of Arrow data: files, a table in memory, or a data set of Hugging Face; DALI has no such reader.
 
@@ -44,6 +45,8 @@ def arrow(
             ``datasets.Dataset``.
         columns: names of the columns.
         cache_bytes: most memory for decoded batches of compressed files and row groups, in each process.
+        allow_outside_root: a field ``path`` may lead out of the folder of its file (of the working folder, for tables
+            and data sets), and be a URL. Only for data that can be trusted.
 
     Returns:
         one output per column, on the CPU; see ``fn.readers.parquet``.
@@ -63,7 +66,7 @@ def arrow(
 
 
 @arrow.index
-def _(source: Any, columns: Sequence[str], cache_bytes: int) -> ArrowRows:
+def _(source: Any, columns: Sequence[str], cache_bytes: int, allow_outside_root: bool) -> ArrowRows:
     if isinstance(source, (str, os.PathLike)):
         source = [source]
     if isinstance(source, (list, tuple)):
@@ -71,11 +74,13 @@ def _(source: Any, columns: Sequence[str], cache_bytes: int) -> ArrowRows:
             raise ReaderError("there are no paths.")
         if not all(isinstance(path, (str, os.PathLike)) for path in source):
             raise _no_source(source)
-        return ArrowRows(opened([os.fspath(path) for path in source], columns, source_of_file), columns, cache_bytes)
+        sources = opened([os.fspath(path) for path in source], columns, source_of_file)
+        return ArrowRows(sources, columns, cache_bytes, allow_outside_root=allow_outside_root)
     if isinstance(source, pyarrow.Table):
-        return ArrowRows([TableSource(source, columns, "the table")], columns, cache_bytes)
+        table = TableSource(source, columns, "the table")
+        return ArrowRows([table], columns, cache_bytes, allow_outside_root=allow_outside_root)
     if _is_of_hugging_face(source):
-        return _rows_of_dataset(source, columns, cache_bytes)
+        return _rows_of_dataset(source, columns, cache_bytes, allow_outside_root)
     raise _no_source(source)
 
 
@@ -84,7 +89,7 @@ def _is_of_hugging_face(source: Any) -> bool:
     return all(hasattr(source, name) for name in ("data", "features", "_indices", "format"))
 
 
-def _rows_of_dataset(dataset: Any, columns: Sequence[str], cache_bytes: int) -> ArrowRows:
+def _rows_of_dataset(dataset: Any, columns: Sequence[str], cache_bytes: int, allow_outside_root: bool) -> ArrowRows:
     if dataset.format.get("type") == "custom":
         raise ArgumentValueError(
             "the data set has a transform (set_transform, with_transform), which would be passed over.",
@@ -93,7 +98,8 @@ def _rows_of_dataset(dataset: Any, columns: Sequence[str], cache_bytes: int) -> 
     order = None
     if dataset._indices is not None:
         order = dataset._indices.column(0).to_numpy().astype(np.int64)
-    return ArrowRows([TableSource(dataset.data, columns, "the data set")], columns, cache_bytes, order)
+    table = TableSource(dataset.data, columns, "the data set")
+    return ArrowRows([table], columns, cache_bytes, order, allow_outside_root=allow_outside_root)
 
 
 def _no_source(source: Any) -> ArgumentTypeError:

@@ -15,6 +15,7 @@ from dalify.data.origin import Origin
 from dalify.formats.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.coco_saved import load, save
+from dalify.formats.data_root import DataRoot
 from dalify.formats.storage import is_remote, joined
 from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
@@ -57,13 +58,19 @@ def _has_polygons(given: Mapping[str, Any]) -> bool:
     return given["polygon_masks"] or given["masks"]
 
 
+def _effect(arguments: Mapping[str, Any]) -> str:
+    return "writes files" if arguments.get("save_preprocessed_annotations") else ""
+
+
 @operator(
     outputs=lambda given: 3 + 2 * _has_polygons(given) + given["pixelwise_masks"] + given["image_ids"],
     reader=True,
     needs=lambda given: (pycocotools,) if given["pixelwise_masks"] else (),
+    effect=_effect,
 )
 def coco(
     *,
+    allow_outside_root: bool = False,
     annotations_file: str = "",
     avoid_class_remapping: bool = False,
     file_root: str | None = None,
@@ -84,6 +91,8 @@ def coco(
     """Read pictures of a COCO data set with the boxes, labels and masks of the objects in them.
 
     Args:
+        allow_outside_root: names of images may lead out of `file_root`, and be URLs. Only for annotations that can be
+            trusted.
         annotations_file: the JSON file of the annotations.
         avoid_class_remapping: labels are the numbers of the categories as they stand in the file; otherwise their
             places in the list of categories, from 1 (0 is left for the background).
@@ -148,6 +157,7 @@ def coco(
 
 @coco.index
 def _(
+    allow_outside_root: bool,
     annotations_file: str,
     avoid_class_remapping: bool,
     file_root: str,
@@ -195,6 +205,9 @@ def _(
             has_ids=image_ids,
             has_extents=pixelwise_masks,
         )
+    root = DataRoot(file_root, allow_outside=allow_outside_root)
+    source = annotations_file or preprocessed_annotations
+    found.names = [root.relative(name, source, "image", number) for number, name in enumerate(found.names)]
     return _Pictures(file_root, found)
 
 

@@ -31,6 +31,7 @@ def file(
     dir_filters: list[str] | None = None,
     file_filters: list[str] = list(KNOWN_EXTENSIONS),  # noqa: B006 - the signature is the schema; nobody changes it
     case_sensitive_filter: bool = False,
+    allow_outside_root: bool = False,
 ) -> tuple[Spec, Spec]:
     """Read the contents of files, with a label each.
 
@@ -49,13 +50,16 @@ def file(
             number.
         file_filters: patterns for the names of files in class folders.
         case_sensitive_filter: whether case counts in the patterns.
+        allow_outside_root: paths in the list may lead out of the folder to which they are relative, and be URLs. Only
+            for lists that can be trusted.
 
     Returns:
         contents: uint8 ``[bytes]``, on the CPU.
         label: int32 ``[1]``, on the CPU.
 
     Raises:
-        ReaderError: a missing folder, list or file; a line of a list that is not as described; nothing that matches.
+        ReaderError: a missing folder, list or file; a line of a list that is not as described, or whose path
+            leads out of its folder; nothing that matches.
         ArgumentValueError: arguments that exclude each other.
 
     Example:
@@ -74,6 +78,7 @@ def _(
     dir_filters: Sequence[str] | None,
     file_filters: Sequence[str],
     case_sensitive_filter: bool,
+    allow_outside_root: bool,
 ) -> FileList:
     if files is not None and file_list is not None:
         raise ArgumentValueError("files and file_list exclude each other.")
@@ -84,7 +89,7 @@ def _(
     if files is not None:
         return files_given(files, labels, file_root)
     if file_list is not None:
-        return files_of_list(file_list, file_root)
+        return files_of_list(file_list, file_root, allow_outside_root=allow_outside_root)
     if file_root is None:
         raise ArgumentValueError("one of file_root, file_list and files is needed.")
     return files_in_class_folders(

@@ -29,6 +29,7 @@ _USUAL_RATE_HZ = 16000.0
 def nemo_asr(
     *,
     manifest_filepaths: list[str],
+    allow_outside_root: bool = False,
     downmix: bool = True,
     dtype: DALIDataType = DALIDataType.FLOAT,
     max_duration: float = 0.0,
@@ -41,14 +42,16 @@ def nemo_asr(
 ) -> tuple[Spec, ...]:
     """Read the recordings that manifests list, decoded, with what is said in them.
 
-    A manifest holds objects of JSON with ``audio_filepath`` and, where wanted, ``offset`` and ``duration`` in seconds
-    (then only that part is given) and ``text``; one per line, or over several lines. Formats of sound: see
-    fn.decoders.audio. With ``on_error="replace"``, a recording that cannot be read is a tenth of a second of silence
-    with its text.
+    A manifest holds objects of JSON with ``audio_filepath``, relative to the folder of the manifest, and, where wanted,
+    ``offset`` and ``duration`` in seconds (then only that part is given) and ``text``; one per line, or over several
+    lines. Formats of sound: see fn.decoders.audio. With ``on_error="replace"``, a recording that cannot be read is a
+    tenth of a second of silence with its text.
 
     Args:
         manifest_filepaths: the manifests. An entry that lacks something is an error of its sample, see ``on_error``;
             DALI leaves such entries out.
+        allow_outside_root: paths of sounds are taken as DALI takes them: relative to the working folder, or anywhere
+            else. Only for manifests that can be trusted.
         downmix: the mean of all channels, without an axis of channels.
         dtype: of the sound: FLOAT (-1 to 1), INT16 or INT32.
         max_duration: entries that are longer are left out, in seconds; 0 for none.
@@ -92,8 +95,14 @@ def nemo_asr(
 
 
 @nemo_asr.index
-def _(manifest_filepaths: Sequence[str], max_duration: float, min_duration: float, **of_reading: Any) -> Recordings:
-    return Recordings(manifest_filepaths, min_duration, max_duration)
+def _(
+    manifest_filepaths: Sequence[str],
+    allow_outside_root: bool,
+    max_duration: float,
+    min_duration: float,
+    **of_reading: Any,
+) -> Recordings:
+    return Recordings(manifest_filepaths, min_duration, max_duration, allow_outside_root=allow_outside_root)
 
 
 @nemo_asr.read

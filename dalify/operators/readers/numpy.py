@@ -82,6 +82,7 @@ class _ArrayFiles(Sequence[_ArrayFile]):
 @operator(outputs=1, reader=True)
 def numpy(
     *,
+    allow_outside_root: bool = False,
     cache_header_information: bool = False,
     file_filter: str = "*.npy",
     file_list: str | None = None,
@@ -105,6 +106,8 @@ def numpy(
     batch must have one type and one number of dimensions.
 
     Args:
+        allow_outside_root: paths in the list may lead out of the folder to which they are relative, and be URLs. Only
+            for lists that can be trusted.
         cache_header_information: keep what the files say of their arrays; saves a small read per window.
         file_filter: pattern (``*``, ``?``, ``[abc]``) for the names of files in folders.
         file_list: a text with a path on each line, relative to `file_root`, or to the folder of the list.
@@ -148,6 +151,7 @@ def numpy(
 
 @numpy.index
 def _(
+    allow_outside_root: bool,
     cache_header_information: bool,
     file_filter: str,
     file_list: str | None,
@@ -155,7 +159,8 @@ def _(
     files: Sequence[str] | None,
     **of_the_window: Any,
 ) -> _ArrayFiles:
-    return _ArrayFiles(plain_files(file_root, file_list, files, file_filter), keeps_headers=cache_header_information)
+    found = plain_files(file_root, file_list, files, file_filter, allow_outside_root=allow_outside_root)
+    return _ArrayFiles(found, keeps_headers=cache_header_information)
 
 
 @numpy.read

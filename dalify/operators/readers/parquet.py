@@ -25,6 +25,7 @@ def parquet(
     paths: list[str],
     columns: list[str],
     cache_bytes: int = 1 << 30,
+    allow_outside_root: bool = False,
 ) -> tuple[Spec, ...]:
     """Read rows of Parquet files; DALI has no such reader.
 
@@ -37,6 +38,8 @@ def parquet(
         paths: the files, on this machine or URLs, of which only the wanted parts are read.
         columns: names of the columns.
         cache_bytes: most memory for decoded row groups, in each process. Two are kept in any case.
+        allow_outside_root: a field ``path`` may lead out of the folder of its file, and be a URL. Only for files that
+            can be trusted.
 
     Returns:
         one output per column, on the CPU. Numbers and booleans: an array without dimensions; binary and text: uint8
@@ -63,10 +66,11 @@ def parquet(
 
 
 @parquet.index
-def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int) -> ArrowRows:
+def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int, allow_outside_root: bool) -> ArrowRows:
     if not paths:
         raise ReaderError("there are no paths.")
-    return ArrowRows(opened(paths, columns, ParquetSource), columns, cache_bytes)
+    sources = opened(paths, columns, ParquetSource)
+    return ArrowRows(sources, columns, cache_bytes, allow_outside_root=allow_outside_root)
 
 
 @parquet.read

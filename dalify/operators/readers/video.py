@@ -20,6 +20,7 @@ def video(
     *,
     sequence_length: int,
     additional_decode_surfaces: int = 2,
+    allow_outside_root: bool = False,
     channels: int = 3,
     dtype: DALIDataType = DALIDataType.UINT8,
     enable_frame_num: object = "none",
@@ -46,13 +47,15 @@ def video(
     Args:
         sequence_length: frames of a sequence.
         additional_decode_surfaces: of DALI's hardware decoder; accepted, without effect.
+        allow_outside_root: paths in the list are taken as DALI takes them: relative to the working folder, or anywhere
+            else. Only for lists that can be trusted.
         channels: 3.
         dtype: UINT8 or FLOAT.
         enable_frame_num: numbers of frames as another output: ``"none"`` or False; ``"scalar"`` or True: of the first
             frame; ``"sequence"``: of each frame. Not with ``file_root``.
         enable_timestamps: times of the frames as another output. Not with ``file_root``.
-        file_list: path of a text file: on each line a path, an integer label, and, for a part of the video, its start
-            and its end, behind its last frame.
+        file_list: path of a text file: on each line a path, relative to the folder of the list, an integer label, and,
+            for a part of the video, its start and its end, behind its last frame.
         file_list_frame_num: start and end are numbers of frames, negative ones from the end of the video, instead of
             seconds; fractions: a start is rounded up, an end down.
         file_list_include_preceding_frame: where seconds hit no frame, a start is rounded down and an end up, instead of
@@ -88,9 +91,15 @@ def video(
 
 @video.index
 def _(
-    file_list: str, file_root: str, filenames: Sequence[str], labels: Sequence[int] | None, **arguments: Any
+    allow_outside_root: bool,
+    file_list: str,
+    file_root: str,
+    filenames: Sequence[str],
+    labels: Sequence[int] | None,
+    **arguments: Any,
 ) -> VideoIndex:
-    return clips_of(videos_of(filenames, file_root, file_list, labels), arguments)
+    found = videos_of(filenames, file_root, file_list, labels, allow_outside_root=allow_outside_root)
+    return clips_of(found, arguments)
 
 
 @video.read

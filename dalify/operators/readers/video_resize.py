@@ -25,6 +25,7 @@ def video_resize(
     *,
     sequence_length: int,
     additional_decode_surfaces: int = 2,
+    allow_outside_root: bool = False,
     antialias: bool = True,
     channels: int = 3,
     dtype: DALIDataType = DALIDataType.UINT8,
@@ -63,6 +64,7 @@ def video_resize(
     Args:
         sequence_length: as of ``fn.readers.video``.
         additional_decode_surfaces: accepted, without effect.
+        allow_outside_root: as of ``fn.readers.video``.
         antialias: as of ``fn.resize``, like all arguments below that have no note of their own.
         channels: 3.
         dtype: UINT8, or FLOAT, which keeps the fractions of the interpolation.
@@ -129,9 +131,15 @@ def video_resize(
 
 @video_resize.index
 def _(
-    file_list: str, file_root: str, filenames: Sequence[str], labels: Sequence[int] | None, **arguments: Any
+    allow_outside_root: bool,
+    file_list: str,
+    file_root: str,
+    filenames: Sequence[str],
+    labels: Sequence[int] | None,
+    **arguments: Any,
 ) -> VideoIndex:
-    return clips_of(videos_of(filenames, file_root, file_list, labels), arguments)
+    found = videos_of(filenames, file_root, file_list, labels, allow_outside_root=allow_outside_root)
+    return clips_of(found, arguments)
 
 
 @video_resize.read

@@ -16,7 +16,7 @@ _Input: TypeAlias = DataNode | _Sequence[DataNode] | npt.ArrayLike
 _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 
 class Audio:
-    """Decode sound of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
+    """Decode audio of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
 
     encoded, labels = fn.readers.file(file_root="speech")
     sound, rate = fn.decoders.audio(encoded, downmix=True, sample_rate=16000.0)
@@ -221,6 +221,7 @@ class Inflate:
         dtype: _DType | None = types.UINT8,
         layout: str | None = "",
         sequence_axis_name: str | None = "F",
+        on_error: str | None = None,
         name: str | None = None,
         device: str | None = None,
         preserve: bool | None = None,
@@ -241,6 +242,7 @@ class Numpy:
         self,
         *,
         dtype: _DType | None = None,
+        on_error: str | None = None,
         name: str | None = None,
         device: str | None = None,
         preserve: bool | None = None,
@@ -270,6 +272,7 @@ class Video:
         sequence_length: int | DataNode | None = None,
         start_frame: int | DataNode | None = None,
         stride: int | DataNode | None = None,
+        on_error: str | None = None,
         name: str | None = None,
         device: str | None = None,
         preserve: bool | None = None,

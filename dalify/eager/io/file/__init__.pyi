@@ -19,6 +19,7 @@ def read(
     filepaths: _Input,
     /,
     *,
+    allow_outside_root: bool | None = False,
     dont_use_mmap: bool | None = False,
     use_o_direct: bool | None = False,
     name: str | None = None,

@@ -17,6 +17,7 @@ _DType: TypeAlias = types.DALIDataType | np.dtype[Any] | type[Any]
 
 def fits(
     *,
+    allow_outside_root: bool | None = False,
     dtypes: _Many[_DType] | None = None,
     file_filter: str | None = "*.fits",
     file_list: str | None = None,
@@ -56,6 +57,7 @@ def fits(
 def video(
     *,
     sequence_length: int,
+    allow_outside_root: bool | None = False,
     enable_frame_num: Any = "none",
     enable_timestamps: bool | None = False,
     file_list: str | None = "",

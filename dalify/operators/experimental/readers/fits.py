@@ -27,6 +27,7 @@ def _count(given: Mapping[str, Any]) -> int:
 @operator(outputs=_count, reader=True, needs=(fits_package,))
 def fits(
     *,
+    allow_outside_root: bool = False,
     dtypes: list[DALIDataType] | None = None,
     file_filter: str = "*.fits",
     file_list: str | None = None,
@@ -40,6 +41,8 @@ def fits(
     ``pip install dalify[fits]``.
 
     Args:
+        allow_outside_root: paths in the list may lead out of the folder to which they are relative, and be URLs. Only
+            for lists that can be trusted.
         dtypes: element types of the outputs, one each; UINT8 by default. Fractions are cut off for integers; values
             that a type cannot hold are an error.
         file_filter: pattern (``*``, ``?``, ``[abc]``) for the names of files in folders.
@@ -79,9 +82,14 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
 
 @fits.index
 def _(
-    file_filter: str, file_list: str | None, file_root: str | None, files: Sequence[str] | None, **of_reading: Any
+    allow_outside_root: bool,
+    file_filter: str,
+    file_list: str | None,
+    file_root: str | None,
+    files: Sequence[str] | None,
+    **of_reading: Any,
 ) -> FileList:
-    return plain_files(file_root, file_list, files, file_filter)
+    return plain_files(file_root, file_list, files, file_filter, allow_outside_root=allow_outside_root)
 
 
 @fits.read

@@ -31,6 +31,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
 def video(
     *,
     sequence_length: int,
+    allow_outside_root: bool = False,
     enable_frame_num: object = "none",
     enable_timestamps: bool = False,
     file_list: str = "",
@@ -58,11 +59,13 @@ def video(
 
     Args:
         sequence_length: frames of a sequence.
+        allow_outside_root: paths in the list are taken as DALI takes them: relative to the working folder, or anywhere
+            else. Only for lists that can be trusted.
         enable_frame_num: numbers of frames as another output: ``"none"`` or False; ``"scalar"`` or True: of the first
             frame; ``"sequence"``: of each frame.
         enable_timestamps: times of the frames as another output.
-        file_list: path of a text file: on each line a path, an integer label, and, for a part of the video, its start
-            and its end, behind its last frame.
+        file_list: path of a text file: on each line a path, relative to the folder of the list, an integer label, and,
+            for a part of the video, its start and its end, behind its last frame.
         file_list_format: whether start and end are ``"timestamps"``, in seconds, or ``"frames"``; negative ones count
             from the end of the video.
         file_list_include_end: accepted: as in DALI's CPU reader, the end belongs to no part.
@@ -110,6 +113,7 @@ def video(
 
 @video.index
 def _(
+    allow_outside_root: bool,
     file_list: str,
     file_list_format: str,
     file_list_rounding: str,
@@ -138,7 +142,8 @@ def _(
         file_list_rounding,
     )
     division.check()
-    return VideoIndex(videos_of(filenames, file_root, file_list, labels), division, image_type)
+    videos = videos_of(filenames, file_root, file_list, labels, allow_outside_root=allow_outside_root)
+    return VideoIndex(videos, division, image_type)
 
 
 @video.read

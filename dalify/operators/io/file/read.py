@@ -6,17 +6,26 @@ import os
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.data import DALIDataType
+from dalify.formats.storage import is_remote
 from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
 
 
 @operator(allocating=True, listed=True)
-def read(filepaths: Spec, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Spec:
+def read(
+    filepaths: Spec,
+    /,
+    *,
+    allow_outside_root: bool = False,
+    dont_use_mmap: bool = False,
+    use_o_direct: bool = False,
+) -> Spec:
     """Read the contents of files whose paths come as data, for instance from ``fn.external_source``.
 
     Args:
         filepaths: uint8 ``[characters]``: paths in UTF-8, as by ``np.frombuffer(path.encode(), np.uint8)``. Zeros at
             the end are no part of the path, so that paths can be rows of one array; ``file://`` in front is taken off.
+        allow_outside_root: paths may lead to other machines: URLs. Only for paths that can be trusted.
         dont_use_mmap: accepted; files are read, not mapped.
         use_o_direct: accepted, without effect.
 
@@ -25,7 +34,7 @@ def read(filepaths: Spec, /, *, dont_use_mmap: bool = False, use_o_direct: bool 
 
     Raises:
         DTypeError: no bytes, or more than one dimension.
-        ReaderError: an empty path, or a file that is absent or cannot be read.
+        ReaderError: an empty path, a URL that is not allowed, or a file that is absent or cannot be read.
 
     Example:
         >>> contents = fn.io.file.read(paths)  # doctest: +SKIP
@@ -39,13 +48,18 @@ def read(filepaths: Spec, /, *, dont_use_mmap: bool = False, use_o_direct: bool 
 
 
 @read.cpu
-def _(filepaths):
+def _(filepaths, *, allow_outside_root):
     contents = []
     for index, characters in enumerate(filepaths):
         path = os.fsdecode(characters.tobytes().rstrip(b"\0")).removeprefix("file://")
         try:
             if not path or "\0" in path:
                 raise ReaderError(f"{path!r} is no path of a file.")
+            if is_remote(path) and not allow_outside_root:
+                raise ReaderError(
+                    f"{path!r} is a URL, not a path of this machine.",
+                    hint="If the paths can be trusted, write allow_outside_root=True.",
+                )
             contents.append(read_file(path))
         except ReaderError as error:
             error.sample = index

@@ -24,6 +24,7 @@ class Fits:
     def __init__(
         self,
         *,
+        allow_outside_root: bool | None = False,
         dtypes: _Many[_DType] | None = None,
         file_filter: str | None = "*.fits",
         file_list: str | None = None,
@@ -68,6 +69,7 @@ class Video:
         self,
         *,
         sequence_length: int,
+        allow_outside_root: bool | None = False,
         enable_frame_num: Any = "none",
         enable_timestamps: bool | None = False,
         file_list: str | None = "",

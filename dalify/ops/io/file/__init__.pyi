@@ -24,6 +24,7 @@ class Read:
     def __init__(
         self,
         *,
+        allow_outside_root: bool | None = False,
         dont_use_mmap: bool | None = False,
         use_o_direct: bool | None = False,
         name: str | None = None,

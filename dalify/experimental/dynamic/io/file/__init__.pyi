@@ -24,6 +24,7 @@ def read(
     filepaths: _Input,
     /,
     *,
+    allow_outside_root: _builtins.bool | None = False,
     dont_use_mmap: _builtins.bool | None = False,
     use_o_direct: _builtins.bool | None = False,
     device: str | _Device | None = None,
