@@ -1,11 +1,17 @@
-"""What does a fresh process pay: import, first batch, memory?"""
+"""What does a fresh process pay: import, first batch, with and without compiled kernels on disk, memory?"""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -14,7 +20,8 @@ from benchmarks.common import OURS, RIVAL, Options, missing_package, photo_folde
 
 __all__ = ["main"]
 
-# Runs in a process of its own; prints seconds of import, seconds to the first batch, and MB after ten more.
+# Runs in a process of its own; prints seconds of import, seconds to the first batch, CPU seconds from the start of the
+# process to the first batch, MB after ten more batches, and whether torch was loaded.
 MEASURE = """
 import importlib, json, resource, sys, time
 root, folder = sys.argv[1:]
@@ -28,7 +35,7 @@ before = time.perf_counter()
 pipeline = training(lib, folder, 1)
 pipeline.build()
 pipeline.run()
-first = time.perf_counter()
+first, cpu = time.perf_counter(), time.process_time()
 for _ in range(10):
     pipeline.run()
 try:  # the process's own peak; getrusage on Linux begins with that of the process that started it
@@ -36,39 +43,66 @@ try:  # the process's own peak; getrusage on Linux begins with that of the proce
     kilobytes = int(status.split("VmHWM:")[1].split()[0])
 except OSError:
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "darwin" else 1)
-print(json.dumps([imported - start, first - before, kilobytes / 1024, "torch" in sys.modules]))
+print(json.dumps([imported - start, first - before, cpu, kilobytes / 1024, "torch" in sys.modules]))
 """
+
+
+PROJECT = Path(__file__).parent.parent
+EMPTY = "dalify, no compiled kernels"
 
 
 def main(options: Options) -> None:
     """Fresh processes in turn."""
-    folder = photo_folder(options)
+    folder = str(photo_folder(options).resolve())
     runs = 1 if options.is_smoke else options.rounds
-    roots = {"dalify": OURS, "DALI": RIVAL}
+    roots = {"dalify": OURS, EMPTY: OURS, "DALI": RIVAL}
     figures: dict[str, list[list[float]]] = {name: [] for name, root in roots.items() if not missing_package([root])}
-    if OURS in figures:
-        measure(OURS, str(folder))  # fills the compiled kernels' cache on disk, which a user has from the second run on
+    measure(OURS, folder, PROJECT)  # saves the compiled kernels, which a user has from the second run on
     for _ in range(runs):
         for name in figures:
-            figures[name].append(measure(roots[name], str(folder)))
+            if name == EMPTY:
+                with copied_package() as source:
+                    figures[name].append(measure(OURS, folder, source))
+            else:
+                figures[name].append(measure(roots[name], folder, PROJECT))
 
     table = Table(title="a fresh process, ResNet-50 training, 1 thread", title_justify="left")
-    for heading in ("", "import, s", "first batch, s", "largest resident memory, MB", "loads torch"):
+    headings = (
+        "",
+        "import, s",
+        "first batch, s",
+        "CPU s to the first batch",
+        "largest resident memory, MB",
+        "loads torch",
+    )
+    for heading in headings:
         table.add_column(heading, justify="right" if heading else "left")
     for name in roots:
         if not figures.get(name):
-            table.add_row(name, f"[dim]{roots[name]} is not installed[/dim]", "", "", "")
+            table.add_row(name, f"[dim]{roots[name]} is not installed[/dim]", "", "", "", "")
             continue
-        imported, first, megabytes, loads_torch = (
+        imported, first, cpu, megabytes, loads_torch = (
             statistics.median(column) for column in zip(*figures[name], strict=True)
         )
-        table.add_row(name, f"{imported:.3f}", f"{first:.2f}", f"{megabytes:.0f}", "yes" if loads_torch else "no")
+        row = (f"{imported:.3f}", f"{first:.2f}", f"{cpu:.2f}", f"{megabytes:.0f}", "yes" if loads_torch else "no")
+        table.add_row(name, *row)
     Console().print(table)
 
 
-def measure(root: str, folder: str) -> list[float]:
-    """Measure one library in a new process."""
-    result = subprocess.run([sys.executable, "-c", MEASURE, root, folder], capture_output=True, text=True, check=False)
+@contextmanager
+def copied_package() -> Iterator[Path]:
+    """Copy dalify to where no compiled kernels lie; they are kept beside the source files."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(PROJECT / "dalify", Path(folder) / "dalify", ignore=shutil.ignore_patterns("*.nbc"))
+        yield Path(folder)
+
+
+def measure(root: str, folder: str, source: Path) -> list[float]:
+    """Measure one library in a new process, dalify as it is in the folder `source`."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(PROJECT)])}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    command = [sys.executable, "-c", MEASURE, root, folder]
+    result = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     if result.returncode:
         sys.exit(result.stderr)
     return json.loads(result.stdout.splitlines()[-1])

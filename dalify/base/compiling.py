@@ -24,15 +24,17 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import config as numba_config
+from numba.core import event
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
+from dalify.base.compile_progress import CompileProgress
 from dalify.base.whole_files import write_whole
 
-__all__ = ["KernelCache", "njit"]
+__all__ = ["KernelCache", "njit", "progress"]
 
 _config: Any = numba_config  # its attributes are made of the environment
 
@@ -41,6 +43,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DIGEST_BYTES = 16
 _HINT = "Set the environment variable NUMBA_CACHE_DIR to a folder that this user can write and that is kept."
 _warned: list[str] = []
+progress = CompileProgress()
+event.register("numba:compile", progress)
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
@@ -55,8 +59,8 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        # The wrapper that is left out is for C code, which never calls kernels.
-        dispatcher = cast("Any", numba.njit)(no_cfunc_wrapper=True, **options)(function)
+        # Nothing in C calls a kernel: no wrapper for that is compiled.
+        dispatcher = cast("Any", numba.njit)(**{"no_cfunc_wrapper": True, **options})(function)
         if cache and isinstance(dispatcher, Dispatcher):  # it is the function itself with NUMBA_DISABLE_JIT
             with suppress(OSError):  # without its source file, nothing tells whether saved code is that of the function
                 cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))

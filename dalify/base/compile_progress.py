@@ -1,0 +1,72 @@
+"""One line in the terminal while kernels are compiled, which takes seconds when a machine runs a pipeline first.
+
+The line is there only while the compiler works, so that it does not mix with what the program prints. It needs a
+terminal: logs of other programs get nothing. The environment variable DALIFY_PROGRESS=0 switches it off.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from typing import Any, TextIO
+
+from numba.core import event
+
+__all__ = ["CompileProgress"]
+
+_SHOWN_AFTER_S = 2.0
+_OFF = ("0", "false", "no", "off")
+_PACKAGE = __name__.partition(".")[0]
+
+
+class CompileProgress(event.Listener):
+    """Counts the functions that numba compiles for dalify, and shows the count when that takes long.
+
+    numba calls it from the thread that compiles, one at a time.
+
+    Attributes:
+        functions: how many were compiled in this process, with those of numba that they call.
+        seconds: how long that took.
+    """
+
+    def __init__(self) -> None:
+        self.functions = 0
+        self.seconds = 0.0
+        self._depth = 0
+        self._start = 0.0
+        self._is_shown = False
+
+    def on_start(self, event: Any) -> None:
+        """Note that a function is being compiled."""
+        if self._depth == 0:
+            if event.data["dispatcher"].py_func.__module__.partition(".")[0] != _PACKAGE:
+                return  # a function of the user
+            self._start = time.monotonic()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Note that a function was compiled."""
+        if self._depth == 0:
+            return
+        self._depth -= 1
+        self.functions += 1
+        elapsed = time.monotonic() - self._start
+        if self._depth == 0:
+            self.seconds += elapsed
+            self._show("")
+        elif self.seconds + elapsed > _SHOWN_AFTER_S:
+            total = self.seconds + elapsed
+            self._show(f"compiling kernels, in the first run only: {self.functions} functions, {total:.0f} s")
+
+    def _show(self, text: str) -> None:
+        """Replace the line in the terminal; an empty text removes it."""
+        if not (text or self._is_shown) or os.environ.get("DALIFY_PROGRESS", "").lower() in _OFF:
+            return
+        stream: TextIO | None = sys.stderr
+        with suppress(Exception):  # a stream that was closed or replaced is no reason to fail
+            if stream is not None and stream.isatty():
+                stream.write(f"\r\x1b[2K{text}")
+                stream.flush()
+                self._is_shown = bool(text)
