@@ -15,7 +15,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, of_sample
 from dalify.base.limits import current
-from dalify.codecs.colour import channels_of, check_dtype
+from dalify.codecs.colour import check_dtype
 from dalify.codecs.image import decode_image, image_shape
 from dalify.codecs.jpeg import JpegHeader, read_jpeg_header
 from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
@@ -72,19 +72,20 @@ def decoded_shapes(
         adjust_orientation: see decode_image.
         jpeg_headers: gets the header of each JPEG, None for other files, so that decoding need not read it again.
 
-    A sample that is no image counts as one pixel here: the decoder, which knows which sample it has, finds the same
-    fault and tells.
+    Raises:
+        Exception: what ``image_shape`` raises, with the number of the sample.
     """
     shapes: list[tuple[int, int, int]] = []
-    for data in samples:
+    for index, data in enumerate(samples):
         header = None
         try:
             if jpeg_headers is not None:
                 encoded = as_bytes_array(data)
                 header = read_jpeg_header(encoded) if picture_format(encoded) == "JPEG" else None
             shapes.append(image_shape(data, output_type, adjust_orientation, header))
-        except Exception:
-            shapes.append((1, 1, channels_of(output_type, 3)))
+        except Exception as error:
+            of_sample(error, index)
+            raise
         if jpeg_headers is not None:
             jpeg_headers.append(header)
     return shapes

@@ -266,12 +266,7 @@ class KernelStep:
         try:
             return self._kernel.function(*filled, *xs, **named)
         except Exception as error:
-            if not hasattr(error, "__dalify_sample__"):
-                within: int | None = getattr(error, "sample", None)
-                if within is not None or size == 1:
-                    error.__dalify_sample__ = start + (within or 0)  # pyright: ignore[reportAttributeAccessIssue]
-                if isinstance(error, DalifyError):
-                    error.sample = None
+            _note_sample(error, start, 0 if size == 1 else None)
             raise
 
     def _group_arguments(
@@ -346,7 +341,13 @@ class KernelStep:
             first = next((batch for batch in inputs if batch is not None), None)
             spec = None if first is None else open_spec(first)
         names = self._named(prepare, {**self._static, **arguments, "draws": draws, "count": count, "spec": spec})
-        return dict(prepare.function(*inputs, **names))
+        try:
+            return dict(prepare.function(*inputs, **names))
+        except Exception as error:
+            if not self._varying:
+                self._run_specs(inputs, {}, NOTHING_WANTED, 0)  # an input of a wrong kind is no damaged sample
+            _note_sample(error, 0, None)
+            raise
 
     def _run_specs(
         self, inputs: list[Batch | None], varying: Mapping[str, Any], wanted: Wanted, start: int
@@ -392,6 +393,24 @@ class KernelStep:
             raise AssertionError(
                 f"dalify bug: {self._operator.name}'s kernel asks for {error}, which nobody gives"
             ) from None
+
+
+def _note_sample(error: Exception, start: int, known: int | None) -> None:
+    """Note which sample of a chunk an error belongs to.
+
+    Args:
+        error: of a function that got samples from ``start`` on; ``of_sample`` may have told it which of them.
+        start: number of the first sample within the chunk.
+        known: the sample among them where the error tells none; None where that is not known.
+    """
+    if hasattr(error, "__dalify_sample__"):
+        return
+    within = getattr(error, "sample", None)
+    within = within if isinstance(within, int) else known
+    if within is not None:
+        error.__dalify_sample__ = start + within  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(error, DalifyError):
+        error.sample = None
 
 
 def open_spec(batch: Batch) -> Spec:

@@ -33,8 +33,6 @@ USES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
         "video",
         lambda path: fn.experimental.inputs.video(name="film", sequence_length=1),
     ),
-    "readers.caffe": ("lmdb", "lmdb", lambda path: fn.readers.caffe(path=path)),
-    "readers.caffe2": ("lmdb", "lmdb", lambda path: fn.readers.caffe2(path=path)),
     "readers.parquet": ("pyarrow", "arrow", lambda path: fn.readers.parquet(paths=[path], columns=["a"])),
     "readers.arrow": ("pyarrow", "arrow", lambda path: fn.readers.arrow(source=path, columns=["a"])),
     "readers.hdf5": ("h5py", "hdf5", lambda path: fn.readers.hdf5(paths=[path], datasets=["a"])),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, DTypeError, IndexingError, of_sample
+from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, IndexingError, of_sample
 from dalify.base.limits import check_shape
 from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
@@ -128,7 +127,7 @@ def _blank_count(start: int | None, end: int | None, length: int | None, stride:
 @video.prepare
 def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, stride):
     shapes: list[tuple[int, ...]] = []
-    opened: list[tuple[Video, np.ndarray[Any, Any]] | Exception | None] = []
+    opened: list[tuple[Video, np.ndarray[Any, Any]] | None] = []
     limits = (start_frame, end_frame, sequence_length, stride)
     for index, data in enumerate(encoded.samples):
         contents = data.tobytes()
@@ -149,9 +148,8 @@ def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, str
                 first, last, length, step = (None if item is None else int(item[index]) for item in limits)
                 numbers = _selected(film, first, last, length, step, pad_mode)
         except Exception as error:
-            shapes.append((1, 1, 1, 3))  # something to fill, so that the kernel is called and can tell
-            opened.append(copy.copy(error) if isinstance(error, DalifyError) else error)
-            continue
+            of_sample(error, index)
+            raise
         shapes.append((len(numbers), film.height, film.width, 3))
         opened.append((film, numbers))
     return {"out_shapes": shapes, "opened": tuple(opened)}
@@ -164,10 +162,6 @@ def _(out, encoded, *, fill_value, opened):
             if entry is None:
                 out[index] = 0
                 continue
-            if isinstance(entry, DalifyError):
-                raise copy.copy(entry)  # anew: the frames of its traceback hold the data
-            if isinstance(entry, Exception):
-                raise entry
             film, numbers = entry
             fill_sequence(out[index], film, numbers, fill_value, FrameConverter())
             film.close()

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
+from dalify.base.limits import check_shape
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.file_list import FileList, files_in_class_folders
@@ -115,6 +116,7 @@ def _(entry: list[str], *, image_type: DALIImageType) -> tuple[np.ndarray[Any, A
         try:
             shape = image_shape(data, image_type)
             if clip is None:
+                check_shape((len(entry), *shape), 1, "the sequence")
                 clip = np.empty((len(entry), *shape), np.uint8)
             elif shape != clip.shape[1:]:
                 raise ReaderError(
