@@ -1,0 +1,108 @@
+"""PNG of 16 bits, and what is read from the chunks, beside OpenCV and Pillow."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from dalify.base.errors import DecodeError
+from dalify.codecs.image import decode_image, image_shape
+from dalify.codecs.png import read_png
+from dalify.codecs.signature import as_bytes_array
+from dalify.data.dtypes import DALIDataType, DALIImageType
+from tests.helpers.hostile_images import chunk, encoded, png
+
+EXIF = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
+
+
+def pixels_of(height: int, width: int, channels: int) -> np.ndarray:
+    return np.random.default_rng(height).integers(0, 65536, (height, width, channels)).astype(np.uint16)
+
+
+def as_stored(data: bytes) -> np.ndarray:
+    return decode_image(data, DALIImageType.ANY_DATA, DALIDataType.UINT16)
+
+
+@pytest.mark.parametrize("is_interlaced", [False, True])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@given(height=st.integers(1, 20), width=st.integers(1, 20))
+def test_deep_pixels_come_back(channels: int, is_interlaced: bool, height: int, width: int) -> None:
+    pixels = pixels_of(height, width, channels)
+    np.testing.assert_array_equal(as_stored(png(pixels, is_interlaced=is_interlaced)), pixels)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("strategy", range(5))
+def test_every_filter_is_undone(channels: int, strategy: int) -> None:
+    # Slopes and noise, in which each of the filters is the best for some rows; more than one strip.
+    y, x = np.mgrid[:700, :300].astype(np.uint32)
+    slope = (37 * y + 91 * x + pixels_of(700, 300, 1)[..., 0] % 64).astype(np.uint16)
+    pixels = np.stack([slope >> channel for channel in range(channels)], axis=2)
+    bgr = pixels[..., [2, 1, 0, 3][:channels]] if channels > 1 else pixels
+    filters = [cv2.IMWRITE_PNG_FILTER, [8, 16, 32, 64, 128][strategy]]
+    is_written, data = cv2.imencode(".png", np.ascontiguousarray(bgr), filters)
+    assert is_written
+    np.testing.assert_array_equal(as_stored(data.tobytes()), pixels)
+
+
+def test_damage_is_found() -> None:
+    data = png(pixels_of(40, 48, 3))
+    start = data.index(b"IDAT")
+    for damaged, message in (
+        (data[:-100], "truncated PNG"),
+        (data[: start + 4], "truncated PNG"),
+        (data[: start + 40] + bytes([data[start + 40] ^ 1]) + data[start + 41 :], "check sum"),
+        (data[: start - 4] + chunk(b"IDAT", zlib.compress(b"\7" * (40 * 289))) + data[-12:], "unknown filter"),
+        (data[: start - 4] + chunk(b"IDAT", zlib.compress(bytes(39 * 289))) + data[-12:], "truncated PNG"),
+        (data[: start - 4] + chunk(b"IDAT", b"no stream") + data[-12:], "compressed pixels"),
+        (data[: start - 4] + chunk(b"abCd", b"", 1 << 30) + data[start - 4 :], "declares 1,073,741,824 bytes"),
+        (data[:16] + bytes(8) + data[24:], "0x0 pixels"),
+        (data[:8], "header of the 8 bytes"),
+    ):
+        with pytest.raises(DecodeError, match=message):
+            decode_image(damaged)
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize(
+    "note",
+    [
+        chunk(b"eXIf", EXIF),
+        chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(b"\nexif\n 26\n" + EXIF.hex().encode())),
+        chunk(b"tEXt", b"Raw profile type exif\0\nexif\n 26\n" + EXIF.hex().encode()),
+        chunk(b"iTXt", b'XML:com.adobe.xmp\0\0\0\0\0<x tiff:Orientation="6"/>'),
+        chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(b"<tiff:Orientation>6</tiff:Orientation>")),
+    ],
+    ids=["exif", "compressed profile", "profile", "xmp", "compressed xmp"],
+)
+def test_the_orientation_is_found_wherever_it_stands(note: bytes, is_behind: bool) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 8, 3), np.uint8)
+    data = png(pixels)[:-12] + note + chunk(b"IEND", b"") if is_behind else png(pixels, note)
+    assert image_shape(data) == (8, 9, 3)
+    np.testing.assert_array_equal(decode_image(data), np.rot90(pixels, -1))
+    assert Image.open(io.BytesIO(data)).getexif()[0x0112] == 6
+
+
+def test_animations_are_their_default_image() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 8, 3), np.uint8)
+    control = struct.pack(">IIIIIHHBB", 0, 8, 9, 0, 0, 1, 10, 2, 1)
+    data = png(pixels, chunk(b"acTL", struct.pack(">II", 1 << 31, 0)), chunk(b"fcTL", control))
+    np.testing.assert_array_equal(decode_image(data), pixels)
+
+
+def test_libraries_see_chunks_of_pixels_only() -> None:
+    data = as_bytes_array(encoded("PNG", exif=b"Exif\0\0" + EXIF, dpi=(100, 100)))
+    kept = read_png(data).critical_bytes(data)
+    assert b"eXIf" not in kept
+    assert b"pHYs" not in kept
+    np.testing.assert_array_equal(
+        np.asarray(Image.open(io.BytesIO(kept))), np.asarray(Image.open(io.BytesIO(data.tobytes())))
+    )
