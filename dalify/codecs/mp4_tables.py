@@ -44,12 +44,12 @@ def check_declared_samples(source: str | bytes) -> None:
         declared = 0
         for count, sample_bytes in _declarations(file, 0, size_bytes, 0):
             declared += count
-            check_count(count, f"the video declares {count:,} samples")
             if count * sample_bytes > size_bytes or declared > size_bytes:
                 raise DecodeError(
                     f"the video is damaged: its {size_bytes:,} bytes declare {count:,} samples of {sample_bytes:,} "
                     "bytes."
                 )
+            check_count(declared, f"the video declares {declared:,} samples")
 
 
 def _declarations(file: BinaryIO, position: int, end: int, depth: int) -> Iterator[tuple[int, int]]:
