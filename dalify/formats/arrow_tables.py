@@ -161,6 +161,8 @@ class ParquetSource:
         footer_bytes = int(self._files.read(self._number, end, 4).view("<u4")[0])
         footer = self._files.read(self._number, end - footer_bytes, footer_bytes, is_sample=False)
         found = row_groups(footer, file.metadata.num_row_groups, wanted)
+        if found is None:
+            raise _damaged(self.name, "what its footer says of row groups contradicts itself")
         rows = int(found.rows.sum())
         limits.check_count(rows, f"the Parquet file {self.name!r} declares {rows:,} rows")
         return found
@@ -283,6 +285,8 @@ class ArrowFileSource:
         found = pyarrow_ipc.open_stream(pyarrow.py_buffer(memory), options=options).read_next_batch()
         if found.num_rows != batch.rows:
             raise _damaged(self.name, f"a record batch has {found.num_rows} rows, not {batch.rows}")
+        if part is None:
+            found.validate()
         return found, part
 
     def _copy(self, message: Message, memory: NDArray[np.uint8], place: int, *, is_dictionary: bool) -> int:

@@ -108,10 +108,9 @@ class OpenFiles:
         """
         if not 0 <= offset <= offset + size:
             raise ReaderError(f"{self.paths[file]!r} has no {size} bytes at byte {offset}: the index is damaged.")
-        if out is None and is_sample and size > limits.current().max_sample_bytes:
-            limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
         path = self.paths[file]
         if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
+            self._check_size(file, offset, size if is_sample else 0)
             contents = storage.read(path, offset, size)
             if out is None:
                 return contents
@@ -121,6 +120,8 @@ class OpenFiles:
         # An index may promise anything: what is not there is refused before memory is asked for.
         if offset + size > descriptor.size:
             raise self._ends_early(file, offset, size)
+        if out is None:
+            self._check_size(file, offset, size if is_sample else 0)
         contents = file_memory(size) if out is None else out
         try:
             filled = read_at(descriptor.number, contents, offset)
@@ -169,6 +170,10 @@ class OpenFiles:
         numbers = np.array([descriptor.number for descriptor in held], np.int32)
         descriptors = np.repeat(numbers, len(files)) if len(held) == 1 else numbers[np.searchsorted(wanted, files)]
         return read_pieces(descriptors, offsets, sizes)
+
+    def _check_size(self, file: int, offset: int, size: int) -> None:
+        if size > limits.current().max_sample_bytes:
+            limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
 
     def _ends_early(self, file: int, offset: int, size: int) -> ReaderError:
         return ReaderError(

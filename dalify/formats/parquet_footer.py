@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ReaderError
 from dalify.formats.protobuf import varint
 
 __all__ = ["RowGroups", "row_groups"]
@@ -44,23 +43,19 @@ class RowGroups(NamedTuple):
     compressed_bytes: NDArray[np.int64]
 
 
-def row_groups(footer: NDArray[np.uint8], count: int, wanted: Sequence[int]) -> RowGroups:
-    """Return what a footer says of the row groups.
+def row_groups(footer: NDArray[np.uint8], count: int, wanted: Sequence[int]) -> RowGroups | None:
+    """Return what a footer says of the row groups; None where it is damaged.
 
     Args:
         footer: the metadata of the file, uint8 ``[n]``.
         count: number of row groups.
         wanted: numbers of the wanted columns, those without columns of their own counted through.
-
-    Raises:
-        ReaderError: the footer is damaged.
     """
     is_wanted = np.zeros(max(wanted, default=0) + 1, np.bool_)
     is_wanted[list(wanted)] = True
     found = np.zeros((4, count), np.int64)
-    if not _read_footer(footer, is_wanted, found) or (found < 0).any():
-        raise ReaderError("the metadata of its row groups are damaged")
-    return RowGroups(*found)
+    is_sound = _read_footer(footer, is_wanted, found) and bool((found >= 0).all())
+    return RowGroups(*found) if is_sound else None
 
 
 @njit(nogil=True, cache=True)
