@@ -95,7 +95,7 @@ def test_damaged_files(file: Path):
         file.write_bytes(contents)
         with pytest.raises(DalifyError, match=r"a\.fits"):
             read(file)
-    with pytest.raises(ReaderError, match="cannot read"):
+    with pytest.raises(ReaderError, match="cannot open"):
         read(file.with_name("none.fits"))
 
 

@@ -1,0 +1,353 @@
+"""What runs in helper processes: reading files with libraries that damaged files can crash or hang.
+
+This file is run as a program by ``helper_process``. It imports nothing of dalify, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import select
+import signal
+import struct
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FUNCTIONS", "RefusedError"]
+
+HEAD = struct.Struct("<QQ")  # bytes of the header, and of the arrays behind it
+_IDLE_S = 10.0
+_PARENT_CHECK_S = 1.0
+_MOST_OPEN = 32
+_LEAST_ROW_BYTES = 1 << 14
+_MOST_PARTS = 1 << 18
+_GUESSED_BYTES = 1 << 16  # of a string or list of any length
+_MEMORY_BYTES = 1 << 31  # that a call may take besides what it returns
+
+
+class RefusedError(Exception):
+    """A file that is understood and cannot be used.
+
+    Args:
+        kind: ``reader``, ``dtype`` or ``argument``: the class of the error that the user is to see.
+        message: one sentence.
+        hint: what to do.
+    """
+
+    def __init__(self, kind: str, message: str, hint: str = "") -> None:
+        super().__init__(kind, message, hint)
+
+
+# -- HDF5 --------------------------------------------------------------------------------------------------------------
+
+_files: OrderedDict[str, Any] = OrderedDict()
+
+
+def _h5py() -> Any:
+    return importlib.import_module("h5py")
+
+
+def _close(path: str) -> None:
+    file = _files.pop(path, None)
+    if file is not None:
+        file.close()
+
+
+def _file(path: str) -> Any:
+    file = _files.pop(path, None) or _h5py().File(path, "r")
+    _files[path] = file
+    while len(_files) > _MOST_OPEN:
+        _close(next(iter(_files)))
+    return file
+
+
+def describe_hdf5(path: str, names: Sequence[str], size_of_file: int) -> list[tuple[Any, ...]]:
+    """Return of each data set shape, element type, bytes of a row, rows of a chunk, and where its parts lie.
+
+    Args:
+        path: of the file.
+        names: of the data sets.
+        size_of_file: in bytes.
+
+    Returns:
+        the parts are None where HDF5 has to read them, else offsets and rows of each.
+    """
+    _close(path)  # it may have been replaced
+    return [_described(_dataset(path, name), path, size_of_file) for name in names]
+
+
+def _dataset(path: str, name: str) -> Any:
+    file, kind = _file(path), _h5py().Dataset
+    try:
+        found = file[name]
+    except KeyError:
+        found = None
+    if not isinstance(found, kind):
+        known: list[str] = []
+        file.visititems(lambda name, item: known.append(name) if isinstance(item, kind) else None)
+        raise RefusedError("argument", name, "\n".join(known))
+    _check_place(found, path)
+    return found
+
+
+def _check_place(dataset: Any, path: str) -> None:
+    """Refuse a data set that lies in files outside of the folder of the file that names them."""
+    others = [dataset.file.filename] if dataset.file.filename != path else []
+    others += [name for name, _, _ in dataset.external or ()]
+    if dataset.is_virtual:
+        others += [source.file_name for source in dataset.virtual_sources() if source.file_name != "."]
+    folder = Path(path).absolute().parent
+    for other in others:
+        # By name: where links of the file system lead is the user's choice.
+        place = Path(os.path.normpath(folder / other))
+        if not place.is_relative_to(folder):
+            raise RefusedError(
+                "reader",
+                f"the dataset {dataset.name.strip('/')!r} of {path!r} lies in {other!r}, outside of the folder of the "
+                "file that names it",
+                "Put both files into one folder.",
+            )
+
+
+def _described(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
+    name = dataset.name.strip("/")
+    dtype = dataset.dtype
+    if not dataset.ndim:
+        raise RefusedError("reader", f"the dataset {name!r} of {path!r} is a single value: it has no rows.")
+    if dtype.kind not in "biuf" and not (dataset.ndim == 1 and _is_bytes_or_list(dtype)):
+        raise RefusedError(
+            "dtype",
+            f"the dataset {name!r} of {path!r} has elements of type {dtype} and {dataset.ndim} dimensions, of which no "
+            "arrays can be made.",
+            "Numbers can be read, and in one dimension strings, bytes, and lists of numbers of any length.",
+        )
+    has_any_length = dtype.kind == "O"
+    row_bytes = _GUESSED_BYTES if has_any_length else _row_bytes(dataset)
+    parts = _parts(dataset, size_of_file)
+    chunk_rows = 1 if parts is not None or not dataset.chunks else dataset.chunks[0]
+    return dataset.shape, "O" if has_any_length else dtype.str, row_bytes, chunk_rows, parts
+
+
+def _row_bytes(dataset: Any) -> int:
+    size = dataset.dtype.itemsize
+    for extent in dataset.shape[1:]:
+        size *= extent
+    return size
+
+
+def _is_bytes_or_list(dtype: np.dtype[Any]) -> bool:
+    h5py = _h5py()
+    if h5py.check_string_dtype(dtype) is not None:
+        return True
+    items = h5py.check_vlen_dtype(dtype)
+    return (dtype.kind == "V" and dtype.names is None) if items is None else np.dtype(items).kind in "biuf"
+
+
+def _parts(dataset: Any, size_of_file: int) -> tuple[list[int], int] | None:
+    """Return where the rows of a data set lie, if they do so as in memory; None where HDF5 has to read them."""
+    is_plain = dataset.dtype.kind in "biuf" and dataset.external is None and not dataset.is_virtual
+    is_here = dataset.file.filename in _files
+    if not is_plain or not is_here or dataset.file.userblock_size or not dataset.size:
+        return None
+    row_bytes = _row_bytes(dataset)
+    if dataset.chunks is None:
+        offset = dataset.id.get_offset()
+        offsets, part_rows = [] if offset is None else [offset], dataset.shape[0]
+    else:
+        part_rows, *others = dataset.chunks
+        count = -(-dataset.shape[0] // part_rows)
+        # Of small rows, a chunk at hand is sooner looked up than a file is read.
+        is_large = row_bytes >= _LEAST_ROW_BYTES and count <= _MOST_PARTS and hasattr(dataset.id, "chunk_iter")
+        if not is_large or tuple(others) != dataset.shape[1:] or dataset.id.get_create_plist().get_nfilters():
+            return None
+        offsets = [-1] * count  # of those that were never written, and are no more than a value to fill them with
+
+        def note(chunk: Any) -> None:
+            if chunk.size == part_rows * row_bytes and chunk.chunk_offset[0] < dataset.shape[0]:
+                offsets[chunk.chunk_offset[0] // part_rows] = chunk.byte_offset
+
+        dataset.id.chunk_iter(note)
+    # A file may say anything: what cannot be there is left to HDF5.
+    is_there = bool(offsets) and min(offsets) >= 0 and max(offsets) + part_rows * row_bytes <= size_of_file
+    return (offsets, part_rows) if is_there else None
+
+
+def read_hdf5(path: str, name: str, start: int, stop: int, shape: Sequence[int]) -> Any:
+    """Return rows of a data set: an array, numbers in the byte order of this machine, or a list of strings or lists.
+
+    Args:
+        path: of the file.
+        name: of the data set.
+        start: first row.
+        stop: one past the last row.
+        shape: that the data set had when it was described.
+    """
+    dataset = _dataset(path, name)
+    if dataset.shape != tuple(shape):
+        raise RefusedError("reader", f"the file {path!r} was changed after it was opened.")
+    rows = dataset[start:stop]
+    if rows.dtype.kind == "O":
+        return list(rows)
+    native = rows.dtype.newbyteorder("=") if rows.dtype.kind in "iuf" else rows.dtype
+    return np.ascontiguousarray(rows, np.dtype(native.str))
+
+
+def labels_of_hdf5(path: str, names: Sequence[str]) -> Any:
+    """Return the first data set of one of these names that is a row of integers; None without."""
+    for name in names:
+        found = _file(path).get(name)
+        if isinstance(found, _h5py().Dataset) and found.ndim == 1 and found.dtype.kind in "iu":
+            _check_place(found, path)
+            return np.ascontiguousarray(found[:], found.dtype.newbyteorder("="))
+    return None
+
+
+# -- FITS --------------------------------------------------------------------------------------------------------------
+
+
+def read_fits(path: str, numbers: Sequence[int], largest_bytes: int, most_axes: int) -> list[np.ndarray]:
+    """Return images of a file, C-contiguous, in the byte order of this machine, scaled as the file says.
+
+    Args:
+        path: of the file.
+        numbers: of the header-data units, from 1.
+        largest_bytes: of an image.
+        most_axes: of an image.
+    """
+    fits = importlib.import_module("astropy.io.fits")
+    # The package leaves a file that it opened itself open where the file turns out to be damaged.
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        with fits.open(file, mode="readonly", memmap=False, lazy_load_hdus=True) as units:
+            return [_image(units, path, number, size, largest_bytes, most_axes) for number in numbers]
+
+
+def _image(units: Any, path: str, number: int, size: int, largest_bytes: int, most_axes: int) -> np.ndarray:
+    try:
+        unit = units[number - 1]
+    except IndexError:
+        raise RefusedError(
+            "reader", f"{path!r} has {len(units)} header-data units; there is no number {number}."
+        ) from None
+    if not getattr(unit, "is_image", False):
+        raise RefusedError("reader", f"{path!r}, unit {number}: it is no image.")
+    place = unit.fileinfo() or {}
+    if place.get("datLoc", 0) + place.get("datSpan", 0) > size:
+        raise RefusedError("reader", f"the FITS file {path!r} was cut off: unit {number} has no end.")
+    shape = tuple(unit.shape)
+    if len(shape) > most_axes:
+        raise RefusedError("dimensions", f"{path!r}, unit {number}", str(len(shape)))
+    needed = abs(int(unit.header.get("BITPIX", 8))) // 8
+    for extent in shape:
+        needed *= max(int(extent), 1)
+    if needed > largest_bytes:
+        raise RefusedError("limit", f"{path!r}, unit {number}", str(needed))
+    data = unit.data
+    if data is None or data.ndim == 0:
+        raise RefusedError("reader", f"{path!r}, unit {number}: it has no data.")
+    data = np.asarray(data)
+    return np.ascontiguousarray(data, data.dtype.newbyteorder("="))
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (describe_hdf5, read_hdf5, labels_of_hdf5, read_fits)
+}
+
+
+def _exactly(descriptor: int, size: int) -> bytes | None:
+    """Return so many bytes; None where there are no more."""
+    found = bytearray()
+    while len(found) < size:
+        part = os.read(descriptor, min(size - len(found), 1 << 20))
+        if not part:
+            return None
+        found += part
+    return bytes(found)
+
+
+def _message(descriptor: int) -> Any:
+    """Return the next message; None where there is none."""
+    head = _exactly(descriptor, HEAD.size)
+    body = None if head is None else _exactly(descriptor, HEAD.unpack(head)[0])
+    return None if body is None else pickle.loads(body)
+
+
+def _send(descriptor: int, header: Any, arrays: Sequence[np.ndarray]) -> None:
+    pickled = pickle.dumps(header, pickle.HIGHEST_PROTOCOL)
+    for part in (HEAD.pack(len(pickled), sum(array.nbytes for array in arrays)), pickled, *arrays):
+        left = part.reshape(-1).view(np.uint8).data if isinstance(part, np.ndarray) else memoryview(part)
+        while left:
+            left = left[os.write(descriptor, left) :]
+
+
+def _answer(function: str, arguments: Sequence[Any]) -> tuple[Any, list[np.ndarray]]:
+    """Return the header of an answer, and arrays."""
+    try:
+        found = FUNCTIONS[function](*arguments)
+    except RefusedError as error:
+        return ("refused", *error.args), []
+    except ImportError as error:
+        return ("missing", str(error)), []
+    except BaseException as error:  # whatever a library raises for damaged files
+        _close(str(arguments[0]))
+        return ("failed", f"{type(error).__name__}: {error}"[:400]), []
+    if isinstance(found, np.ndarray):
+        return ("array", [(found.dtype.str, found.shape)]), [found]
+    if isinstance(found, list) and found and all(isinstance(item, np.ndarray) for item in found):
+        return ("arrays", [(item.dtype.str, item.shape) for item in found]), list(map(np.ascontiguousarray, found))
+    return ("value", found), []
+
+
+def _bound_memory(result_bytes: int) -> None:
+    """Let a call fail that asks for far more memory than its result takes."""
+    try:
+        resource = importlib.import_module("resource")
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        wanted = used + _MEMORY_BYTES + 4 * result_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
+    except (ImportError, OSError, ValueError):
+        return  # not on this system
+
+
+def _main(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    incoming, outgoing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):  # libraries write to these
+        os.dup2(nothing, standard)
+    paths, modules = _message(incoming)
+    sys.path[:] = paths
+    for name in modules:
+        importlib.import_module(name)
+    idle_s = 0.0
+    while idle_s < _IDLE_S:
+        if os.name != "nt" and not select.select([incoming], [], [], _PARENT_CHECK_S)[0]:
+            if os.getppid() != parent:
+                return
+            idle_s += _PARENT_CHECK_S
+            continue
+        idle_s = 0.0
+        request = _message(incoming)
+        if request is None:
+            return
+        function, arguments, processor_s, result_bytes = request
+        _bound_memory(result_bytes)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, processor_s)  # what hangs is ended by SIGPROF
+        answer = _answer(function, arguments)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        _send(outgoing, *answer)
+
+
+if __name__ == "__main__":
+    _main(int(sys.argv[1]))
