@@ -6,6 +6,7 @@ A graph is a JSON document, so that it can be saved, made smaller and run again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import numpy as np
 import dalify
 from dalify.base.errors import DalifyError
 from dalify.data.dtypes import from_numpy
+from dalify.eager.functions import make_eager
 from dalify.registry import READER_PARAMETERS, Parameter, catalogue
 from tests.fuzz.inputs import Input
 from tests.fuzz.outcomes import OK, Outcome, of_error
@@ -40,6 +42,8 @@ _INTEGERS = [-1, 0, 1, 2, 5, 7, 100, 255, 256, 4096, 65536, -(2**31), 2**31 - 1,
 _FLOATS = [-1.0, -0.0, 0.5, 1e-30, -1e30, 3e38, 1e9, float("nan"), float("inf"), -float("inf"), 2.0**31, 1e-3, 100.5]
 _TYPES = ["float32", "int32", "float32", "int32", "uint8", "int64", "float64", "bool", "float16", "int8", "uint64"]
 _CHANGES = [*HOSTILE, "empty", "huge values", "zeros", "one", "transposed", "more dimensions", "fewer dimensions"]
+# Readers are no part of the eager modes.
+_MODES = ["pipeline"] * 6 + ["eager", "lazy"]
 _LAYOUTS = ["", "HWC", "CHW", "HW", "FHWC", "DHWC", "XYZ", "H", "C", "FCHW", "HWCN", "WH"]
 
 Document = dict[str, Any]
@@ -48,9 +52,9 @@ Document = dict[str, Any]
 def program(rng: random.Random, operators: Sequence[str] = _OPERATORS) -> Document:
     """Return a random graph.
 
-    ``{"samples": [...], "device": ..., "threads": ..., "nodes": [{"operator", "inputs", "arguments"}]}``; an input is
-    ``{"node": i}`` or ``{"case": operator, "input": k, "change": ..., "layout": ..., "declared": ...}``; an argument
-    ``{"case": operator}``, ``{"value": ...}``, ``{"each": [...], "dtype": ...}`` or ``{"node": i}``.
+    ``{"samples": [...], "device": ..., "threads": ..., "mode": ..., "nodes": [{"operator", "inputs", "arguments"}]}``;
+    an input is ``{"node": i}`` or ``{"case": operator, "input": k, "change": ..., "layout": ..., "declared": ...}``;
+    an argument ``{"case": operator}``, ``{"value": ...}``, ``{"each": [...], "dtype": ...}`` or ``{"node": i}``.
     """
     nodes: list[Document] = []
     count = rng.choice((1, 1, 2, 2, 3, 4))
@@ -78,6 +82,7 @@ def program(rng: random.Random, operators: Sequence[str] = _OPERATORS) -> Docume
         "samples": list(rng.choice(_CHOSEN)),
         "device": "gpu" if rng.random() < 0.2 else "cpu",
         "threads": rng.choice((1, 1, 2)),
+        "mode": rng.choice(_MODES),
         "nodes": nodes,
     }
 
@@ -172,7 +177,13 @@ def _changed(samples: list[np.ndarray], layout: str, change: str | None) -> tupl
     return [np.ascontiguousarray(changes[change](sample)) for sample in samples], layout
 
 
-def _source(values: Sequence[np.ndarray], layout: str, is_declared: bool) -> Any:
+def _source(values: Sequence[np.ndarray], layout: str, is_declared: bool, mode: str) -> Any:
+    if mode != "pipeline":
+        try:
+            return dalify.eager.batch(list(values), layout or None)
+        except DalifyError as error:  # what is no batch is refused by this call of the user's
+            error.operator = "eager.batch"
+            raise
     first = values[0]
     declared = {"dtype": from_numpy(first.dtype), "ndim": first.ndim} if is_declared else {}
     return dalify.fn.external_source(source=lambda: list(values), layout=layout or None, **declared)
@@ -191,7 +202,7 @@ def _cast(value: Any, dtype: str) -> np.ndarray:
         return array.astype(kind)
 
 
-def _node_of_input(given: Document, samples: list[int], made: list[Any]) -> Any:
+def _node_of_input(given: Document, samples: list[int], made: list[Any], mode: str) -> Any:
     if "node" in given:
         return made[given["node"] % len(made)]
     case = CASES[given["case"]]
@@ -202,7 +213,7 @@ def _node_of_input(given: Document, samples: list[int], made: list[Any]) -> Any:
     chosen, layout = _changed(
         [data.samples[index % len(data.samples)] for index in samples], data.layout, given.get("change")
     )
-    return _source(chosen, given.get("layout", layout), bool(given.get("declared")))
+    return _source(chosen, given.get("layout", layout), bool(given.get("declared")), mode)
 
 
 def _variants(name: str) -> list[Any]:
@@ -215,31 +226,37 @@ def _variants(name: str) -> list[Any]:
 _variant_cache: dict[str, list[Any]] = {}
 
 
-def _argument(key: str, given: Document, samples: list[int], made: list[Any]) -> Any:
+def _argument(key: str, given: Document, samples: list[int], made: list[Any], mode: str) -> Any:
     if "node" in given:
         return made[given["node"] % len(made)]
     if "each" in given:
-        return _source([_cast(value, given["dtype"]) for value in given["each"]], "", bool(given.get("declared")))
+        return _source([_cast(value, given["dtype"]) for value in given["each"]], "", bool(given.get("declared")), mode)
     if "value" in given:
         return given["value"]
     value = _given(given["case"])[key]
-    return _source([value.values[index] for index in samples], value.layout, True) if isinstance(value, Each) else value
+    return (
+        _source([value.values[index] for index in samples], value.layout, True, mode)
+        if isinstance(value, Each)
+        else value
+    )
 
 
 def nodes_of(document: Document) -> list[Any]:
-    """Make the nodes of a graph in the current pipeline; returns the outputs."""
+    """Make the nodes of a graph in the current pipeline, or call its operators; returns the outputs."""
     made: list[Any] = []
     outputs: list[Any] = []
     samples = document["samples"]
-    device = document["device"]
+    mode = document.get("mode", "pipeline")
+    device = document["device"] if mode == "pipeline" else "cpu"
     for item in document["nodes"]:
         name = item["operator"]
-        inputs = [_node_of_input(given, samples, made) for given in item["inputs"]]
-        keywords = {key: _argument(key, given, samples, made) for key, given in item["arguments"].items()}
+        inputs = [_node_of_input(given, samples, made, mode) for given in item["inputs"]]
+        keywords = {key: _argument(key, given, samples, made, mode) for key, given in item["arguments"].items()}
         if device == "gpu" and "gpu" in catalogue.find(name).kernels:
             inputs = [node.gpu() for node in inputs]
             keywords["device"] = "gpu"
-        result = function_of(name)(*inputs, **keywords)
+        function = function_of(name) if mode == "pipeline" else make_eager(catalogue.find(name), name)
+        result = function(*inputs, **keywords)
         results = list(result.values()) if isinstance(result, dict) else result
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         made.append(results[0])
@@ -282,6 +299,8 @@ class GraphTarget(Target):
     def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:
         """Return a new graph, or the nodes of two with changes."""
         document = program(rng, self._operators)
+        if any(catalogue.find(name).is_reader for name in self._operators):
+            document["mode"] = "pipeline"
         if rng.random() < 0.3:
             old = json.loads(given["graph.json"])
             document["nodes"] = [*old["nodes"][: rng.randrange(1, 3)], *document["nodes"]][:5]
@@ -305,9 +324,12 @@ class GraphTarget(Target):
         return pipe
 
     def run(self, given: Input) -> Outcome:
-        """Build the graph and run two batches."""
+        """Build the graph and run two batches; or call the operators without a graph."""
+        document = json.loads(given["graph.json"])
+        if document.get("mode", "pipeline") != "pipeline":
+            return self._call(document)
         try:
-            pipe = self._pipeline(json.loads(given["graph.json"]))
+            pipe = self._pipeline(document)
         except Exception as error:
             return of_error(error, _is_named(error), past_tracing=False)
         outcomes = []
@@ -321,6 +343,15 @@ class GraphTarget(Target):
             pipe.close()
         worst = [item for item in outcomes if item.is_finding]
         return worst[0] if worst else outcomes[0] if outcomes else OK
+
+    def _call(self, document: Document) -> Outcome:
+        try:
+            with dalify.lazy() if document["mode"] == "lazy" else contextlib.nullcontext():
+                for result in nodes_of(document):
+                    _ = bytes_of([result]) if hasattr(result, "at") else np.asarray(result)
+        except Exception as error:
+            return of_error(error, _is_named(error))
+        return OK
 
     def check(self) -> Outcome:
         """Run typical uses again."""
