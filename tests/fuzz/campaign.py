@@ -145,9 +145,13 @@ class Campaign:
         try:
             while not warm.is_ready:
                 warm.poll(1.0)
-            self._fuzz(warm, folder)
-            for finding in self.result.findings.values():
-                self._confirm(warm, folder, finding)
+            try:
+                self._fuzz(warm, folder)
+                for finding in self.result.findings.values():
+                    self._confirm(warm, folder, finding)
+            except KeyboardInterrupt:  # what was found until now is told, and is in the folder
+                for child in self._running:
+                    self._take(child)
         finally:
             warm.close()
             shutil.rmtree(folder, ignore_errors=True)
@@ -245,7 +249,9 @@ class Campaign:
         given = unpacked(data) if data else None
         found = Finding(child.target, outcome, given, number)
         known = self.result.findings.setdefault(found.key, found)
-        if known is not found:
+        if known is found:
+            self._save(found)
+        else:
             known.count += 1
             if given is not None and known.given is not None and size_of(given) < size_of(known.given):
                 known.given, known.outcome = given, outcome
@@ -257,9 +263,12 @@ class Campaign:
         else:
             with Server(warm, folder / f"confirm{next(self._places)}", finding.target) as server:
                 self._confirm_with(server, finding)
+        self._save(finding)
+
+    def _save(self, finding: Finding) -> None:
         if self._out is not None:
             digest = f"{zlib.crc32(finding.key.encode()):08x}"
-            finding.folder = self._out / f"{finding.target}-{finding.outcome.kind}-{digest}"
+            finding.folder = finding.folder or self._out / f"{finding.target}-{finding.outcome.kind}-{digest}"
             save(finding.folder, finding.given or {}, _description(finding, self._seed))
 
     def _confirm_with(self, server: Server, finding: Finding) -> None:
