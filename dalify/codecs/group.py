@@ -50,10 +50,13 @@ def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
     Args:
         data: what cannot be decoded. Where at least its header can be read, the black picture has its size.
     """
-    height = width = min(_BLANK_EXTENT, math.isqrt(current().max_image_pixels))
+    limits = current()
+    # It must not fail as the sample did: three channels of four bytes are the most that a decoder makes of a pixel.
+    most_pixels = max(1, min(_LARGEST_BLANK, limits.max_image_pixels, limits.max_sample_bytes // 12))
+    height = width = min(_BLANK_EXTENT, math.isqrt(most_pixels))
     with suppress(Exception):
         rows, columns, _ = image_shape(data, adjust_orientation=False)
-        if rows * columns <= _LARGEST_BLANK:  # a damaged header may tell any size
+        if rows * columns <= most_pixels:  # a damaged header may declare any size
             height, width = rows, columns
     return cv2.imencode(".png", np.zeros((height, width, 3), np.uint8))[1].reshape(-1)
 

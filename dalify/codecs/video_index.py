@@ -287,13 +287,13 @@ class VideoIndex(Sequence[VideoEntry]):
         """Return the first frame of a part and the one behind its last."""
         in_seconds = part.start is not None and not self._division.in_frames
         if part.path not in self._counts or (in_seconds and part.path not in self._tables):
-            video = _opened(part.path, None)
+            video = _opened(part.path, None, part.place)
             try:
                 if in_seconds:
                     self._tables[part.path] = video.table
                 self._counts[part.path] = video.table.count if in_seconds else video.quick_count
             except DecodeError as error:
-                raise ReaderError(f"cannot read the video {part.path!r}: {error.message}") from None
+                raise _unreadable(part.path, error, part.place) from None
             finally:
                 video.close()
         count = self._counts[part.path]
@@ -330,8 +330,13 @@ class VideoIndex(Sequence[VideoEntry]):
         return max(0, int(np.searchsorted(table.frame_pts, floor(ticks), side="right")) - 1)
 
 
-def _opened(path: str, table: FrameTable | None) -> Video:
+def _opened(path: str, table: FrameTable | None, place: str = "") -> Video:
     """Open a video file.
+
+    Args:
+        path: of the file.
+        table: of its frames, where that is known.
+        place: in the list that names the file; "" without one.
 
     Raises:
         ReaderError: names the file and what is wrong with it.
@@ -339,7 +344,12 @@ def _opened(path: str, table: FrameTable | None) -> Video:
     try:
         return Video(path, table)
     except DecodeError as error:
-        raise ReaderError(f"cannot read the video {path!r}: {error.message}") from None
+        raise _unreadable(path, error, place) from None
+
+
+def _unreadable(path: str, error: DecodeError, place: str) -> ReaderError:
+    where = f"{place}: " if place else ""
+    return ReaderError(f"{where}cannot read the video {path!r}: {error.message}")
 
 
 def frame_num_kind(value: object) -> str:

@@ -46,7 +46,7 @@ KNOWN_EXTENSIONS = (
     "*.wav",
 )
 _LEAST_LABEL, _LARGEST_LABEL = -(1 << 31), (1 << 31) - 1
-_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+_INTEGER = re.compile(r"-?[0-9]{1,4000}", re.ASCII)  # what Python takes for an integer; far more than fit
 _EXTENSIONS_SHOWN = 8
 _FEWEST = 2  # that are read together: one alone is read sooner by itself
 

@@ -5,6 +5,7 @@ Alone because a line of a list may name a part of a video, in frames or seconds,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,9 @@ from dalify.formats.storage import folder_of, joined
 __all__ = ["VideoPart", "videos_given", "videos_in_class_folders", "videos_of", "videos_of_list"]
 
 _MOST_FIELDS = 4
+# A fraction has all digits of a number: 1e999999999 would fill the memory.
+_LONGEST_BOUND = 64
+_LARGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][\d_]{2}")
 
 
 class VideoPart(NamedTuple):
@@ -146,7 +150,9 @@ def _label(text: str, place: str) -> int:
 
 def _bound(text: str, place: str) -> Fraction:
     try:
+        if len(text) > _LONGEST_BOUND or _LARGE_EXPONENT.search(text):
+            raise ValueError
         # As written, not as the nearest float: 0.12 seconds are frame 3 of 25 per second, no more and no less.
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise ReaderError(f"{place}: start and end are numbers; got {text!r}.") from None
+        raise ReaderError(f"{place}: start and end are numbers; got {text[:_LONGEST_BOUND]!r}.") from None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError
 from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
@@ -29,6 +29,7 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
     Raises:
         IndexingError: an integer beyond the extent (slices are cut off), or more items than dimensions.
         ArgumentValueError: a step of zero.
+        ArgumentTypeError: ``items`` of a serialized graph that no index is made into.
 
     Example:
         >>> red = images[:, :, 0]  # doctest: +SKIP
@@ -38,6 +39,11 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
             raise ShapeError(f"an index must be a single integer per sample; it has {index.ndim} dimensions.")
         if index.dtype is not None and not index.dtype.is_integer:
             raise DTypeError(f"an index must be an integer; its type is {index.dtype.name}.")
+    if not isinstance(items, tuple) or not all(_is_entry(item, len(indices)) for item in items):
+        raise ArgumentTypeError(
+            f"items must be what an index is made into; got {str(items)[:200]}.",
+            hint="Write x[0], x[..., 1:] or x[start:].",
+        )
     assert x.ndim is not None, "dalify bug: indexing data of unknown dimensions"
     layout, letters, names = x.layout or "", "", []
     axis = ndim = 0
@@ -62,6 +68,26 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
     elif names and not layout and x.ndim:
         raise LayoutError(f"newaxis({names[0]!r}) needs data with a layout; these have none.")
     return Spec(x.dtype, ndim, letters, None, x.device)
+
+
+def _is_entry(item: Any, count: int) -> bool:
+    """Tell whether an item is one that `dalify.graph.subscript` makes, of ``count`` graph values."""
+
+    def is_number(value: Any) -> bool:
+        if isinstance(value, tuple):
+            return len(value) == 2 and value[0] == "node" and isinstance(value[1], int) and 0 <= value[1] < count
+        return isinstance(value, int)
+
+    match item:
+        case ("at", place):
+            return is_number(place)
+        case ("slice", *parts):
+            return len(parts) == 3 and all(part is None or is_number(part) for part in parts)
+        case ("newaxis", letter):
+            return letter is None or (isinstance(letter, str) and len(letter) == 1)
+        case ("ellipsis",):
+            return True
+    return False
 
 
 def _expanded(items: Any, ndim: int) -> list[tuple[Any, ...]]:

@@ -26,7 +26,7 @@ __all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "o
 
 FORMAT = "dalify state 1"
 _MOST = 1 << 64
-_DESCRIPTION = re.compile(r"(\d{1,9}-)?[0-9a-f]{1,64}")
+_DESCRIPTION = re.compile(r"[0-9]{1,9}-[0-9a-f]{1,64}")
 _KEYS = {"format", "batch_size", "seed", "graph", "number", "at_end", "sources"}
 
 # Of a reader, what decides on the order counts. Where the data lie may change; how many there are, its sampler checks.
@@ -116,7 +116,7 @@ def sealed(state: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         text = _canonical(state)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"the state_dict() of a source gives what JSON cannot hold: {error}.",
             hint="Return numbers, texts, lists and dictionaries from it.",
@@ -135,7 +135,7 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
     """
     try:
         state = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"this is no checkpoint: {error}.", hint="Pass what checkpoint() or state_dict() of a pipeline returned."
         ) from None
@@ -162,7 +162,9 @@ def _has_types(state: Mapping[str, Any]) -> bool:
         all(type(number) is int and 0 <= number < _MOST for number in numbers)
         and isinstance(state["at_end"], bool)
         and isinstance(graph, dict)
-        and all(isinstance(text, str) and _DESCRIPTION.fullmatch(text) for text in graph.values())
+        and all(
+            isinstance(text, str) and (name == "joined" or _DESCRIPTION.fullmatch(text)) for name, text in graph.items()
+        )
         and isinstance(sources, list)
         and all(source is None or isinstance(source, dict) for source in sources)
     )
@@ -199,7 +201,7 @@ def merged(states: Sequence[dict[str, Any]], shard: tuple[int, int] | None) -> d
 
 
 def _is_reader(source: Any) -> bool:
-    return isinstance(source, dict) and "num_shards" in source
+    return isinstance(source, dict) and {"num_shards", "shard_id"} <= source.keys()
 
 
 def divides(state: Mapping[str, Any], shard: tuple[int, int] | None) -> bool:

@@ -215,7 +215,8 @@ class Campaign:
             if child.slot.get("started_ns") == started:  # it did not come back just now
                 self._add(child, child.outcome_of_death("hang"), child.slot.data(), number, "hang")
             return True
-        if is_over or (self._inputs is None and now - child.asked > self._slice_seconds):
+        child.ready = child.ready or now
+        if is_over or (self._inputs is None and now - child.ready > self._slice_seconds):
             child.slot.set("request", -1)
         return False
 
@@ -239,7 +240,7 @@ class Campaign:
             if not child.was_killed:
                 self._add(child, child.outcome_of_death("crash"), slot.data(), slot.get("number"), "crash")
         self.result.counts[name] = counts_of(self.result.counts.get(name, {}), slot.counts())
-        self.result.seconds[name] = self.result.seconds.get(name, 0.0) + time.monotonic() - child.asked
+        self.result.seconds[name] = self.result.seconds.get(name, 0.0) + time.monotonic() - (child.ready or child.asked)
         self._next[name] = max(self._next[name], slot.get("number") + 1)
 
     def _add(self, child: Child, outcome: Outcome, data: bytes, number: int, counter: str = "") -> None:

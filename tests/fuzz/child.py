@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
+import importlib
 import json
 import os
 import random
@@ -14,6 +16,8 @@ import time
 import warnings
 from pathlib import Path
 from typing import Any
+
+import cv2
 
 from dalify import limits
 from dalify.base.errors import BadSampleWarning
@@ -207,8 +211,10 @@ def main() -> None:
     """Fork a child for each order that comes as a line of JSON; tell the parent which began and how each ended."""
     talk = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    import cv2
-
+    # What inputs would load for the first time: under load an import takes longer than an input may.
+    for name in ("torch", "scipy.signal", "pyarrow.parquet", "h5py", "zarr", "astropy.io.fits", "av", "soundfile"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     cv2.setNumThreads(1)
     os.set_blocking(0, False)
     waiting = b""

@@ -99,6 +99,7 @@ class Child:
         self.slot = Slot(folder, create=True)
         self._warm = warm
         self.asked = time.monotonic()
+        self.ready = 0.0  # when it was seen to be prepared
         self.was_killed = False
         warm.order(self.slot, target=target, **order)
 

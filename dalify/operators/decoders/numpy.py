@@ -58,7 +58,7 @@ def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
 def _(data, *, dtype):
     headers: list[NumpyHeader | None] = []
     known: NumpyHeader | None = None
-    for sample in data.samples:
+    for index, sample in enumerate(data.samples):
         if sample is _BLANK:
             headers.append(None)
             continue
@@ -76,11 +76,13 @@ def _(data, *, dtype):
             raise DTypeError(
                 f"the files hold arrays of different types: {known.dtype} and {header.dtype}.",
                 hint="Give the type that they should be converted to, for instance dtype=types.FLOAT.",
+                sample=index,
             )
         if len(header.shape) != len(known.shape):
             raise ShapeError(
                 f"the files hold arrays of different numbers of dimensions: {len(known.shape)} and "
-                f"{len(header.shape)}, shapes {known.shape} and {header.shape}."
+                f"{len(header.shape)}, shapes {known.shape} and {header.shape}.",
+                sample=index,
             )
     if dtype is None and known is not None:
         from_numpy(known.native)

@@ -283,16 +283,17 @@ class GraphTarget(Target):
         for name in self._operators[:: max(1, len(self._operators) // 12)]:
             if not catalogue.find(name).is_random and not catalogue.find(name).is_reader:
                 self._expected[name] = self._typical(name)
+                self._typical(name, "gpu")
         rng = random.Random(self.name)
         return [{"graph.json": json.dumps(program(rng, self._operators)).encode()} for _ in range(20)]
 
-    def _typical(self, name: str) -> Any:
-        document = {"samples": [0, 1], "device": "cpu", "threads": 1}
+    def _typical(self, name: str, device: str = "cpu") -> Any:
+        document = {"samples": [0, 1], "device": device, "threads": 1}
         inputs = [{"case": name, "input": number, "declared": True} for number in range(len(CASES[name].inputs))]
         node = {"operator": name, "inputs": inputs, "arguments": {key: {"case": name} for key in _typical_names(name)}}
         pipe = self._pipeline({**document, "nodes": [node]})
         try:
-            return bytes_of(pipe.run())
+            return bytes_of([batch.as_cpu() for batch in pipe.run()])
         finally:
             pipe.close()
 
