@@ -199,7 +199,8 @@ def _search_one(
         score = _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score)
         if score > best_score:
             best_score = score
-            best[0], best[1] = start, shape
+            for axis in range(axes):
+                best[0, axis], best[1, axis] = start[axis], shape[axis]
         if score < threshold:
             continue
         if _keep(kept, boxes, start, shape, prune_threshold) or not boxes.shape[0]:
@@ -208,7 +209,8 @@ def _search_one(
     if best_score < 0:
         start[:], shape[:], kept[:] = 0.0, 1.0, True
     else:
-        start[:], shape[:] = best[0], best[1]
+        for axis in range(axes):
+            start[axis], shape[axis] = best[0, axis], best[1, axis]
         _keep(kept, boxes, start, shape, prune_threshold)
     return _EXHAUSTED
 

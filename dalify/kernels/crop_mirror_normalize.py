@@ -193,8 +193,9 @@ def _interleaved(out, x, anchor, mirror, mean, multiplier, shift, fill):
         z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
         left, right = _overlap(x0, width, x.shape[3])
         for j in range(width):
-            means[j * channels : (j + 1) * channels] = mean[n]
-            multipliers[j * channels : (j + 1) * channels] = multiplier[n]
+            for c in range(channels):
+                means[j * channels + c] = mean[n, c]
+                multipliers[j * channels + c] = multiplier[n, c]
         for d in range(depth):
             for i in range(height):
                 target = out[n, d, i]

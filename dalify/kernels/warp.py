@@ -112,8 +112,9 @@ def _points_row(matrix, maps, n, y, part_x, part_y):
     """Fill the source coordinates of one output row from the maps, or from the matrix where there are none."""
     if maps.shape[0]:
         at = min(n, maps.shape[0] - 1)
-        part_x[:] = maps[at, 0, y]
-        part_y[:] = maps[at, 1, y]
+        for j in range(part_x.size):
+            part_x[j] = maps[at, 0, y, j]
+            part_y[j] = maps[at, 1, y, j]
     else:
         _trace_row(matrix[n], y, part_x, part_y)
 

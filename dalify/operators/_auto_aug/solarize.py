@@ -36,7 +36,8 @@ def _solarize(out: np.ndarray, x: np.ndarray, lowest: np.ndarray) -> None:
     for n in range(x.shape[0]):
         source, target = x[n], out[n]
         if lowest[n] > 255:
-            target[:] = source
+            for i in range(source.size):
+                target[i] = source[i]
             continue
         limit = np.uint8(lowest[n])
         for i in range(source.size):
