@@ -236,7 +236,7 @@ def main() -> None:
         auto_reset=True,
     )
     network = small_network()
-    console.print("training; the first epoch on a machine compiles kernels, which are kept")
+    console.print("training; the first epoch on a machine compiles kernels, which later runs load")
     train(network, loader, len(CLASSES) * per_class, 2, console)
     validation_loader = DALIGenericIterator(
         validation(str(unseen)), ["image", "label"], reader_name="photos", last_batch_policy=LastBatchPolicy.PARTIAL
