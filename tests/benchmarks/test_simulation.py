@@ -1,0 +1,107 @@
+"""What is recorded of compiled calls, which of them a simulation replaces, and that nothing of it remains."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import cv2
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from benchmarks import simulation
+from benchmarks.simulation import Recording, Simulated, recording, simulating
+from dalify.kernels.random_crop_window import random_crop_windows
+from dalify.kernels.resample import resample
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the simulation needs POSIX")
+
+KERNEL = "dalify.kernels.resample._separable"
+IMAGES = np.random.default_rng(1).integers(0, 256, (2, 400, 500, 3), np.uint8)
+WINDOWS = np.float32([[0, 0]] * 2), np.float32([[400, 500]] * 2)
+
+
+def resized() -> np.ndarray:
+    out = np.zeros((2, 224, 224, 3), np.uint8)
+    resample(out, IMAGES, *WINDOWS)
+    return out
+
+
+def recorded(times: int = 3) -> Recording:
+    resized()  # compiles
+    with recording() as made:
+        for _ in range(times):
+            resized()
+    return made
+
+
+def test_recording_counts_calls_and_changes_no_result() -> None:
+    expected = resized()
+    with recording() as made:
+        np.testing.assert_array_equal(resized(), expected)
+    function = made.functions[KERNEL]
+    assert function.calls == 1
+    assert function.seconds > 0
+    assert not function.is_decisive
+    assert made.thread_s == pytest.approx(sum(each.seconds for each in made.functions.values()))
+
+
+def test_simulated_calls_sleep_and_do_not_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, done = recorded(), Simulated()
+    made.functions[KERNEL].seconds = 0.03 * made.functions[KERNEL].calls
+    with simulating(made, done):
+        start, cpu_start = time.perf_counter(), time.thread_time()
+        assert not resized().any()
+        elapsed, cpu = time.perf_counter() - start, time.thread_time() - cpu_start
+    assert elapsed >= 0.03
+    assert cpu < 0.025  # slept
+    assert done.slept_s == pytest.approx(0.03)
+    assert done.real_share == 0
+
+
+def test_time_is_proportional_to_bytes() -> None:
+    made, done = recorded(), Simulated()
+    with simulating(made, done):
+        out = np.zeros((1, 224, 224, 3), np.uint8)
+        resample(out, IMAGES[:1], WINDOWS[0][:1], WINDOWS[1][:1])
+    whole = made.functions[KERNEL].seconds / made.functions[KERNEL].calls
+    assert done.slept_s == pytest.approx(whole / 2, rel=0.01)
+
+
+def test_calls_that_decide_really_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "SHORT_S", 0.0)
+    extents, uniforms = np.full((4, 2), 300), np.random.default_rng(1).random((4, 22))
+
+    def windows() -> np.ndarray:
+        return random_crop_windows(extents, uniforms, [0.1, 1.0], [0.75, 1.33])
+
+    expected, done = windows(), Simulated()
+    with recording() as made:
+        windows()
+    with simulating(made, done):
+        np.testing.assert_array_equal(windows(), expected)
+    assert done.slept_s == 0
+    assert done.real_share == 1
+
+
+def test_library_functions_are_intercepted_and_give_their_own_results_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "SHORT_S", 0.0)
+    image = IMAGES[0]
+    original = cv2.GaussianBlur
+    with recording() as made:
+        expected = cv2.GaussianBlur(image, (5, 5), 1.0)
+    with simulating(made, Simulated()):
+        assert cv2.GaussianBlur(image, (5, 5), 1.0) is not None
+        target = np.empty_like(image)
+        assert cv2.flip(image, 1, dst=target) is not None  # not recorded: it really runs
+        np.testing.assert_array_equal(target, image[:, ::-1])
+    assert cv2.GaussianBlur is original
+    np.testing.assert_array_equal(cv2.GaussianBlur(image, (5, 5), 1.0), expected)
+
+
+def test_nothing_remains_after_an_error() -> None:
+    with pytest.raises(RuntimeError, match="in the block"), recording():
+        raise RuntimeError("in the block")
+    assert "__call__" not in vars(Dispatcher)
+    assert resized().any()
