@@ -8,8 +8,7 @@ threads say when they work, each for milliseconds except in the first batch, and
 from __future__ import annotations
 
 import _thread
-import concurrent.futures.thread  # noqa: F401 -- its hook takes a lock before a fork: it must be registered before ours,
-import logging  # noqa: F401 -- and so must this one's, since hooks before a fork run in reverse order
+import logging  # noqa: F401 -- its hook before a fork takes a lock: hooks run in reverse order, so ours must come later
 import os
 import threading
 import time
@@ -104,12 +103,13 @@ def _begin_child() -> None:
     global _state
     is_clean = _state.is_clean and not _state.has_missed
     own = getattr(_here, "lock", None)
-    if own is not None and any(lock is own for lock in _state.held):
-        own.release()
+    is_held = any(lock is own for lock in _state.held)
     _state = _State()
     _state.is_clean = is_clean
     if own is not None:
         _register(own)
+        if is_held:
+            own.release()
 
 
 if hasattr(os, "register_at_fork"):

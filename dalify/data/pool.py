@@ -7,14 +7,13 @@ when the last array, tensor or DLPack capsule that views it is gone: never under
 from __future__ import annotations
 
 import math
-import os
-import threading
-import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dalify.base.interrupts import CallAtEnd
 from dalify.base.optional import torch
 
 __all__ = ["BufferPool", "pageable", "pinned"]
@@ -42,22 +41,14 @@ _SMALL_BYTES = 1024
 _Memory = tuple[np.ndarray[Any, np.dtype[np.uint8]], int]  # bytes, and their address: asking for it takes long
 
 
-class _Block:
+class _Block(CallAtEnd):
     """Lends memory; numpy arrays keep it alive as their base, and its end gives the memory back."""
 
-    __slots__ = ("__array_interface__", "_memory", "_pool")
-
-    def __init__(self, pool: BufferPool, memory: _Memory, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self._pool = pool
-        self._memory = memory
-        self.__array_interface__ = {"version": 3, "data": (memory[1], False), "shape": shape, "typestr": dtype.str}
-
-    def __del__(self) -> None:
-        self._pool._take_back(self._memory)
+    __array_interface__: dict[str, Any]
 
 
 class BufferPool:
-    """Keeps blocks of memory by size. Safe to use from several threads.
+    """Keeps blocks of memory by size. Safe to use from several threads, and in a process that was forked.
 
     Args:
         allocate: makes a new block of so many bytes.
@@ -71,11 +62,9 @@ class BufferPool:
     ) -> None:
         self._allocate = allocate
         self._capacity_bytes = capacity_bytes
-        self._free: dict[int, list[_Memory]] = {}
-        self._free_bytes = 0
-        self._lock = threading.RLock()  # a block may end, by garbage collection, while this very thread holds the lock
+        # Taking and giving back are single calls of C: no lock that a fork could copy while it is held.
+        self._free: dict[int, deque[_Memory]] = {}
         self.allocations = 0
-        _pools.add(self)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """Return an uninitialised array.
@@ -89,48 +78,30 @@ class BufferPool:
             return np.empty(shape, dtype)
         # Sizes are rounded up so that batches of nearly the same size share blocks.
         rounded = _round_up(size_bytes)
-        with self._lock:
-            blocks = self._free.get(rounded)
-            memory = blocks.pop() if blocks else None
-            if memory is not None:
-                self._free_bytes -= rounded
-        if memory is None:
+        free = self._free.get(rounded)
+        if free is None:
+            free = self._free.setdefault(rounded, deque(maxlen=self._capacity_bytes // rounded))
+        try:
+            memory = free.pop()
+        except IndexError:
+            self._make_room()
             fresh = self._allocate(rounded)
             memory = fresh, fresh.ctypes.data
             self.allocations += 1
-        made = np.asarray(_Block(self, memory, shape, dtype))
+        block = _Block(free.append, memory)
+        block.__array_interface__ = {"version": 3, "data": (memory[1], False), "shape": shape, "typestr": dtype.str}
+        made = np.asarray(block)
         return made if made.dtype == dtype else made.view(dtype)  # bfloat16 has no name in the array interface
 
-    def _take_back(self, memory: _Memory) -> None:
-        size_bytes = memory[0].nbytes
-        with self._lock:
-            if self._free_bytes + size_bytes > self._capacity_bytes:
-                self.clear()  # sizes that nobody asks for any more would keep out those that are asked for
-            if size_bytes <= self._capacity_bytes:
-                self._free.setdefault(size_bytes, []).append(memory)
-                self._free_bytes += size_bytes
-
-    def _renew_lock(self) -> None:
-        self._lock = threading.RLock()
+    def _make_room(self) -> None:
+        """Free the memory of sizes that nobody asks for any more, where it keeps out what is asked for."""
+        if sum(size * len(free) for size, free in list(self._free.items())) > self._capacity_bytes:
+            self.clear()
 
     def clear(self) -> None:
         """Give all unused memory back to the system."""
-        with self._lock:
-            self._free.clear()
-            self._free_bytes = 0
-
-
-_pools: weakref.WeakSet[BufferPool] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    # A thread that held a lock when the process forked does not exist in the child and will never release it.
-    for pool in list(_pools):
-        pool._renew_lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
+        for free in list(self._free.values()):
+            free.clear()
 
 
 def _round_up(size_bytes: int) -> int:

@@ -1,18 +1,35 @@
-"""Threads that divide the samples of one call among them.
-
-Alone because a pipeline's threads take chunks of many batches, and nobody waits for them; here the caller waits, and
-takes part.
-"""
+"""Threads that divide the samples of one call among them; the caller takes part, and waits for all."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from dalify.base.held_error import HeldError
+from dalify.executor.threads import ThreadPool
 
 __all__ = ["Threads"]
+
+
+class _Call:
+    """One call, divided among threads."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.failure = HeldError()
+        self.ended = threading.Semaphore(0)
+
+    def run(self, number: int, task: Callable[[], None]) -> None:
+        """Run one of its tasks; must not raise in a thread of a pool."""
+        try:
+            task()
+        except BaseException as error:
+            with self.lock:
+                self.failure.hold(error, number)
+        finally:
+            self.ended.release()
 
 
 class Threads:
@@ -24,7 +41,7 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._executor: ThreadPoolExecutor | None = None
+        self._pool: ThreadPool | None = None
         self._process = 0
 
     def run(self, tasks: Sequence[Callable[[], None]]) -> None:
@@ -33,18 +50,21 @@ class Threads:
         Raises:
             Exception: the error of the first task that failed.
         """
-        if self._executor is None or self._process != os.getpid():  # threads do not survive a fork
-            self._executor = ThreadPoolExecutor(max(1, self.count - 1), "dalify-dynamic")
+        if self._pool is None or self._process != os.getpid():  # threads do not survive a fork
+            self._pool = ThreadPool(max(1, self.count - 1), "dalify-dynamic")
             self._process = os.getpid()
-        others = [self._executor.submit(task) for task in tasks[1:]]
-        failure = HeldError()
+        call = _Call()
+        self._pool.submit(0, 0, [partial(call.run, number, task) for number, task in enumerate(tasks[1:], 1)])
         try:
             tasks[0]()
         except Exception as error:
-            failure.hold(error)
-        while others:
-            try:
-                others.pop(0).result()
-            except Exception as error:
-                failure.hold(error)
-        failure.release()
+            with call.lock:
+                call.failure.hold(error)
+        for _ in tasks[1:]:
+            call.ended.acquire()
+        call.failure.release()
+
+    def __del__(self) -> None:
+        """Let the threads end."""
+        if self._pool is not None and self._process == os.getpid():
+            self._pool.close(wait=False)

@@ -8,9 +8,11 @@ iterations behind it, go on.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -21,6 +23,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, PipelineStateError
 from dalify.base.fork_gate import is_clean_fork
+from dalify.base.interrupts import deferred_interrupts
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
@@ -40,6 +43,16 @@ from dalify.executor.threads import ThreadPool
 from dalify.sources.worker_pool import WorkerPool
 
 __all__ = ["Engine"]
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_engines() -> None:
+    # Work that is queued is dropped, and processes end; the threads' module waits for the threads.
+    for engine in list(_engines):
+        engine.close(wait=False)
+
 
 # How much longer a sample may take than the shortest time measured, from batch to batch.
 _FORGETTING = 1.05
@@ -105,6 +118,7 @@ class Engine:
         self._asked: dict[str, Any] | None = None  # where the feeds stood, while they are asked
         self._copies = PendingCopies()
         self._stream = torch.cuda.Stream(torch_device) if (torch_device or "").startswith("cuda") else None
+        _engines.add(self)
 
     # -- in the caller's thread
 
@@ -126,19 +140,20 @@ class Engine:
         before = self._asked = self._sources_state()
         with applied(self._limits):
             fed, failure = self.feeds.next_batches(before["sources"])
-        size = self._batch_size
-        if not failure:
-            try:
-                size = common_size([(feed.node, batches[0]) for feed, batches in fed], size)
-            except DalifyError as error:
-                failure.hold(error)
-        iteration = Iteration(self.next_number, size, self.plan.slot_count)
-        iteration.before, iteration.error = before, failure
-        self.next_number += 1
-        for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
-            iteration.entries[slot] = reader.next_entries(size, iteration.number)
-            iteration.padded = max(iteration.padded, reader.sampler.padded_samples)
-        self.set_off(iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)])
+        with deferred_interrupts():  # a batch is either on its way or was never asked for
+            size = self._batch_size
+            if not failure:
+                try:
+                    size = common_size([(feed.node, batches[0]) for feed, batches in fed], size)
+                except DalifyError as error:
+                    failure.hold(error)
+            iteration = Iteration(self.next_number, size, self.plan.slot_count)
+            iteration.before, iteration.error = before, failure
+            self.next_number += 1
+            for slot, reader in self.feeds.readers.items():  # a lost batch is lost in all feeds: they stay in step
+                iteration.entries[slot] = reader.next_entries(size, iteration.number)
+                iteration.padded = max(iteration.padded, reader.sampler.padded_samples)
+            self.set_off(iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)])
 
     def set_off(self, iteration: Iteration, given: Sequence[tuple[int, Batch]]) -> None:
         """Set a batch on its way whose inputs are known: slots and what lies there."""

@@ -130,7 +130,7 @@ def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
 
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
-    """Run steps one after the other. A fork waits for each, unless the user's code or another process does the work."""
+    """Run steps one after the other. A fork waits for each, but not for the user's code and for other processes."""
     for step in steps:
         if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None:
             step.run(frame)

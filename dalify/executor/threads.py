@@ -5,11 +5,17 @@ Tasks of earlier batches go first; tasks of the next batch fill what would be id
 
 from __future__ import annotations
 
+import atexit
 import heapq
 import itertools
+import os
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable
+
+from dalify.base.interrupts import PATIENCE_S, leave_running, was_interrupted
 
 __all__ = ["AwaitedThreads", "ThreadPool"]
 
@@ -57,6 +63,7 @@ class ThreadPool:
         ]
         for thread in self._threads:
             thread.start()
+        _pools.add(self)
 
     def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
         """Queue tasks; a task must not raise.
@@ -83,10 +90,31 @@ class ThreadPool:
             queue.closed = True
             queue.heap.clear()
             queue.condition.notify_all()
+        _ending.update(self._threads)
         if wait:
             for thread in self._threads:
                 if thread is not threading.current_thread():
                     thread.join()
+
+
+_pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
+_ending: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_threads() -> None:
+    # Threads that run compiled code while the interpreter is taken down would crash it.
+    deadline = time.monotonic() + PATIENCE_S if was_interrupted() else None
+    for pool in list(_pools):
+        pool.close(wait=False)
+    for thread in list(_ending):
+        thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            leave_running()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # their threads have stayed in the parent
 
 
 class AwaitedThreads(ThreadPool):

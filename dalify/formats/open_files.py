@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dalify.base import limits
 from dalify.base.errors import ReaderError
 from dalify.base.fork_lock import ForkLock
+from dalify.base.interrupts import CallAtEnd
 from dalify.formats import storage
 from dalify.formats.memory import file_memory
 from dalify.formats.pieces import Pieces, read_pieces
@@ -27,17 +28,17 @@ __all__ = ["OpenFiles"]
 _MOST_OPEN = 128
 
 
-class _Descriptor:
+class _Descriptor(CallAtEnd):
     """An open file, closed with the last reference: a thread that reads holds one."""
 
-    __slots__ = ("number", "size")
+    number: int
+    size: int
 
-    def __init__(self, number: int, size: int) -> None:
+    def __new__(cls, number: int, size: int) -> _Descriptor:
+        self = super().__new__(cls, os.close, number)
         self.number = number
         self.size = size
-
-    def __del__(self) -> None:
-        os.close(self.number)
+        return self
 
 
 class OpenFiles:

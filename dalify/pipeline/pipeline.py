@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import copy
 import itertools
 import weakref
@@ -31,14 +30,6 @@ else:
 
 TensorList = TensorListCPU | TensorListGPU
 _numbers = itertools.count()
-_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_engines() -> None:
-    # Threads that run compiled code while the interpreter is taken down would crash it.
-    for engine in list(_engines):
-        engine.close()
 
 
 class Pipeline(Inspection, Reading, Resumable):
@@ -104,7 +95,6 @@ class Pipeline(Inspection, Reading, Resumable):
                     self._state_for_build(),
                 )
                 self._restoring = None
-                _engines.add(self._built.engine)
                 weakref.finalize(self, self._built.engine.close, wait=False)
 
     def _engine(self) -> Engine:

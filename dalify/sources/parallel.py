@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
+from dalify.base.interrupts import deferred_interrupts
 from dalify.sources.callback import Callback, Cycle, SourceKind
 from dalify.sources.shared_memory import Lease, Slot, array_in
 from dalify.sources.source_worker import (
@@ -167,6 +168,10 @@ class ParallelSource:
 
     def prefetch(self) -> None:
         """Let the workers begin with the next batches."""
+        with deferred_interrupts():
+            self._prefetch()
+
+    def _prefetch(self) -> None:
         while len(self._flights) < self.prefetch_queue_depth and self._free:
             slot = self._free.popleft()
             flight = _Flight(slot, len(self._chunks), self._generation, self._expected)

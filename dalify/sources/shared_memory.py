@@ -1,6 +1,6 @@
 """Memory that worker processes fill and this process reads without a copy.
 
-Alone because the life of this memory is delicate. A slot is a file without a name: the kernel frees it when the last
+A slot is a file without a name: the kernel frees it when the last
 process that has it ends, however it ends, so nothing can leak and nothing needs a tracker; nor does it count against
 the size of ``/dev/shm``, which containers keep small. A slot is cut into regions so far apart that no writer meets
 another and none must ask for room: only pages that are written cost memory.
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import WorkerError
+from dalify.base.interrupts import CallAtEnd
 
 __all__ = ["Lease", "Slot", "aligned", "array_in"]
 
@@ -140,26 +141,24 @@ def _received(chunks: int, file: Any) -> Slot:
     return Slot(chunks, file.detach())
 
 
-class Lease:
-    """Keeps a slot from being written again while an array views it; its end gives the slot back.
+class Lease(CallAtEnd):
+    """Keeps a slot from being written again while an array views it; its end gives the slot back."""
 
-    Args:
-        free: receives the number of the slot in the end.
-        number: of the slot.
-        slot: its memory.
-    """
+    __array_interface__: dict[str, Any]
+    _memory: NDArray[np.uint8]
 
-    __slots__ = ("__array_interface__", "_free", "_memory", "_number")
+    def __new__(cls, free: deque[int], number: int, slot: Slot) -> Lease:
+        """Lend a slot.
 
-    def __init__(self, free: deque[int], number: int, slot: Slot) -> None:
-        self._free = free
-        self._number = number
+        Args:
+            free: receives the number of the slot in the end, in whatever thread the consumer lets go.
+            number: of the slot.
+            slot: its memory.
+        """
+        self = super().__new__(cls, free.append, number)
         self._memory = slot.memory
         self.__array_interface__ = self._memory.__array_interface__
-
-    def __del__(self) -> None:
-        # Appending is atomic: the consumer may let go in any thread.
-        self._free.append(self._number)
+        return self
 
     def memory(self) -> NDArray[np.uint8]:
         """Return all bytes of the slot; arrays made of them keep this lease."""

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, option_error_text
+from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.base.source_line import SourceLine
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import Slot
@@ -390,20 +391,21 @@ class WorkerPool:
             pipes: list[Any] = [worker.results for worker in workers]
             ends: list[Any] = [worker.process.sentinel for worker in workers]
             ready = connection.wait([*pipes, *ends, self._wake_out], _LIFE_CHECK_S if workers else 0)
-            got_results = False
-            for worker in workers:
-                if worker.results in ready:
-                    if self._take_result(worker):
-                        got_results = True
-                    else:  # it is ending, or the user's code has closed its files: no result will come from it
-                        worker.process.kill()
-            # Others may still do all the work; but who asked for so many workers shall have them.
-            if not got_results or any(end in ready for end in ends):
+            with deferred_interrupts():
+                got_results = False
                 for worker in workers:
-                    if worker.has_ended:
-                        self._bury(worker)
-            with self._submitting:
-                self._give_out()
+                    if worker.results in ready:
+                        if self._take_result(worker):
+                            got_results = True
+                        else:  # it is ending, or the user's code has closed its files: no result will come from it
+                            worker.process.kill()
+                # Others may still do all the work; but who asked for so many workers shall have them.
+                if not got_results or any(end in ready for end in ends):
+                    for worker in workers:
+                        if worker.has_ended:
+                            self._bury(worker)
+                with self._submitting:
+                    self._give_out()
 
     def _take_result(self, worker: _Worker) -> bool:
         try:
@@ -514,7 +516,7 @@ def _end(workers: list[_Worker | None], owner: int) -> None:
     living = [worker for worker in workers if worker is not None]
     for worker in living:
         worker.own_tasks.close()
-    deadline = time.monotonic() + _GRACE_S
+    deadline = time.monotonic() + (0.0 if was_interrupted() else _GRACE_S)
     for worker in living:
         # Keep reading: a worker that waits for room in its pipe would not see that it is to end.
         while worker.process.is_alive() and time.monotonic() < deadline:

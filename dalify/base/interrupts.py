@@ -1,0 +1,93 @@
+"""Ctrl-C: it never comes in the middle of bookkeeping, and ends the process soon and with the status of SIGINT."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from functools import partial
+from types import FrameType, TracebackType
+from typing import Any
+
+__all__ = ["PATIENCE_S", "CallAtEnd", "deferred_interrupts", "leave_running", "was_interrupted"]
+
+# How long a process that ends after Ctrl-C waits for its threads.
+PATIENCE_S = 0.15
+
+
+class deferred_interrupts:  # noqa: N801 -- a context manager, used like a function
+    """Context manager: a SIGINT in its block is handled at the end of the block, which must be brief."""
+
+    __slots__ = ("_before", "_noted")
+
+    def __enter__(self) -> None:
+        """Begin to note signals. In other threads than the main one there are none."""
+        self._before: Any = None
+        self._noted: tuple[int, FrameType | None] | None = None
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):
+                self._before = before
+                signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._noted = number, frame
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Handle the signal that was noted."""
+        before, self._before = self._before, None
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+            if self._noted is not None:
+                before(*self._noted)
+
+
+class CallAtEnd(partial[Any]):
+    """A call that is made when the object ends: ``CallAtEnd(free.append, memory)``.
+
+    All of it is C if what is called is. A ``__del__`` in Python is where Ctrl-C is lost: Python prints the
+    KeyboardInterrupt, ignores it, and the program goes on.
+    """
+
+    __del__ = partial.__call__
+
+
+_has_left_threads = False
+
+
+def was_interrupted() -> bool:
+    """Tell, while the interpreter ends, whether it does so since nobody handled a KeyboardInterrupt."""
+    is_interactive = hasattr(sys, "ps1")  # there, an interrupt of long ago is still the last error
+    return getattr(sys, "last_type", None) is KeyboardInterrupt and not is_interactive
+
+
+def leave_running() -> None:
+    """Note that threads run on after Ctrl-C: the process must end before the interpreter is taken down under them."""
+    global _has_left_threads
+    _has_left_threads = True
+
+
+@atexit.register  # early, and so called late
+def _end_as_interrupted() -> None:
+    if not was_interrupted():
+        return
+    if not _has_left_threads:
+        # CPython notes that a KeyboardInterrupt ends the program, but forgets it when any thread calls exec() with a
+        # text afterwards, as compilers do; then the status is 1, and a shell loop goes on.
+        with suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")
+        return
+    for name, function in (("multiprocessing.util", "_exit_function"), ("logging", "shutdown")):
+        if name in sys.modules:
+            with suppress(Exception):
+                getattr(sys.modules[name], function)()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
