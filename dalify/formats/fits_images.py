@@ -16,7 +16,7 @@ from dalify.base.errors import IntegerRangeError
 from dalify.base.optional import LazyModule
 from dalify.formats import helper_process
 
-__all__ = ["fits", "read_images"]
+__all__ = ["astropy", "read_images"]
 
 astropy = LazyModule("astropy", "reading FITS files", "dalify[fits]")
 

@@ -108,8 +108,8 @@ def _dumping() -> str:
 
 
 _LISTS: dict[str, Any] = {
-    **dict.fromkeys(("out_types", "in_types"), {"items": [{"enum": "DALIDataType", "value": 0}]}),
-    **dict.fromkeys(("outs_ndim", "ins_ndim"), {"items": [1]}),
+    **{key: {"items": [{"enum": "DALIDataType", "value": 0}]} for key in ("out_types", "in_types")},
+    **{key: {"items": [1]} for key in ("outs_ndim", "ins_ndim")},
 }
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data import DALIDataType
 from dalify.formats.file_list import FileEntry, FileList
-from dalify.formats.fits_images import fits as fits_package
-from dalify.formats.fits_images import read_images
+from dalify.formats.fits_images import astropy, read_images
 from dalify.formats.plain_files import plain_files
 from dalify.registry import Spec, operator
 
@@ -24,7 +23,7 @@ def _count(given: Mapping[str, Any]) -> int:
     return len(given["hdu_indices"])
 
 
-@operator(outputs=_count, reader=True, needs=(fits_package,))
+@operator(outputs=_count, reader=True, needs=(astropy,))
 def fits(
     *,
     allow_outside_root: bool = False,
