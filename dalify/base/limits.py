@@ -2,7 +2,9 @@
 
 A few hundred bytes can declare an image of gigabytes. Every decoder, reader and operator whose output size comes from
 data compares that size with the limits in force: those of the pipeline whose work runs on this thread, else those of
-the process.
+the process. They do not apply to torch's DataLoader accelerated by ``dalify.plugin.pytorch``: it accepts what torch
+accepts, and Pillow's limit (``PIL.Image.MAX_IMAGE_PIXELS``) warns and refuses there as it does with torch. dalify's
+decoders ignore Pillow's limit.
 """
 
 from __future__ import annotations
