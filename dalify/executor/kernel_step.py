@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, DTypeError, LimitError
+from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.limits import check_shape
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
@@ -32,6 +32,7 @@ else:
     philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
 
 _CACHE_LIMIT = 4096
+_MOST_DIMENSIONS = 32  # of a sample: many functions of NumPy take no more
 # What kernels may ask for besides the operator's parameters.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 
@@ -104,17 +105,31 @@ class KernelStep:
             inputs += [None] * self._missing
         if frame.stand_ins and self.node in frame.stand_ins:
             inputs[0] = with_stand_ins(inputs[0], self.node, frame)
+        arguments: dict[str, Any] = {}
         try:
             arguments = self._values(frame, count)
             draws = self._draws(frame, frame.positions(branch))
             compute = self._batchwise if self._operator.is_batchwise else self._groupwise
             results = compute(frame, inputs, arguments, draws, count)
         except Exception as error:
-            if is_foreign(error, self.node) and not hasattr(error, "__dalify_sample__") and count > 1:
-                self._raise_of_sample(frame, inputs, count)
+            if is_foreign(error, self.node):
+                self._check_frames(error, arguments)
+                if not hasattr(error, "__dalify_sample__") and count > 1:
+                    self._raise_of_sample(frame, inputs, count)
             raise self._located(error, frame, inputs) from cause(error, self.node)
         for slot, batch in zip(self.outputs, results, strict=True):
             frame.values[slot] = batch
+
+    def _check_frames(self, error: Exception, arguments: Mapping[str, Any]) -> None:
+        """Say so where a kernel failed that got an argument with an entry per frame: only some operators take these."""
+        for name, values in arguments.items():
+            entry = values if values is None or isinstance(values, str) else values[0]
+            if isinstance(entry, np.ndarray) and entry.ndim > 1:
+                refusal = ShapeError(
+                    f"the argument {name} has one entry per frame, because its layout begins with F; it cannot here.",
+                    hint=f"Give one per sample, or take the layout away: {name}=fn.reshape(value, layout='').",
+                )
+                raise located(refusal, self.node, None, None) from error
 
     def _raise_of_sample(self, frame: Frame, inputs: list[Batch | None], count: int) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.
@@ -182,8 +197,8 @@ class KernelStep:
         extra = self._prepared(inputs, arguments, draws, count)
         context = {"spec": spec, "specs": specs, "draws": draws, "count": count, "out_specs": rule_specs}
         context["out_spec"] = rule_specs[0] if rule_specs else None
-        context["memory"] = lambda start, size, shape: self._allocate(
-            frame, 0, start, size, rule_specs[0].replace(shape=shape)
+        context["memory"] = lambda start, size, shape: self._memory(
+            frame, start, size, rule_specs[0].replace(shape=shape)
         )
         names = self._named(self._kernel, {**self._static, **arguments, **extra, **context})
         results = self._kernel.function(*inputs, **names)
@@ -191,6 +206,10 @@ class KernelStep:
             results = (results,)
         origins = None if first is None else first.origins
         return [self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)]
+
+    def _memory(self, frame: Frame, start: int, count: int, spec: Spec) -> Array:
+        self._check_size(spec.shape, spec, start)
+        return self._allocate(frame, 0, start, count, spec)
 
     def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
         if isinstance(result, Batch):
@@ -380,6 +399,8 @@ class KernelStep:
     def _check_size(shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
         if shape is None:
             return
+        if len(shape) > _MOST_DIMENSIONS:
+            raise ShapeError(f"a result has {len(shape)} dimensions; {_MOST_DIMENSIONS} are the most.")
         try:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:

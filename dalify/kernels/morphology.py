@@ -70,7 +70,7 @@ def _masks(mask_size: Any, anchor: Any, iterations: int, frames: int) -> list[tu
         given = np.repeat(given, 2, axis=-1) if given.shape[-1] == 1 else given
         vectors.append(per_frame(given, frames, name, 2).astype(np.int64))
     sizes, anchors = vectors
-    reach = (sizes - 1) * iterations
+    reach = (sizes - 1) * min(iterations, _LARGEST_MASK + 1)
     if (sizes < 1).any() or (reach > _LARGEST_MASK).any():
         wrong = sizes[((sizes < 1) | (reach > _LARGEST_MASK)).any(axis=1)][0].tolist()
         raise ArgumentValueError(f"mask_size is a width and a height, from 1 to {_LARGEST_MASK}; got {wrong}.")

@@ -15,6 +15,7 @@ from dalify.kernels.frames import visual_layout
 from dalify.registry import Spec, operator
 
 _LAYOUTS = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW")
+_MOST_CHANNELS = 128  # that OpenCV takes at once
 
 
 @operator
@@ -106,8 +107,11 @@ def _(out, x, *, spec):
     for one, result in zip(source, target, strict=True):
         if channels == 1:
             cv2.equalizeHist(one[..., 0], dst=result[..., 0])
-        else:
+        elif channels <= _MOST_CHANNELS:
             cv2.merge([cv2.equalizeHist(channel) for channel in cv2.split(one)], dst=result)
+        else:
+            for channel in range(channels):
+                result[..., channel] = cv2.equalizeHist(np.ascontiguousarray(one[..., channel]))
 
 
 @equalize.gpu

@@ -31,6 +31,7 @@ _IMAGE_AXES = 2
 # Elements of a filter from which OpenCV filters by discrete Fourier transforms, and from which that pays.
 _TRANSFORMED_FROM, _TRANSFORMED_WELL_FROM = 130, 700
 _OURS_FROM, _OURS_CHANNELS = 25, 3
+_MOST_CHANNELS = 128  # that OpenCV takes at once
 
 
 @operator
@@ -158,6 +159,10 @@ def _sums(
     if place is not None and _is_ours(image, weights):
         correlate_image(place, image, weights, (row, column) if mode == "same" else None, border, fill)
         return place
+    if image.ndim > _IMAGE_AXES and image.shape[2] > _MOST_CHANNELS:
+        parts = [image[..., first : first + _MOST_CHANNELS] for first in range(0, image.shape[2], _MOST_CHANNELS)]
+        sums = [_sums(np.ascontiguousarray(part), weights, anchor, border, mode, fill, depth, None) for part in parts]
+        return np.concatenate([part.reshape(*part.shape[:2], -1) for part in sums], axis=2)
     if mode == "same" and border != "wrap" and fill == 0:
         # OpenCV mirrors and repeats by itself; it neither wraps nor pads with a value other than 0.
         return cv2.filter2D(image, depth, weights, dst=place, anchor=(column, row), borderType=_BORDERS[border])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.errors import IntegerRangeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import Spec, operator
@@ -20,6 +21,9 @@ def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
     Returns:
         a vector of as many integers as `x` has dimensions, on the device of `x`.
 
+    Raises:
+        IntegerRangeError: an extent that does not fit the type.
+
     Example:
         >>> height = fn.shapes(images)[0]  # doctest: +SKIP
     """
@@ -28,6 +32,8 @@ def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
 
 @shapes.cpu
 def _(out, _x, *, spec):
+    if out.dtype.kind in "iu" and max(spec.shape, default=0) > np.iinfo(out.dtype).max:
+        raise IntegerRangeError(f"the extents {spec.shape} do not fit the type {out.dtype}.", hint="dtype=types.INT64")
     out[...] = np.asarray(spec.shape, out.dtype)
 
 

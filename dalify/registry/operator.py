@@ -290,7 +290,7 @@ class Operator:
             result = self.rule(*specs, **named)
         except DalifyError:
             raise
-        except (ArithmeticError, ValueError, MemoryError) as error:  # NaN, infinity, extents beyond all integers
+        except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:  # of NaN, infinity, giant extents
             text = str(error).rstrip(".") or type(error).__name__
             raise ArgumentValueError(f"these arguments have no result: {text}.") from error
         return (result,) if isinstance(result, Spec) else tuple(result or ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import types as python_types
 import typing
@@ -125,7 +126,7 @@ class Parameter:
             value = value.item()
         if issubclass(kind, IntEnum):
             return self._enum(value, operator)
-        if self.kind != "static" and isinstance(value, (int, float)):
+        if isinstance(value, (int, float)):
             self._check_range(value, operator)
         if kind is float and isinstance(value, (int, float)):
             return float(value)
@@ -147,8 +148,11 @@ class Parameter:
         )
 
     def _check_range(self, value: float, operator: str) -> None:
-        """Refuse what a kernel cannot get: integers are INT32 there, and extents have to be finite."""
-        if (self.element is int or self.kind == "shaping") and not -(2**31) <= value < 2**31:
+        """Refuse what a kernel cannot get: integers are INT32 or INT64 there, and extents have to be finite."""
+        if self.kind == "static":
+            if self.element is int and not -(2**63) <= value < 2**63 and math.isfinite(value):
+                raise ArgumentValueError(f"{self.name} must be within 64 bits; got {value!r}.", operator=operator)
+        elif (self.element is int or self.kind == "shaping") and not -(2**31) <= value < 2**31:
             raise ArgumentValueError(f"{self.name} must be within 32 bits; got {value!r}.", operator=operator)
 
     def _enum(self, value: Any, operator: str) -> Any:
