@@ -28,6 +28,9 @@ _MOST_OPEN = 32
 _LEAST_ROW_BYTES = 1 << 14
 _MOST_PARTS = 1 << 18
 _GUESSED_BYTES = 1 << 16  # of a string or list of any length
+_FITS_BLOCK, _CARD = 2880, 80
+_MOST_AXES = 999  # and columns of a table
+_COUNTS = ("BITPIX", "NAXIS", "ZNAXIS", "TFIELDS", "PCOUNT", "GCOUNT")
 _MEMORY_BYTES = 1 << 31  # that a call may take besides what it returns
 
 
@@ -224,8 +227,43 @@ def read_fits(path: str, numbers: Sequence[int], largest_bytes: int, most_axes: 
     # The package leaves a file that it opened itself open where the file turns out to be damaged.
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
+        _check_headers(file, path, max(numbers))
         with fits.open(file, mode="readonly", memmap=False, lazy_load_hdus=True) as units:
             return [_image(units, path, number, size, largest_bytes, most_axes) for number in numbers]
+
+
+def _check_headers(file: Any, path: str, count: int) -> None:
+    """Refuse headers that declare more axes or columns than there can be; the package would list them all.
+
+    Args:
+        file: whose position is at its beginning, then and afterwards.
+        path: of the file.
+        count: of the header-data units that are looked at.
+    """
+    for _ in range(count):
+        found = {"BITPIX": 8, "NAXIS": 0, "PCOUNT": 0, "GCOUNT": 1}
+        is_at_end = False
+        while not is_at_end:
+            block = file.read(_FITS_BLOCK)
+            if len(block) < _FITS_BLOCK:
+                is_at_end = True
+                found["NAXIS"] = _MOST_AXES  # behind it is nothing
+            for start in range(0, len(block), _CARD):
+                name, text = block[start : start + 8].decode("latin-1").rstrip(), block[start + 10 : start + 30]
+                is_at_end = is_at_end or name == "END"
+                if name.startswith(_COUNTS) and text.strip().lstrip(b"+-").isdigit():
+                    found[name] = int(text)
+                    if name in ("NAXIS", "ZNAXIS", "TFIELDS") and found[name] > _MOST_AXES:
+                        raise RefusedError("reader", f"the FITS file {path!r} is damaged: {name} is {found[name]}.")
+        elements = 1 if found["NAXIS"] > 0 else 0
+        for axis in range(1, found["NAXIS"] + 1):
+            elements *= found.get(f"NAXIS{axis}", 0)
+        size = abs(found["BITPIX"]) // 8 * found["GCOUNT"] * (found["PCOUNT"] + elements)
+        place = file.tell() + -(-size // _FITS_BLOCK) * _FITS_BLOCK
+        if not file.tell() <= place < 1 << 60:
+            break
+        file.seek(place)
+    file.seek(0)
 
 
 def _image(units: Any, path: str, number: int, size: int, largest_bytes: int, most_axes: int) -> np.ndarray:
@@ -306,6 +344,14 @@ def _answer(function: str, arguments: Sequence[Any]) -> tuple[Any, list[np.ndarr
     return ("value", found), []
 
 
+def _import_for(function: str) -> None:
+    """Import what a function needs, which its bounds are not for."""
+    try:
+        importlib.import_module("astropy.io.fits" if function == read_fits.__name__ else "h5py")
+    except ImportError:
+        return  # the function says so
+
+
 def _bound_memory(result_bytes: int) -> None:
     """Let a call fail that asks for far more memory than its result takes."""
     try:
@@ -340,6 +386,7 @@ def _main(parent: int) -> None:
         if request is None:
             return
         function, arguments, processor_s, result_bytes = request
+        _import_for(function)
         _bound_memory(result_bytes)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, processor_s)  # what hangs is ended by SIGPROF

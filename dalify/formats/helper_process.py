@@ -37,13 +37,15 @@ __all__ = ["call"]
 
 _MOST_HELPERS = min(4, os.cpu_count() or 1)
 # A call may take so much processor time, and a second more for each so many bytes that it returns.
-_PROCESSOR_S = 6.0
+_PROCESSOR_S = 2.0
 _BYTES_PER_S = 1 << 24
 # The longest that a helper may wait for a disk or network.
 _LONGEST_WAIT_S = 600.0
 _PIPE_BYTES = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 _KINDS = {"reader": ReaderError, "dtype": DTypeError}
+# Calls that ended a helper are not repeated: that would take as long again.
+_MOST_REMEMBERED = 256
 # What adds to a library when it is imported.
 _EXTENSIONS = ("hdf5plugin",)
 
@@ -172,6 +174,7 @@ class _Helpers:
 
 
 _helpers = _Helpers()
+_known_to_end: dict[str, str] = {}
 atexit.register(_helpers.end)
 
 
@@ -207,7 +210,13 @@ def call(
         MissingPackageError: the library is not installed.
     """
     descriptor, size = open_file(path)  # a pipe would be waited for
+    changed_ns = os.fstat(descriptor).st_mtime_ns
     os.close(descriptor)
+    part = repr((function, path, size, changed_ns, arguments[:1]))  # such as a data set
+    key = part + repr(arguments[1:])
+    for known in (part, key):
+        if known in _known_to_end:
+            raise ReaderError(_known_to_end[known])
     result_bytes = 16 * size if result_bytes is None else result_bytes
     processor_s = _PROCESSOR_S + result_bytes / _BYTES_PER_S
     request = (function, (path, *arguments), processor_s, result_bytes)
@@ -219,7 +228,12 @@ def call(
             code = helper.end()
             if code == 0 and not is_new:  # it was idle for too long
                 continue
-            raise _ended(code, path, what, processor_s) from None
+            message = f"the {what} file {path!r} is damaged: {_reason(code, processor_s)}."
+            # Other rows may be sound where some crash; where reading does not end, they would take as long.
+            _known_to_end[part if code == -getattr(signal, "SIGPROF", 0) else key] = message
+            while len(_known_to_end) > _MOST_REMEMBERED:
+                _known_to_end.pop(next(iter(_known_to_end)), None)
+            raise ReaderError(message) from None
         except BaseException:
             helper.end()  # the answer was not read to its end
             raise
@@ -253,12 +267,11 @@ def _refused(kind: str, message: str, hint: str, path: str) -> Exception:
     return _KINDS[kind](message, hint=hint)
 
 
-def _ended(code: int, path: str, what: str, processor_s: float) -> ReaderError:
+def _reason(code: int, processor_s: float) -> str:
+    """Return why a helper has ended."""
     if code == -getattr(signal, "SIGPROF", 0):
-        reason = f"reading it takes more than {processor_s:.0f} s of processor time"
-    elif code < 0:
+        return f"reading it takes more than {processor_s:.0f} s of processor time"
+    if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        reason = f"the library that reads it crashed ({name})"
-    else:
-        reason = f"the process that reads it ended with exit code {code}"
-    return ReaderError(f"the {what} file {path!r} is damaged: {reason}.")
+        return f"the library that reads it crashed ({name})"
+    return f"the process that reads it ended with exit code {code}"
