@@ -66,6 +66,10 @@ class ArrayFile(Protocol):
         """
         ...
 
+    def read_rows(self, array: int, rows: Sequence[int]) -> Sequence[Any]:
+        """Return rows of an array, wherever they stand: what ``read(array, row, row + 1)[0]`` is for each."""
+        ...
+
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first array of one of these names that is a row of integers; None without."""
         ...
@@ -179,22 +183,22 @@ class ArrayRows(Sequence[ArrayRow]):
         """Return a row of each array."""
         return tuple([self.read_one(file, array, number) for array in range(len(self._names))])
 
-    def read_many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[Any], ...] | None:
-        """Return rows of each array, ``[N, ...]``; None where they are read one by one."""
+    def read_many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[Any] | list[NDArray[Any]], ...] | None:
+        """Return rows of each array, ``[N, ...]`` or a list of N arrays; None where they are read one by one."""
         file = bisect_right(self._firsts, int(numbers[0])) - 1
         rows = numbers - self._firsts[file]
         stored = self.files[file].arrays
         row_bytes = sum(each.row_bytes for each in stored)
         if rows.min() < 0 or numbers.max() >= self._firsts[file + 1] or row_bytes * len(rows) > _MOST_BYTES:
             return None
-        if any(each.dtype.kind not in "biuf" for each in stored):
-            return None
         are_neighbours = bool((np.diff(rows) == 1).all())
         first, stop = int(rows[0]), int(rows[-1]) + 1
         try:
             return tuple(
                 [
-                    as_array(self.files[file].read(array, first, stop))
+                    self._listed(file, array, rows.tolist())
+                    if each.dtype.kind not in "biuf"
+                    else as_array(self.files[file].read(array, first, stop))
                     if are_neighbours and each.chunk_rows == 1
                     else self._gathered(file, array, rows)
                     for array, each in enumerate(stored)
@@ -202,6 +206,12 @@ class ArrayRows(Sequence[ArrayRow]):
             )
         except ReaderError:
             return None
+
+    def _listed(self, file: int, array: int, rows: Sequence[int]) -> list[NDArray[Any]]:
+        """Return rows of an array, such as strings."""
+        if self.files[file].arrays[array].chunk_rows > 1:
+            return [self.read_one(file, array, row) for row in rows]
+        return [as_array(row) for row in self.files[file].read_rows(array, rows)]
 
     def _gathered(self, file: int, array: int, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return rows of an array, wherever they stand, in memory of their own."""

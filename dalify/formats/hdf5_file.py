@@ -104,6 +104,14 @@ class Hdf5File:
         rows = memory.view(stored.dtype).reshape(shape)
         return rows if out is None or is_direct else _filled(out, rows)
 
+    def read_rows(self, array: int, rows: Sequence[int]) -> Sequence[Any]:
+        """Return rows of a data set, wherever they stand; see ``read``."""
+        stored = self.arrays[array]
+        shape = stored.row_count, *stored.row_shape
+        return self._call(
+            "read_hdf5_rows", self._names[array], list(rows), shape, result_bytes=len(rows) * stored.row_bytes
+        )
+
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first data set of one of these names that is a row of integers; None without."""
         return self._call("labels_of_hdf5", list(names), result_bytes=8 * self.arrays[0].row_count)

@@ -191,14 +191,24 @@ def read_hdf5(path: str, name: str, start: int, stop: int, shape: Sequence[int])
         stop: one past the last row.
         shape: that the data set had when it was described.
     """
-    dataset = _dataset(path, name)
-    if dataset.shape != tuple(shape):
-        raise RefusedError("reader", f"the file {path!r} was changed after it was opened.")
-    rows = dataset[start:stop]
+    rows = _unchanged(path, name, shape)[start:stop]
     if rows.dtype.kind == "O":
         return list(rows)
     native = rows.dtype.newbyteorder("=") if rows.dtype.kind in "iuf" else rows.dtype
     return np.ascontiguousarray(rows, np.dtype(native.str))
+
+
+def read_hdf5_rows(path: str, name: str, rows: Sequence[int], shape: Sequence[int]) -> list[Any]:
+    """Return rows of a data set, wherever they stand; see ``read_hdf5``."""
+    dataset = _unchanged(path, name, shape)
+    return [dataset[row] for row in rows]
+
+
+def _unchanged(path: str, name: str, shape: Sequence[int]) -> Any:
+    dataset = _dataset(path, name)
+    if dataset.shape != tuple(shape):
+        raise RefusedError("reader", f"the file {path!r} was changed after it was opened.")
+    return dataset
 
 
 def labels_of_hdf5(path: str, names: Sequence[str]) -> Any:
@@ -296,7 +306,7 @@ def _image(units: Any, path: str, number: int, size: int, largest_bytes: int, mo
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (describe_hdf5, read_hdf5, labels_of_hdf5, read_fits)
+    function.__name__: function for function in (describe_hdf5, read_hdf5, read_hdf5_rows, labels_of_hdf5, read_fits)
 }
 
 

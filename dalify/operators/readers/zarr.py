@@ -66,7 +66,7 @@ def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any], ...]:
 
 
 @zarr.read_many
-def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...] | None:
+def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     return rows.read_many(numbers)
 
 
