@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.base.whole_files import write_whole
 from dalify.formats.coco import Annotations
 
 __all__ = ["load", "save"]
@@ -45,7 +46,7 @@ def save(folder: str, found: Annotations, *, has_masks: bool, has_ids: bool, has
         _write(root / _LABELS, found.labels)
         _write(root / _COUNTS, np.diff(found.box_firsts).astype(np.int32))
         _write(root / _OFFSETS, found.box_firsts[:-1].astype(np.int32))
-        (root / _NAMES).write_text("".join(f"{name}\n" for name in found.names), encoding="utf-8")
+        write_whole(root / _NAMES, (f"{name}\n".encode(errors="surrogateescape") for name in found.names))
         if has_ids and found.ids is not None:
             _write(root / _IDS, found.ids)
         if has_masks and found.polygons is not None and found.vertices is not None:
@@ -71,16 +72,15 @@ def _save_rles(root: Path, found: Annotations) -> None:
     _write(root / "mask_count.dat", counts)
     _write(root / "masks_offset.dat", np.cumsum(counts) - counts)
     _write(root / _RLE_NUMBERS, np.array([number for own in masks for number, _ in own], np.int32))
-    with (root / _RLES).open("wb") as file:
-        file.write(np.int32(counts.sum()).tobytes())
-        for own in masks:
-            for _, (height, width, runs) in own:
-                file.write(np.array([height, width, len(runs)], np.uint64).tobytes())
-                file.write(runs.astype("<u4").tobytes())
+    parts = [np.int32(counts.sum()).tobytes()]
+    for own in masks:
+        for _, (height, width, runs) in own:
+            parts += [np.array([height, width, len(runs)], np.uint64).tobytes(), runs.astype("<u4").tobytes()]
+    write_whole(root / _RLES, parts)
 
 
 def _write(path: Path, values: NDArray[Any]) -> None:
-    path.write_bytes(np.int32(len(values)).tobytes() + np.ascontiguousarray(values).tobytes())
+    write_whole(path, [np.int32(len(values)).tobytes(), np.ascontiguousarray(values).tobytes()])
 
 
 def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> Annotations:
@@ -103,11 +103,11 @@ def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> A
     labels = _read(root / _LABELS, np.int32)
     counts = _read(root / _COUNTS, np.int32)
     try:
-        names = (root / _NAMES).read_text(encoding="utf-8").splitlines()
+        names = (root / _NAMES).read_bytes().decode("utf-8", "surrogateescape").split("\n")
     except OSError as error:
         raise _absent(root / _NAMES, error) from None
-    except ValueError as error:
-        raise ReaderError(f"{str(root / _NAMES)!r} is damaged: {error}.") from None
+    if not names[-1]:  # behind the last line; str.splitlines knows further ends of lines, which may stand in names
+        names.pop()
     if len(names) != len(counts) or len(labels) != len(boxes):
         raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
     found = Annotations(names, None, None, _firsts(counts, len(boxes), folder), boxes, labels)

@@ -318,3 +318,15 @@ def test_remote_data_set_with_a_list(tmp_path: Path) -> None:
             with pytest.raises(ReaderError, match=r"line 1: the name .* leads out of"):
                 _first(fn.readers.file, {"file_list": f"{url}/set/list.txt"}).run()
         assert set(behaviour.asked) == {"/set/list.txt"}
+
+
+@pytest.mark.parametrize("name", ["line\u2028separator.jpg", "next\x85line.jpg", "form\x0cfeed.jpg", "caf\udce9.jpg"])
+def test_saved_annotations_keep_every_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"contents")
+    arguments = _coco(tmp_path, name)
+    saved = str(tmp_path / "saved")
+    saving = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": saved}
+    for given in ({**arguments, **saving}, {"file_root": str(tmp_path), "preprocessed_annotations": saved}):
+        pipe = _first(fn.readers.coco, given)
+        assert pipe.run()[0].at(0).tobytes() == b"contents"
+        pipe.close()

@@ -1,0 +1,72 @@
+"""Files that are there as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dalify.base import whole_files
+from dalify.base.whole_files import write_whole
+
+
+def test_written_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for contents in ([b"one", b"", b" two"], [b"three"], []):
+        write_whole(path, contents, is_durable=True)
+        assert path.read_bytes() == b"".join(contents)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+def test_mode(tmp_path: Path, mode: int) -> None:
+    before = os.umask(0o022)
+    try:
+        write_whole(tmp_path / "file", [b"x"], mode=mode)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode & ~0o022
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
+def test_nothing_is_left_of_what_fails(tmp_path: Path, error: type[BaseException]) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"one"
+        raise error("no more")
+
+    (tmp_path / "file").write_bytes(b"before")
+    with pytest.raises(error, match="no more"):
+        write_whole(tmp_path / "file", parts())
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
+
+
+def test_links_are_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"other")
+    (tmp_path / "file").symlink_to(tmp_path / "other")
+    write_whole(tmp_path / "file", [b"new"])
+    assert not (tmp_path / "file").is_symlink()
+    assert (tmp_path / "other").read_bytes() == b"other"
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_name_that_somebody_guessed_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(whole_files.secrets, "token_hex", lambda count: "0" * 2 * count)
+    guessed = tmp_path / f"file.{'0' * 16}.part"
+    (tmp_path / "other").write_bytes(b"other")
+    if kind == "link":
+        guessed.symlink_to(tmp_path / "other")
+    else:
+        guessed.write_bytes(b"other")
+    with pytest.raises(FileExistsError):
+        write_whole(tmp_path / "file", [b"new"])
+    assert guessed.read_bytes() == (tmp_path / "other").read_bytes() == b"other"
+
+
+def test_long_names(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 250)
+    write_whole(path, [b"x"])
+    assert path.read_bytes() == b"x"
