@@ -5,6 +5,7 @@ This file is run as a program by ``helper_process``. It imports nothing of dalif
 
 from __future__ import annotations
 
+import glob
 import importlib
 import os
 import pickle
@@ -14,6 +15,7 @@ import struct
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,8 @@ _files: OrderedDict[str, Any] = OrderedDict()
 
 
 def _h5py() -> Any:
+    # Names of other files are relative to the file that has them, not to the working folder.
+    os.environ["HDF5_EXTFILE_PREFIX"] = os.environ["HDF5_VDS_PREFIX"] = "${ORIGIN}"
     return importlib.import_module("h5py")
 
 
@@ -99,23 +103,48 @@ def _dataset(path: str, name: str) -> Any:
     return found
 
 
-def _check_place(dataset: Any, path: str) -> None:
-    """Refuse a data set that lies in files outside of the folder of the file that names them."""
-    others = [dataset.file.filename] if dataset.file.filename != path else []
-    others += [name for name, _, _ in dataset.external or ()]
-    if dataset.is_virtual:
-        others += [source.file_name for source in dataset.virtual_sources() if source.file_name != "."]
+def _check_place(dataset: Any, path: str, root: Path | None = None, seen: set[str] | None = None) -> None:
+    """Refuse a data set that lies in files outside of the folder of the file that names them.
+
+    Args:
+        dataset: in the file, or found by a link in it.
+        path: of the file.
+        root: the folder; that of the file where None.
+        seen: files of which all data sets were looked at.
+    """
     folder = Path(path).absolute().parent
-    for other in others:
+    root, seen = root or folder, set() if seen is None else seen
+    others = [dataset.file.filename] if dataset.file.filename != path else []
+    others += [os.fsdecode(name) for name, _, _ in dataset.external or ()]
+    sources = [source.file_name for source in dataset.virtual_sources()] if dataset.is_virtual else []
+    for other in [*others, *(source for source in sources if source != ".")]:
         # By name: where links of the file system lead is the user's choice.
         place = Path(os.path.normpath(folder / other))
-        if not place.is_relative_to(folder):
+        if not place.is_relative_to(root):
             raise RefusedError(
                 "reader",
                 f"the dataset {dataset.name.strip('/')!r} of {path!r} lies in {other!r}, outside of the folder of the "
                 "file that names it",
                 "Put both files into one folder.",
             )
+    for source in dict.fromkeys(sources):  # which may name further files
+        # Numbers of files are written as %b.
+        name = glob.escape(path if source == "." else os.path.normpath(folder / source)).replace("%b", "*")
+        for place in glob.iglob(name.replace("%%", "%")):
+            if place not in seen:
+                seen.add(place)
+                _check_file(place, root, seen)
+
+
+def _check_file(path: str, root: Path, seen: set[str]) -> None:
+    """Refuse a file with a data set that lies outside of a folder."""
+
+    def check(_name: str, item: Any) -> None:
+        if isinstance(item, _h5py().Dataset):
+            _check_place(item, path, root, seen)
+
+    with suppress(OSError), _h5py().File(path, "r") as file:  # what is no HDF5 file has no data for HDF5 either
+        file.visititems(check)
 
 
 def _described(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:

@@ -330,3 +330,63 @@ def test_saved_annotations_keep_every_name(tmp_path: Path, name: str) -> None:
         pipe = _first(fn.readers.coco, given)
         assert pipe.run()[0].at(0).tobytes() == b"contents"
         pipe.close()
+
+
+@pytest.mark.parametrize(
+    "kind", ["external storage", "virtual", "external link", "virtual of the file itself", "chain"]
+)
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_hdf5_files_that_name_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_inside: bool
+) -> None:
+    """Relative names are relative to the file, not to the working folder."""
+    h5py = pytest.importorskip("h5py")
+    root = tmp_path / "data"
+    root.mkdir()
+    monkeypatch.chdir(tmp_path)
+    place = root if is_inside else tmp_path
+    prefix = "" if is_inside else "../"
+    (place / "raw").write_bytes(bytes(range(8)))
+    with h5py.File(place / "other.h5", "w") as file:
+        file["x"] = np.arange(8, dtype=np.uint8).reshape(2, 4)
+
+    def virtual(file: Any, source: Any) -> None:
+        layout = h5py.VirtualLayout((2, 4), "u1")
+        layout[:] = source
+        file.create_virtual_dataset("x", layout)
+
+    external = {"shape": (2, 4), "dtype": "u1", "external": [(f"{prefix}raw", 0, 8)]}
+    with h5py.File(root / "data.h5", "w") as file:
+        if kind == "external storage":
+            file.create_dataset("x", **external)
+        elif kind == "virtual":
+            virtual(file, h5py.VirtualSource(f"{prefix}other.h5", "x", (2, 4)))
+        elif kind == "virtual of the file itself":
+            virtual(file, h5py.VirtualSource(file.create_dataset("y", **external)))
+        elif kind == "chain":
+            with h5py.File(root / "between1.h5", "w") as between:
+                between.create_dataset("x", **external)
+            virtual(file, h5py.VirtualSource("between%b.h5", "x", (2, 4)))
+            if is_inside:
+                return  # a pattern has an extent for each file
+        else:
+            file["x"] = h5py.ExternalLink(f"{prefix}other.h5", "/x")
+    pipe = _first(fn.readers.hdf5, {"paths": [str(root / "data.h5")], "datasets": ["x"]})
+    if is_inside:
+        assert pipe.run()[0].at(0).tolist() == [0, 1, 2, 3]
+        pipe.close()
+    else:
+        with pytest.raises(ReaderError, match="outside of the folder"):
+            pipe.build()
+
+
+def test_virtual_data_sets_of_the_file_itself(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["y"] = np.arange(8, dtype=np.uint8).reshape(2, 4)
+        layout = h5py.VirtualLayout((2, 4), "u1")
+        layout[:] = h5py.VirtualSource(file["y"])
+        file.create_virtual_dataset("x", layout)
+    pipe = _first(fn.readers.hdf5, {"paths": [str(tmp_path / "data.h5")], "datasets": ["x"]})
+    assert pipe.run()[0].at(0).tolist() == [0, 1, 2, 3]
+    pipe.close()
