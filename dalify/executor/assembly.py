@@ -23,7 +23,7 @@ from dalify.executor.plan import make_plan
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
-from dalify.executor.steps import cause, located
+from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.parallel import ParallelSource
@@ -220,12 +220,27 @@ def _index(node: Node) -> Any:
         with nullcontext() if operator.runs_user_code else working():
             index = operator.index_function(**arguments)
     except Exception as error:
-        raise located(error, node, None, None) from cause(error, node)
+        if is_foreign(error, node):  # of a library, which does not say of which file
+            message = f"the data cannot be opened: {_places(node)} ({described(error)})."
+            raise located(ReaderError(message), node, None, None) from error
+        raise located(error, node, None, None) from error.__cause__
     if getattr(index, "is_remote", False):
         check_remote_package(node)
     if not len(index):
-        raise ReaderError("there is nothing to read.", line=node.line, operator=operator.public_name)
+        raise ReaderError(
+            f"there is nothing to read in {_places(node)}.", line=node.line, operator=operator.public_name
+        )
     return index
+
+
+def _places(node: Node) -> str:
+    """Return the paths that a reader was given, as the user wrote them."""
+    found = []
+    for name, value in node.arguments.items():
+        items = value if isinstance(value, tuple) else (value,)
+        if items and name not in READER_PARAMETERS and all(isinstance(item, str) for item in items):
+            found.append(f"{name}={(items[0] if len(items) == 1 else list(items))!r}"[:300])
+    return ", ".join(found) or "the data"
 
 
 def _sampler(node: Node, index: Any, seed: int) -> Sampler:

@@ -27,6 +27,7 @@ __all__ = [
     "SplitStep",
     "Step",
     "cause",
+    "described",
     "is_foreign",
     "located",
     "run_steps",
@@ -105,14 +106,18 @@ def cause(error: Exception, node: Node) -> BaseException | None:
     return error if is_foreign(error, node) else error.__cause__
 
 
-def _translated(error: Exception, node: Node) -> DalifyError:
+def described(error: Exception) -> str:
+    """Return class and text of an error of a library, for a message."""
     text = str(error).strip().rstrip(".")
-    described = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _translated(error: Exception, node: Node) -> DalifyError:
     if node.operator.is_reader:
-        return ReaderError(f"the sample cannot be read ({described}).")
+        return ReaderError(f"the sample cannot be read ({described(error)}).")
     if node.operator.stand_in_function is not None:
-        return DecodeError(f"the sample cannot be decoded ({described}).")
-    return OperatorError(f"the operator failed ({described}).")
+        return DecodeError(f"the sample cannot be decoded ({described(error)}).")
+    return OperatorError(f"the operator failed ({described(error)}).")
 
 
 def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:

@@ -126,7 +126,9 @@ def test_lists_are_read_as_dali_reads_them(oracle: ModuleType, tree: Path, text:
     assert relative(files_of_list(str(moved), str(tree)), tree) == ours
 
 
-@pytest.mark.parametrize("line", ["a.jpg", "a.jpg x", "a.jpg 1.5", "# comment", "a.jpg 3x", "a.jpg 99999999999"])
+@pytest.mark.parametrize(
+    "line", ["a.jpg", "a.jpg x", "a.jpg 1.5", "# comment", "a.jpg 3x", "a.jpg 99999999999", "a.jpg " + "1" * 5000]
+)
 def test_wrong_lines_are_named_with_their_number(tmp_path: Path, line: str) -> None:
     path = tmp_path / "list.txt"
     path.write_text(f"good.jpg 1\n\n{line}\n")

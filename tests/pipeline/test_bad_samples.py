@@ -356,3 +356,36 @@ def test_other_errors_stay_errors(folder: Path) -> None:
     with pytest.raises(Exception, match="100") as caught:
         pipe().run()
     assert not isinstance(caught.value, (DecodeError, ReaderError))
+
+
+def test_a_blank_image_keeps_to_the_limits(tmp_path: Path) -> None:
+    """The header of a bad image may declare a size that its pipeline does not allow."""
+    Image.new("RGB", (60, 50)).save(tmp_path / "large.png")
+    Image.new("RGB", (10, 9)).save(tmp_path / "small.png")
+
+    @pipeline_def(batch_size=2, num_threads=1, on_error="replace", limits={"max_sample_bytes": 60 * 50 * 3})
+    def graph() -> Any:
+        encoded, _ = fn.readers.file(files=[str(tmp_path / name) for name in ("small.png", "large.png")])
+        return fn.decoders.image(encoded, dtype=types.UINT16)
+
+    pipe = graph()
+    (images,) = pipe.run()
+    assert images.at(0).shape == (9, 10, 3)
+    assert not np.asarray(images.at(1)).any()
+    (bad,) = pipe.bad_samples()
+    assert bad.error.startswith("LimitError")
+
+
+def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first sample there is no sample to name, so the paths are."""
+
+    def broken(*arguments: Any, **named: Any) -> None:
+        raise KeyError("a library")
+
+    (tmp_path / "list.txt").write_text("a.png 1\n")
+    monkeypatch.setattr("dalify.operators.readers.file.files_of_list", broken)
+    with pytest.raises(ReaderError) as caught:
+        pictures(tmp_path).build()
+    assert "the data cannot be opened" in str(caught.value)
+    assert "list.txt" in str(caught.value)
+    assert isinstance(caught.value.__cause__, KeyError)

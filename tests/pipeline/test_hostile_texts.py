@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def, types
-from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError, SerializationError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, DalifyError, SerializationError
 from dalify.pipeline import state as saving
 
 VALUES: list[Any] = [
@@ -93,6 +93,35 @@ def test_damaged_graphs(damage: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "items",
+    [
+        1e9,
+        {"items": [-math.inf]},
+        {"items": [{"items": ["at", None]}]},
+        {"items": [{"items": ["at", {"items": ["node", 1]}]}]},
+        {"items": [{"items": ["slice", 0, 1]}]},
+        {"items": [{"items": ["newaxis", "long"]}]},
+        {"items": [{"items": ["other", 1]}]},
+    ],
+)
+def test_what_is_no_index(items: Any) -> None:
+    with Pipeline(batch_size=1, num_threads=1, seed=3) as pipe:
+        pipe.set_outputs(fn.random.normal(shape=[4])[1:3])
+    data = json.loads(pipe.serialize())
+    data["nodes"][-1]["arguments"]["items"] = items
+    with pytest.raises(ArgumentTypeError, match="an index"):
+        Pipeline.deserialize(json.dumps(data)).build()
+
+
+def test_states_of_shards_without_their_number(files: list[str]) -> None:
+    pipe = reading(files)
+    state = {name: entry for name, entry in pipe.state_dict().items() if name != "check"}
+    del state["sources"][0]["shard_id"]
+    with pytest.raises(CheckpointError, match="not the state of a reader"):
+        reading(files).load_state_dict([saving.sealed(state)] * 2)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
     "text", ["[" * 100_000, '{"format": ' + "[" * 100_000, "1" * 10_000, "\ud800", b"\xff\xfe\x00"]
 )
 def test_what_is_no_json(text: str | bytes) -> None:
@@ -162,6 +191,7 @@ def test_values_of_any_kind_in_a_state(files: list[str]) -> None:
         (("number",), -1),
         (("seed",), 2**70),
         (("graph", "joined"), 7),
+        (("graph", "fn.readers.file"), "fe494da199"),
     ],
 )
 def test_absurd_states(files: list[str], path: tuple[Any, ...], value: Any) -> None:

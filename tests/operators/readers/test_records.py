@@ -132,7 +132,7 @@ def test_caffe_mistakes(lmdb_package: Any, tmp_path: Path):
     write_lmdb(tmp_path / "none", [])
     with pytest.raises(ReaderError, match="message is damaged"):
         read(dalify, "caffe", 1, path=str(tmp_path / "damaged"))
-    with pytest.raises(ReaderError, match="nothing to read"):
+    with pytest.raises(ReaderError, match=r"nothing to read in path='.*none'"):
         read(dalify, "caffe", 1, path=str(tmp_path / "none"))
     with pytest.raises(ReaderError, match="cannot open the LMDB database"):
         read(dalify, "caffe", 1, path=str(tmp_path / "absent"))

@@ -1,0 +1,30 @@
+"""List files of videos: lines that are no parts of a video, with their numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dalify.base.errors import ReaderError
+from dalify.formats.video_list import videos_of_list
+
+
+def test_bounds_are_as_written(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("a.mp4 1 0.12 1e2\n")
+    (part,) = videos_of_list(str(path), allow_outside_root=False)
+    assert (part.start, part.end) == (Fraction(12, 100), Fraction(100))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "bound", ["1e999999999", "1e400", "-1E+0500", "1e-1_000", "1" * 5000, "nan", "inf", "x", "1/0"]
+)
+def test_bounds_that_are_no_numbers(tmp_path: Path, bound: str) -> None:
+    """A fraction has all its digits: those of 1e999999999 would fill the memory."""
+    path = tmp_path / "list.txt"
+    path.write_text(f"a.mp4 1\nb.mp4 2 {bound}\n")
+    with pytest.raises(ReaderError, match=r"list\.txt, line 2: start and end are numbers"):
+        videos_of_list(str(path), allow_outside_root=False)
