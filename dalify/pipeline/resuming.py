@@ -135,6 +135,11 @@ class Resumable:
     def _opened(self, saved: Saved | bytes | str) -> dict[str, Any]:
         if isinstance(saved, (Mapping, str, bytes)):
             return saving.opened(saved)
+        if not isinstance(saved, Sequence):
+            raise CheckpointError(
+                f"this is no checkpoint: {type(saved).__name__}.",
+                hint="Pass what checkpoint() or state_dict() of a pipeline returned.",
+            )
         states = [saving.opened(item) for item in saved]
         if not states:
             raise CheckpointError("an empty list holds no state.")

@@ -113,6 +113,12 @@ def test_what_is_no_index(items: Any) -> None:
         Pipeline.deserialize(json.dumps(data)).build()
 
 
+@pytest.mark.parametrize("state", [5, None, True, [5], [None], [[]], "5", b"null", "[" * 100_000])
+def test_what_is_no_state(files: list[str], state: Any) -> None:
+    with pytest.raises(CheckpointError):
+        reading(files).load_state_dict(state)
+
+
 def test_states_of_shards_without_their_number(files: list[str]) -> None:
     pipe = reading(files)
     state = {name: entry for name, entry in pipe.state_dict().items() if name != "check"}
