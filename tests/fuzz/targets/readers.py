@@ -27,6 +27,8 @@ __all__ = ["TARGETS"]
 
 _COUNT = 4
 _RUNS = 3
+# Each call of a library in a helper process may take six seconds of processor time before it is an error.
+_SECONDS_OF_HELPERS = 90.0
 _POLICIES = (b"raise", b"skip", b"replace")
 _HERE = b"@FOLDER@"  # stands for the data set's folder inside files and arguments
 _FORMATS = {
@@ -65,6 +67,7 @@ class ReaderTarget(Target):
         ways: further arguments, by name; the input selects one.
         packages: that it needs.
         changes: names of the files that are changed, as a pattern; all where not given.
+        seconds: what an input may take.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class ReaderTarget(Target):
         ways: Mapping[str, Arguments] | None = None,
         packages: tuple[str, ...] = (),
         changes: str = "*",
+        seconds: float = Target.seconds,
     ) -> None:
         self.name = name
         self.packages = packages  # pyright: ignore[reportAttributeAccessIssue]
@@ -82,6 +86,7 @@ class ReaderTarget(Target):
         self._write = write
         self._ways = ways or {"plain": {}}
         self._changes = changes
+        self.seconds = seconds
         self._folder = Path()
         self._arguments: dict[str, Any] = {}
         self._good: Input = {}
@@ -275,7 +280,14 @@ _SHUFFLED: Arguments = {"random_shuffle": True, "initial_fill": 3}
 _BOTH: Mapping[str, Arguments] = {"plain": {}, "shuffled": _SHUFFLED}
 
 TARGETS: list[Target] = [
-    ReaderTarget("reader.fits", "experimental.readers.fits", DATASETS["experimental.readers.fits"], None, ("astropy",)),
+    ReaderTarget(
+        "reader.fits",
+        "experimental.readers.fits",
+        DATASETS["experimental.readers.fits"],
+        None,
+        ("astropy",),
+        seconds=_SECONDS_OF_HELPERS,
+    ),
     ReaderTarget("reader.arrow", "readers.arrow", DATASETS["readers.arrow"], _BOTH, ("pyarrow",)),
     ReaderTarget("reader.caffe", "readers.caffe", DATASETS["readers.caffe"], _BOTH, ("lmdb",)),
     ReaderTarget("reader.caffe2", "readers.caffe2", DATASETS["readers.caffe2"], _BOTH, ("lmdb",)),
@@ -293,7 +305,9 @@ TARGETS: list[Target] = [
         "*.json",
     ),
     ReaderTarget("reader.file_list", "readers.file", _images, _BOTH, (), "*.txt"),
-    ReaderTarget("reader.hdf5", "readers.hdf5", DATASETS["readers.hdf5"], _BOTH, ("h5py",)),
+    ReaderTarget(
+        "reader.hdf5", "readers.hdf5", DATASETS["readers.hdf5"], _BOTH, ("h5py",), seconds=_SECONDS_OF_HELPERS
+    ),
     ReaderTarget("reader.mxnet", "readers.mxnet", DATASETS["readers.mxnet"], _BOTH),
     ReaderTarget(
         "reader.nemo_asr",
