@@ -200,9 +200,9 @@ def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
         if node.seed is not None:
             found[node] = (node.seed, 0)
         elif node.operator.is_reader:
-            found[node] = (seed ^ zlib.crc32(label.encode()), 0)
+            found[node] = (seed ^ zlib.crc32(label.encode(errors="surrogatepass")), 0)
         else:
-            found[node] = (seed, zlib.crc32(label.encode()))
+            found[node] = (seed, zlib.crc32(label.encode(errors="surrogatepass")))
     return found
 
 

@@ -208,3 +208,13 @@ def test_absurd_states(files: list[str], path: tuple[Any, ...], value: Any) -> N
         reading(files).load_state_dict(saving.sealed(changed(state, path, value)))
     before = [np.asarray(sample).tolist() for sample in pipe.run()[0]]
     assert len(before) == 2
+
+
+def test_names_of_any_characters() -> None:
+    """Random numbers go by names, also by those that are no UTF-8."""
+    pipe = Pipeline(batch_size=1, num_threads=1, seed=3)
+    with pipe:
+        pipe.set_outputs(fn.random.uniform(name="\ud800"), fn.random.uniform(name="☃"))
+    again = Pipeline.deserialize(pipe.serialize())
+    for one, other in zip(pipe.run(), again.run(), strict=True):
+        np.testing.assert_array_equal(one.at(0), other.at(0))
