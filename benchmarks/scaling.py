@@ -135,9 +135,9 @@ def _record(workload: Workload, options: Options) -> tuple[Recording, float]:
             start, cpu_start = time.perf_counter(), time.process_time()
             while time.perf_counter() - start < seconds:
                 run_batch()
-            wait_until_idle()  # what is prefetched is recorded as well
-            cpu_s = time.process_time() - cpu_start - made.overhead_s
-    return made, 1 - made.thread_s / cpu_s
+            cpu_s, compiled_s = time.process_time() - cpu_start - made.overhead_s, made.thread_s
+            wait_until_idle()  # what is prefetched may not be computed without the recording
+    return made, 1 - compiled_s / cpu_s
 
 
 def _simulate(workload: Workload, made: Recording, options: Options) -> dict[str, Any]:
