@@ -164,14 +164,14 @@ def _cpu_seconds(processes: Sequence[psutil.Process]) -> float:
 
 def compare(
     title: str, contenders: Sequence[Contender], options: Options, *, unit: str = "images/s", warm_up_batches: int = 3
-) -> dict[str, float]:
+) -> dict[str, Turn]:
     """Time contenders in turn, A B C A B C, and print a table.
 
     The ratio column says how many times faster the first contender is: the median over the rounds, each round's two
     turns having been neighbours.
 
     Returns:
-        Samples per second by name, medians.
+        Medians by name.
     """
     rounds, seconds = (1, 0.05) if options.is_smoke else (options.rounds, options.seconds)
     turns: dict[str, list[Turn]] = {}
@@ -189,7 +189,13 @@ def compare(
                 turns[name].append(take_turn(run_batch, seconds, warm_up_batches))
 
     print_table(title, contenders, turns, absent, unit)
-    return {name: statistics.median(turn.samples_per_second for turn in of) for name, of in turns.items()}
+    return {
+        name: Turn(
+            statistics.median(turn.samples_per_second for turn in of),
+            statistics.median(turn.cpu_us_per_sample for turn in of),
+        )
+        for name, of in turns.items()
+    }
 
 
 def print_table(

@@ -238,5 +238,7 @@ def main(options: Options) -> None:
             kilobytes = sizes.get(reader, sum(map(len, photos)) / len(photos)) / 1000
             title = f"readers.{reader}: {kilobytes:.0f} kB each"
             found = compare(title, contenders, options, unit="samples/s")
-            speeds = ", ".join(f"{name} {speed * kilobytes / 1000:.0f}" for name, speed in found.items())
+            speeds = ", ".join(
+                f"{name} {turn.samples_per_second * kilobytes / 1000:.0f}" for name, turn in found.items()
+            )
             print(f"MB/s: {speeds}")
