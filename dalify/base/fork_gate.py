@@ -28,7 +28,7 @@ class _State:
 
     def __init__(self) -> None:
         self.forking = threading.RLock()
-        self.locks: dict[int, weakref.ref[Any]] = {}
+        self.locks: set[weakref.ref[Any]] = set()
         self.held: list[Any] = []
         self.is_interrupted = False
         self.has_missed = False  # a thread, in the fork that is under way
@@ -58,8 +58,7 @@ def _new_lock() -> Any:
 
 
 def _register(lock: Any) -> None:
-    locks, key = _state.locks, id(lock)
-    locks[key] = weakref.ref(lock, lambda _: locks.pop(key, None))
+    _state.locks.add(weakref.ref(lock, _state.locks.discard))
 
 
 def is_clean_fork() -> bool:
@@ -73,7 +72,7 @@ def _before_fork() -> None:
     state.has_missed = False
     deadline = time.monotonic() + _LONGEST_WAIT_S
     try:
-        for reference in list(state.locks.values()):
+        for reference in list(state.locks):
             lock = reference()
             if lock is None:
                 continue

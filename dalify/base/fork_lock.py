@@ -1,7 +1,6 @@
 """Locks that a fork leaves usable.
 
-Alone because it is a trap for whatever has a lock: a thread that holds it while another one forks does not exist in the
-child, where nobody will ever release it.
+A thread that holds a lock while another one forks does not exist in the child, where nobody would ever release it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class ForkLock:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        _locks.add(self)
+        _locks.add(weakref.ref(self, _locks.discard))
 
     def __enter__(self) -> None:
         """Wait until no other thread holds it."""
@@ -37,12 +36,15 @@ class ForkLock:
             self._lock = threading.RLock()
 
 
-_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+# No WeakSet: its callbacks are Python, where Ctrl-C would be lost.
+_locks: set[weakref.ref[ForkLock]] = set()
 
 
 def _begin_child() -> None:
-    for lock in list(_locks):
-        lock._begin_child()
+    for reference in list(_locks):
+        lock = reference()
+        if lock is not None:
+            lock._begin_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # pyright: ignore[reportMissingImports]
 import atexit
 import os
 import signal
@@ -9,42 +10,92 @@ import sys
 import threading
 from contextlib import suppress
 from functools import partial
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
-__all__ = ["PATIENCE_S", "CallAtEnd", "deferred_interrupts", "leave_running", "was_interrupted"]
+# The module ``signal`` wraps the functions of ``_signal`` in conversions to enumerations, which take ten times as long.
+
+__all__ = [
+    "PATIENCE_S",
+    "CallAtEnd",
+    "deferred_interrupts",
+    "kept_interrupts",
+    "leave_running",
+    "was_interrupted",
+]
 
 # How long a process that ends after Ctrl-C waits for its threads.
 PATIENCE_S = 0.15
 
 
-class deferred_interrupts:  # noqa: N801 -- a context manager, used like a function
-    """Context manager: a SIGINT in its block is handled at the end of the block, which must be brief."""
+class _Watch:
+    """Context manager: watches SIGINT while the main thread is in its block. Other threads get no signals."""
 
-    __slots__ = ("_before", "_noted")
+    __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        """Begin to note signals. In other threads than the main one there are none."""
+        """Begin to watch."""
         self._before: Any = None
-        self._noted: tuple[int, FrameType | None] | None = None
-        if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
+        if threading.get_ident() == threading.main_thread().ident:
+            before = _signal.getsignal(signal.SIGINT)
             if callable(before):
                 self._before = before
-                signal.signal(signal.SIGINT, self._note)
+                _signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal."""
+
+    def _end(self) -> Any:
+        """Put the handler back that was there before, and return it; None where nothing was watched."""
+        before, self._before = self._before, None
+        if before is not None:
+            _signal.signal(signal.SIGINT, before)
+        return before
+
+
+class deferred_interrupts(_Watch):  # noqa: N801 -- a context manager, used like a function
+    """Context manager: a SIGINT in its block is handled at the end of the block, which must be brief."""
+
+    __slots__ = ("_noted",)
+
+    def __init__(self) -> None:
+        self._noted: tuple[int, FrameType | None] | None = None
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._noted = number, frame
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Handle the signal that was noted."""
-        before, self._before = self._before, None
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
-            if self._noted is not None:
-                before(*self._noted)
+        before = self._end()
+        if before is not None and self._noted is not None:
+            before(*self._noted)
+
+
+class kept_interrupts(_Watch):  # noqa: N801
+    """Context manager: a KeyboardInterrupt in its block leaves it, whatever libraries make of it.
+
+    Python ignores exceptions in callbacks of compiled code, and modules that are interrupted while they are imported
+    raise ImportError. The block must not call the user's code, which may handle the interrupt.
+    """
+
+    __slots__ = ("_raised",)
+
+    def __init__(self) -> None:
+        self._raised: BaseException | None = None
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        try:
+            self._before(number, frame)
+        except BaseException as error:
+            self._raised = error
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        """Raise what was lost."""
+        self._end()
+        raised, self._raised = self._raised, None
+        if raised is not None and raised is not error:
+            raise raised from None
 
 
 class CallAtEnd(partial[Any]):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 import numpy as np
 
+from dalify.base.interrupts import CallAtEnd
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, Spec
 from dalify.deferred.statistics import COUNTS
@@ -56,18 +57,18 @@ class Call:
         place: in the order of all calls: what a call reads has a smaller one.
         results: by output; None for one that was not computed, or not kept.
         values: the lazy values that stand for the outputs, as far as users hold them.
-        readers: calls that read this one, as far as they are there.
         has_run: computed, though perhaps not kept.
         is_done: nothing more will be computed of it.
     """
 
     __slots__ = (
         "__weakref__",
+        "_pruned",
+        "_readers",
         "has_run",
         "is_done",
         "line",
         "place",
-        "readers",
         "results",
         "tape",
         "template",
@@ -83,17 +84,30 @@ class Call:
         self.place = next(_places)
         self.results: list[Batch | None] = [None] * template.node.output_count
         self.values: list[ref[Any]] = []
-        self.readers: WeakSet[Call] = WeakSet()
+        self._readers: list[ref[Call]] = []
+        self._pruned = CallAtEnd(COUNTS.pruned.append, 0)
         self.has_run = False
         self.is_done = False
         for source in self.sources():
             if isinstance(source, Result):
-                source.call.readers.add(self)
+                source.call._add_reader(self)
 
-    def __del__(self) -> None:
-        """Count what is given up."""
-        if not self.has_run:
-            COUNTS.add("operators_pruned")
+    def _add_reader(self, reader: Call) -> None:
+        readers = self._readers
+        if not len(readers) & (len(readers) - 1):  # each time that their number has doubled
+            self._readers = readers = [known for known in readers if known() is not None]
+        readers.append(ref(reader))
+
+    @property
+    def readers(self) -> list[Call]:
+        """Calls that read this one, as far as they are there."""
+        found = [reader() for reader in self._readers]
+        return [reader for reader in found if reader is not None]
+
+    def mark_run(self) -> None:
+        """Note that it was computed: it is not given up any more when it ends."""
+        self.has_run = True
+        self._pruned.__setstate__((bool, (), {}, {}))  # pyright: ignore[reportAttributeAccessIssue] -- partial has it
 
     def sources(self) -> Iterator[Value]:
         """Yield what the call reads, in the order of ``Node.edges``."""

@@ -50,7 +50,7 @@ class Counts:
     """The counts of a process."""
 
     def __init__(self) -> None:
-        # Reentrant: the garbage collector may prune a call while something is counted.
+        self.pruned = bytearray()  # a byte for each call that was given up: appending one is a single call of C
         self._lock = ForkLock()
         self._counts: Counter[str] = Counter()
         self._fallbacks: Counter[Fallback] = Counter()
@@ -59,6 +59,12 @@ class Counts:
         """Count an event, by the name of the attribute of ``Statistics``."""
         with self._lock:
             self._counts[name] += count
+            self._count_pruned()
+
+    def _count_pruned(self) -> None:
+        count = len(self.pruned)
+        del self.pruned[:count]
+        self._counts["operators_pruned"] += count
 
     def add_fallbacks(self, fallbacks: list[Fallback]) -> None:
         """Count operators of one run."""
@@ -69,6 +75,7 @@ class Counts:
     def shown(self) -> Statistics:
         """Return all counts as they stand."""
         with self._lock:
+            self._count_pruned()
             counts = self._counts
             return Statistics(
                 counts["plans_made"],

@@ -167,7 +167,7 @@ class Tape:
         COUNTS.add("operators_repeated", sum(call.has_run for call in calls))
         COUNTS.add_fallbacks(plan.fallbacks(calls))
         for call in calls:
-            call.has_run = True
+            call.mark_run()
         for (call, output), batch in zip(wanted, results, strict=True):
             call.keep(output, batch)
         self._calls.difference_update([call for call in calls if call.is_done])

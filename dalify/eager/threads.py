@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -53,6 +54,7 @@ class Threads:
         if self._pool is None or self._process != os.getpid():  # threads do not survive a fork
             self._pool = ThreadPool(max(1, self.count - 1), "dalify-dynamic")
             self._process = os.getpid()
+            weakref.finalize(self, self._pool.close, wait=False).atexit = False
         call = _Call()
         self._pool.submit(0, 0, [partial(call.run, number, task) for number, task in enumerate(tasks[1:], 1)])
         try:
@@ -63,8 +65,3 @@ class Threads:
         for _ in tasks[1:]:
             call.ended.acquire()
         call.failure.release()
-
-    def __del__(self) -> None:
-        """Let the threads end."""
-        if self._pool is not None and self._process == os.getpid():
-            self._pool.close(wait=False)

@@ -14,6 +14,7 @@ import numpy as np
 from dalify.base.doubts import doubt
 from dalify.base.errors import ConditionError, DalifyError, DecodeError, OperatorError, ReaderError
 from dalify.base.fork_gate import working
+from dalify.base.interrupts import kept_interrupts
 from dalify.base.optional import torch
 from dalify.data import Batch, array_dtype, stack_samples
 from dalify.data.agreement import check_agreement
@@ -140,7 +141,7 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None:
             step.run(frame)
         else:
-            with working():
+            with working(), kept_interrupts():
                 step.run(frame)
 
 

@@ -12,6 +12,7 @@ import os
 from dalify.base.errors import UnknownOperatorError, suggestion
 from dalify.base.fork_gate import working
 from dalify.base.fork_lock import ForkLock
+from dalify.base.interrupts import kept_interrupts
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 from dalify.registry.operator import Operator
 
@@ -58,7 +59,8 @@ def find(name: str) -> Operator:
         if name not in names():
             public = [known for known in [*names(), *LEGACY_NAMES] if not known.startswith("_")]
             raise UnknownOperatorError(f"dalify has no operator fn.{name}.{suggestion(name, public)}")
-        module = importlib.import_module(f"dalify.operators.{name}")
+        with kept_interrupts():
+            module = importlib.import_module(f"dalify.operators.{name}")
         operator = getattr(module, name.rpartition(".")[2])
         assert isinstance(operator, Operator), f"dalify bug: operators/{name} does not define an operator of its name"
         _loaded[name] = operator

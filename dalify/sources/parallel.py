@@ -27,7 +27,8 @@ from dalify.sources.source_worker import (
     SourceSettings,
     uniform_starts,
 )
-from dalify.sources.worker_pool import Death, WorkerPool
+from dalify.sources.worker_death import Death
+from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Failure, error_of
 
 __all__ = ["ParallelSource"]

@@ -16,7 +16,8 @@ import numpy as np
 from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
-from dalify.sources.worker_pool import Death, WorkerPool
+from dalify.sources.worker_death import Death
+from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
 
 __all__ = ["ReaderProcesses"]

@@ -16,7 +16,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from multiprocessing import process as multiprocessing_process
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, Protocol
@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, option_error_text
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
-from dalify.base.source_line import SourceLine
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import Slot
+from dalify.sources.worker_death import Death
 from dalify.sources.worker_process import READING, STARTING, Result, Task, WorkMaker, progress_in, run_worker
 
-__all__ = ["Death", "Receiver", "WorkerPool"]
+__all__ = ["Receiver", "WorkerPool"]
 
 # A pipe holds 64 KiB, which is 900 tasks: below that, giving out a task never waits.
 _MOST_TASKS_OUT = 512
@@ -42,64 +42,6 @@ _GRACE_S = 0.2
 # How long a worker may take to end after SIGTERM, in seconds; then it gets SIGKILL.
 _TERMINATION_S = 1.0
 _POLL_S = 0.0005
-
-
-class Death(NamedTuple):
-    """How a worker process ended.
-
-    Attributes:
-        process_id: of the worker.
-        code: exit code, or minus the number of a signal; None where something else in this program awaited the process.
-        call: number of the call in the task, -1 before the first one; None where the worker was not ready yet.
-        timeout_s: time limit of a call that was exceeded; None for another reason.
-        reason: of a worker that could not be started; "" for one that ran.
-    """
-
-    process_id: int
-    code: int | None
-    call: int | None
-    timeout_s: float | None = None
-    reason: str = ""
-
-    def error(self, subject: str, thing: str, line: SourceLine | None, operator: str) -> WorkerError:
-        """Return the error of the task that the worker did.
-
-        Args:
-            subject: whose code it called: ``the source load()``.
-            thing: what it called it for: ``batch 7 of epoch 0``.
-            line: of the user's code.
-            operator: public name of the operator.
-        """
-        process = f"a worker process (pid {self.process_id})"
-        if self.reason:
-            text = f"{thing} is lost: a worker process cannot be started: {self.reason}."
-            hint = "The next batch is tried again."
-        elif self.call is None:
-            text = f"{thing} is lost: {process} {self._end()} before it was ready."
-            hint = (
-                "Its message is on stderr. With py_start_method='spawn' or 'forkserver', each worker imports the "
-                "program's main module: put what it runs under if __name__ == '__main__':."
-            )
-        elif self.timeout_s is not None:
-            text = (
-                f"{subject} took longer than callback_timeout_s={self.timeout_s:g} for {thing}; its worker process "
-                f"(pid {self.process_id}) was ended and is replaced."
-            )
-            hint = "Look for what the callback waits for, or raise callback_timeout_s. The next batch follows."
-        else:
-            text = f"{process} {self._end()} in {subject}, called for {thing}; it is replaced."
-            hint = "Look for a crash in that code, or for the system running out of memory. The next batch follows."
-        return WorkerError(text, line=line, hint=hint, operator=operator)
-
-    def _end(self) -> str:
-        if self.code is None:
-            return "ended with an unknown exit code, which something else in this program has awaited"
-        if self.code >= 0:
-            return f"ended with exit code {self.code}"
-        name = ""
-        with suppress(ValueError):  # a realtime signal
-            name = f" ({signal.Signals(-self.code).name})"
-        return f"was ended by signal {-self.code}{name}"
 
 
 class Receiver(Protocol):
@@ -294,6 +236,8 @@ class WorkerPool:
             name=f"dalify worker {number}",
             daemon=True,
         )
+        if self.start_method != "fork":
+            resource_tracker.ensure_running()  # it unblocks SIGINT when it starts
         # A Ctrl-C while a worker begins would end it with a traceback: it is held back until run_worker ignores it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:

@@ -23,6 +23,7 @@ from torch.utils.data import _utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from dalify.base.fork_gate import working
+from dalify.base.interrupts import kept_interrupts
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 
@@ -49,7 +50,8 @@ class CallerIterator(_BaseDataLoaderIter):
         if not self._fetcher.watch.is_current():
             data = self._collate_fn(self._look_again(self._fetcher.dataset).__getitems__(indices))
         else:
-            data = self._fetcher.fetch(indices, self._draws)
+            with working(), kept_interrupts():
+                data = self._fetcher.fetch(indices, self._draws)
             if self._fetcher.collate is not None:
                 data = self._fetcher.collate(data)
         return _utils.pin_memory.pin_memory(data, self._pin_memory_device) if self._pin_memory else data

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from dalify.base.fork_gate import working
+from dalify.base.interrupts import kept_interrupts
 from dalify.plugin.pytorch.dropin.datasets import locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -60,7 +62,8 @@ class SampleMaker:
             for plan in (source.plan, *self._rests[id(source)].plans()):
                 if plan.names not in _warm and not any(isinstance(step, Registered) for step in plan.steps):
                     _warm.add(plan.names)
-                    _try(plan)
+                    with working(), kept_interrupts():
+                        _try(plan)
 
     def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:
         """Make the samples of a batch.
