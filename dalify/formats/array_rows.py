@@ -23,6 +23,7 @@ from dalify.formats.storage import is_remote
 __all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "Stored", "as_array", "checked_arrays", "told"]
 
 _LABELS = ("label", "labels")
+_MOST_CHUNKS = 1 << 24
 _MOST_BYTES = 1 << 26  # that are read together; above, nothing is gained
 
 
@@ -154,6 +155,12 @@ class ArrayRows(Sequence[ArrayRow]):
                     f"in {file.name!r}, {name!r} has {stored.row_count} rows and {self._names[0]!r} has "
                     f"{file.arrays[0].row_count}: rows of the same number are to be one sample.",
                 )
+            if stored.chunk_rows > 1 and stored.row_count // stored.chunk_rows >= _MOST_CHUNKS:
+                raise ReaderError(
+                    f"in {file.name!r}, {name!r} has {stored.row_count:,} rows in chunks of {stored.chunk_rows}: more "
+                    f"than {_MOST_CHUNKS:,} chunks.",
+                    hint="Write the array anew, with larger chunks.",
+                )
             if stored.dtype != first.dtype:
                 raise DTypeError(
                     f"{name!r} has elements of type {first.dtype} in {self.files[0].name!r} and of type {stored.dtype} "
@@ -264,16 +271,18 @@ class ArrayRows(Sequence[ArrayRow]):
         """The chunks, where rows cannot be read one by one; see ``BlockOrder``."""
         if all(stored.chunk_rows == 1 for file in self.files for stored in file.arrays):
             return None
-        entries: list[int] = []
-        sizes: list[int] = []
+        entries: list[NDArray[np.int64]] = []
+        sizes: list[NDArray[np.int64]] = []
         for file in self.files:
             # The array of the largest rows decides; of small ones, such as labels, all chunks stay at hand.
             rows = max(file.arrays, key=lambda stored: (stored.chunk_rows > 1, stored.row_bytes)).chunk_rows
             row_bytes = sum(stored.row_bytes for stored in file.arrays)
             count = file.arrays[0].row_count
-            entries += [min(rows, count - start) for start in range(0, count, rows)]
-            sizes += [rows * row_bytes] * -(-count // rows)
-        return Blocks(np.array(entries, np.int64), np.array(sizes, np.int64), self._cache_bytes // 2)
+            blocks = -(-count // rows)
+            entries.append(np.full(blocks, rows, np.int64))
+            entries[-1][-1:] = count - (blocks - 1) * rows
+            sizes.append(np.full(blocks, rows * row_bytes, np.int64))
+        return Blocks(np.concatenate(entries), np.concatenate(sizes), self._cache_bytes // 2)
 
     @property
     def sources(self) -> NDArray[np.int64]:

@@ -1,11 +1,15 @@
 """Arrays in Zarr stores: folders, archives, and what lies behind URLs.
 
-Alone because the package for them is an extra, and brings threads of its own.
+What the metadata of an array declare is compared with the limits before chunks are read, and so is what the header of a
+chunk of Blosc says with its size: the package does not, and Blosc then reads beyond the chunk.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import struct
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,18 +17,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.base import limits
 from dalify.base.errors import DTypeError, ReaderError
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.formats.array_rows import Stored, checked_arrays, told
 from dalify.formats.storage import is_remote
 
+blosc = LazyModule("numcodecs.blosc", "reading Zarr", "dalify[zarr]")
 zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
 zarr_buffer = LazyModule("zarr.buffer.cpu", "reading Zarr", "dalify[zarr]")
 zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
 
 __all__ = ["ZarrStore", "zarr"]
 
-_GUESSED_BYTES = 1 << 16  # of a text of any length
+_GUESSED_BYTES = 1 << 16  # of a string of any length
+# Versions, flags, bytes of an element, decompressed bytes, bytes of a block, compressed bytes.
+_BLOSC_HEADER = struct.Struct("<BBBBIII")
+_MOST_CHUNKS_OF_ROW = 1 << 15
+_lock = ForkLock()
+_original: list[Any] = []
+
+
+def _guard_blosc() -> None:
+    """Have headers of Blosc checked before they are followed, by everything in this process that reads with numcodecs.
+
+    Not every codec of an array can be reached otherwise, such as those within shards.
+    """
+    with _lock:
+        if _original or not hasattr(blosc, "decompress"):
+            return
+        _original.append(blosc.decompress)
+        sys.modules["numcodecs.blosc"].decompress = _decompress  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _decompress(buffer: Any, dest: Any = None) -> Any:
+    """Decompress a buffer; see ``numcodecs.blosc.decompress``.
+
+    Raises:
+        ReaderError: its header contradicts its size.
+        LimitError: it declares more than ``max_sample_bytes``.
+    """
+    view = memoryview(buffer).cast("B")
+    if len(view) >= _BLOSC_HEADER.size:
+        _, _, _, item_bytes, decompressed, block_bytes, compressed = _BLOSC_HEADER.unpack_from(view)
+        is_sound = compressed == len(view) and item_bytes > 0 and 0 < block_bytes <= max(decompressed, 1)
+        limits.check_sample_bytes(decompressed, "a chunk compressed with Blosc")
+        if is_sound or not decompressed:
+            return _original[0](buffer, dest)
+    raise ReaderError("a chunk compressed with Blosc is damaged: its header contradicts its size.")
 
 
 class ZarrStore:
@@ -61,6 +102,7 @@ class ZarrStore:
     def _known(self) -> dict[str, Any]:
         """Return the arrays by name."""
         if self._process != os.getpid():
+            _guard_blosc()
             if not is_remote(self.name) and not Path(self.name).exists():
                 raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
             is_archive = self.name.endswith(".zip") and not is_remote(self.name)
@@ -115,5 +157,20 @@ def _stored(array: Any, name: str, path: str) -> Stored:
             "no arrays can be made.",
             hint="Numbers can be read, and texts and bytes in one dimension.",
         )
-    row_bytes = _GUESSED_BYTES if kind in ("O", "T") else int(np.prod(array.shape[1:])) * array.dtype.itemsize
+    what = f"the array {name!r} of {path!r}"
+    if min(array.shape) < 0 or min(array.chunks) < 1 or len(array.chunks) != array.ndim:
+        raise ReaderError(f"{what} has the shape {array.shape} in chunks of {array.chunks}, which cannot be.")
+    limits.check_count(array.shape[0], f"{what} declares {array.shape[0]:,} rows")
+    limits.check_dimensions(array.ndim - 1, what)
+    limits.check_shape(array.shape[1:], array.dtype.itemsize, f"a row of {what}")
+    chunks_of_row = math.prod(
+        -(-extent // size) for extent, size in zip(array.shape[1:], array.chunks[1:], strict=True)
+    )
+    if chunks_of_row > _MOST_CHUNKS_OF_ROW:
+        raise ReaderError(
+            f"a row of {what} lies in {chunks_of_row:,} chunks; at most {_MOST_CHUNKS_OF_ROW:,} can be read.",
+            hint="Write the array anew, with larger chunks.",
+        )
+    limits.check_shape(array.chunks, array.dtype.itemsize, f"a chunk of {what}")
+    row_bytes = _GUESSED_BYTES if kind in ("O", "T") else math.prod(array.shape[1:]) * array.dtype.itemsize
     return Stored(array.shape[0], array.shape[1:], array.dtype, row_bytes, array.chunks[0])
