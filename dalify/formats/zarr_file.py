@@ -25,6 +25,7 @@ from dalify.formats.array_rows import Stored, checked_arrays, told
 from dalify.formats.storage import is_remote
 
 blosc = LazyModule("numcodecs.blosc", "reading Zarr", "dalify[zarr]")
+vlen = LazyModule("numcodecs.vlen", "reading Zarr", "dalify[zarr]")
 zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
 zarr_buffer = LazyModule("zarr.buffer.cpu", "reading Zarr", "dalify[zarr]")
 zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
@@ -36,19 +37,25 @@ _GUESSED_BYTES = 1 << 16  # of a string of any length
 _BLOSC_HEADER = struct.Struct("<BBBBIII")
 _MOST_CHUNKS_OF_ROW = 1 << 15
 _lock = ForkLock()
-_original: list[Any] = []
+_original: dict[str, Any] = {}
+_STRINGS = ("VLenUTF8", "VLenBytes", "VLenArray")
+_COUNT = struct.Struct("<I")
 
 
-def _guard_blosc() -> None:
-    """Have headers of Blosc checked before they are followed, by everything in this process that reads with numcodecs.
+def _guard_codecs() -> None:
+    """Have headers of chunks checked before they are followed, by everything in this process that reads with numcodecs.
 
     Not every codec of an array can be reached otherwise, such as those within shards.
     """
     with _lock:
         if _original or not hasattr(blosc, "decompress"):
             return
-        _original.append(blosc.decompress)
+        _original["blosc"] = blosc.decompress
         sys.modules["numcodecs.blosc"].decompress = _decompress  # pyright: ignore[reportAttributeAccessIssue]
+        for name in _STRINGS:
+            codec = getattr(vlen, name)
+            _original[name] = codec.decode
+            codec.decode = _decode_strings
 
 
 def _decompress(buffer: Any, dest: Any = None) -> Any:
@@ -64,8 +71,21 @@ def _decompress(buffer: Any, dest: Any = None) -> Any:
         is_sound = compressed == len(view) and item_bytes > 0 and 0 < block_bytes <= max(decompressed, 1)
         limits.check_sample_bytes(decompressed, "a chunk compressed with Blosc")
         if is_sound or not decompressed:
-            return _original[0](buffer, dest)
+            return _original["blosc"](buffer, dest)
     raise ReaderError("a chunk compressed with Blosc is damaged: its header contradicts its size.")
+
+
+def _decode_strings(codec: Any, buf: Any, out: Any = None) -> Any:
+    """Decode strings or lists of any length; see ``numcodecs.vlen``.
+
+    Raises:
+        ReaderError: the chunk declares more than it has bytes for.
+    """
+    view = memoryview(buf).cast("B")
+    if len(view) >= _COUNT.size and _COUNT.unpack_from(view)[0] > len(view) // _COUNT.size:
+        raise ReaderError("a chunk of strings is damaged: it declares more of them than it has bytes for.")
+    name = next(each.__name__ for each in type(codec).__mro__ if each.__name__ in _STRINGS)
+    return _original[name](codec, buf, out)
 
 
 class ZarrStore:
@@ -102,7 +122,7 @@ class ZarrStore:
     def _known(self) -> dict[str, Any]:
         """Return the arrays by name."""
         if self._process != os.getpid():
-            _guard_blosc()
+            _guard_codecs()
             if not is_remote(self.name) and not Path(self.name).exists():
                 raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
             is_archive = self.name.endswith(".zip") and not is_remote(self.name)
