@@ -130,7 +130,7 @@ def _check_place(dataset: Any, path: str, root: Path | None = None, seen: set[st
     for source in dict.fromkeys(sources):  # which may name further files
         # Numbers of files are written as %b.
         name = glob.escape(path if source == "." else os.path.normpath(folder / source)).replace("%b", "*")
-        for place in glob.iglob(name.replace("%%", "%")):
+        for place in glob.iglob(name.replace("%%", "%")):  # noqa: PTH207 -- the pattern has the folder in it
             if place not in seen:
                 seen.add(place)
                 _check_file(place, root, seen)
