@@ -8,6 +8,7 @@ shared memory are counted. A line is fitted to each after a warm-up, and growth 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import gc
 import os
 import random
@@ -34,6 +35,7 @@ from tests.helpers.photos import drawn_photo, write_photo_folder
 __all__ = ["Soak", "fitted"]
 
 _BATCH = 4
+_FORK_SECONDS = 60
 # The share of the time at the beginning that is left out: caches fill, kernels are compiled, memory pools grow.
 _WARM_UP = 0.35
 
@@ -227,13 +229,14 @@ class Soak:
         process = os.fork()
         if process == 0:
             status = 1
+            faulthandler.dump_traceback_later(_FORK_SECONDS - 10)  # what it waits for, should it not end
             try:
                 self._plain.run()
                 status = 0
             finally:
                 os._exit(status)
         self._some(self._plain, 2)
-        end = time.monotonic() + 60
+        end = time.monotonic() + _FORK_SECONDS
         while True:
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
@@ -241,7 +244,7 @@ class Soak:
             if time.monotonic() > end:
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
-                raise AssertionError("a forked child did not finish its batch within 60 s")
+                raise AssertionError(f"a forked child did not finish its batch within {_FORK_SECONDS} s")
             time.sleep(0.01)
         assert os.waitstatus_to_exitcode(status) == 0, f"a forked child ended with {os.waitstatus_to_exitcode(status)}"
 
