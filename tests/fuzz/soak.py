@@ -308,12 +308,10 @@ def _photo(sample: Any) -> np.ndarray:
 
 @contextmanager
 def _interrupted(seconds: float) -> Iterator[None]:
-    """Raise a KeyboardInterrupt after some time, by a signal, and catch it."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
+    """Send SIGINT, as Ctrl-C does, after some time, and catch the KeyboardInterrupt."""
+    # A program that a shell started in the background ignores SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    alarm = signal.signal(signal.SIGALRM, lambda number, frame: os.kill(os.getpid(), signal.SIGINT))
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
@@ -321,7 +319,8 @@ def _interrupted(seconds: float) -> Iterator[None]:
         pass
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, alarm)
+        signal.signal(signal.SIGINT, before)
 
 
 def main() -> int:
