@@ -8,18 +8,18 @@ The model:
 
 - A call takes a time proportional to the bytes of its array arguments: the recorded time of all calls of that function
   divided by the recorded bytes. Recorded times are CPU seconds of the calling thread, so other programs do not count.
-- A library call that returns an array of its own repeats a recorded result of a call with equal shapes.
+- A library call that returns an array of its own repeats a recorded result of a call with equal shapes, and decoded
+  audio is that of a recorded call of equal length: where it is silent decides on shapes.
 - Some calls really run: kernels that decide on what follows (they return a value, or write a small array, such as the
   region of a recording that is not silent), readers (the bytes of files are needed by those who parse their headers),
   calls that take less than `SHORT_S` on average, and calls of which no fitting result was recorded. NumPy cannot be
   intercepted and really runs, too. All of these share the real cores. `Simulated.real_share` is their part of the
   compiled time, without NumPy: the simulation is right as long as that part, times the threads, fits into the cores.
 - A call holds the lock while its arguments are unpacked. A simulated call holds it as long as an empty call with as
-  many arrays does, which is measured when the simulation begins. Where a library calls Python back (libsndfile reading
-  through a file object), the time in there was recorded and is held as well.
+  many arrays does, which is measured when the simulation begins.
 - Cores of the simulated machine do not share memory bandwidth, caches, or clock frequency. The result is an upper
   bound: what Python allows.
-- Outputs of simulated calls contain whatever was in the memory.
+- Outputs of other simulated calls contain whatever was in the memory.
 
 Nothing in the product knows of this: calls are intercepted in numba's dispatcher class and in the namespaces of the
 libraries, while the context managers below are active. It needs a POSIX system.
@@ -54,6 +54,7 @@ SHORT_S = 20e-6
 SHORTEST_SLEEP_S = 60e-6
 SMALL_BYTES = 4096
 KERNELS = "dalify."
+FILLED_FROM_RECORDING = ("SoundFile.read",)
 REALLY_RUN = ("dalify.formats", "dalify.sources", "dalify.operators.readers")
 _PR_SET_TIMERSLACK = 29
 _MONOTONIC = 6 if sys.platform == "darwin" else 1
@@ -69,11 +70,13 @@ class Result:
         returned: the result, where it is none of the arguments.
         argument: position of the array argument that the result shares memory with.
         wrote_small: whether a small array was changed.
+        contents: of that argument, where they decide on what follows.
     """
 
     returned: Any
     argument: int | None
     wrote_small: bool
+    contents: np.ndarray[Any, Any] | None
 
 
 @dataclass
@@ -82,7 +85,6 @@ class Function:
 
     calls: int = 0
     seconds: float = 0.0
-    held_s: float = 0.0  # in callbacks to Python
     size_bytes: int = 0
     is_decisive: bool = False
     last: Result | None = None
@@ -108,22 +110,21 @@ class Recording:
 
     @property
     def thread_s(self) -> float:
-        """CPU seconds inside compiled calls, without those in callbacks to Python."""
-        return sum(function.seconds - function.held_s for function in self.functions.values())
+        """CPU seconds inside compiled calls."""
+        return sum(function.seconds for function in self.functions.values())
 
     def add_overhead(self, seconds: float) -> None:
         """Note the time that the recording of a call took."""
         with self._lock:
             self.overhead_s += seconds
 
-    def add(self, name: str, size_bytes: int, seconds: float, held_s: float, key: Any, result: Result | None) -> None:
+    def add(self, name: str, size_bytes: int, seconds: float, key: Any, result: Result | None) -> None:
         """Note a call; its result is None where it failed."""
         with self._lock:
             function = self.functions.setdefault(name, Function())
             previous = function.last
             function.calls += 1
             function.seconds += seconds
-            function.held_s += held_s
             function.size_bytes += size_bytes
             if result is None:
                 return
@@ -162,12 +163,14 @@ def _arrays(arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
     return [value for value in (*arguments, *named.values()) if isinstance(value, np.ndarray)]
 
 
-def _result(returned: Any, arrays: list[Any], before: list[tuple[int, Any]]) -> Result:
+def _result(name: str, returned: Any, arrays: list[Any], before: list[tuple[int, Any]]) -> Result:
     wrote_small = any(old.tobytes() != arrays[number].tobytes() for number, old in before)
     argument = None
     if isinstance(returned, np.ndarray):
         argument = next((number for number, array in enumerate(arrays) if np.may_share_memory(array, returned)), None)
-    return Result(None if argument is not None else returned, argument, wrote_small)
+    if argument is None:
+        return Result(returned, None, wrote_small, None)
+    return Result(None, argument, wrote_small, returned.copy() if name in FILLED_FROM_RECORDING else None)
 
 
 # -- interception
@@ -212,58 +215,10 @@ def _intercepted(handle: Callable[[str, Call, tuple[Any, ...], dict[str, Any]], 
             setattr(owner, name, function)
 
 
-class _Callbacks:
-    """Measures the time in methods of file objects that libsndfile calls back."""
-
-    def __init__(self) -> None:
-        self.of_thread = threading.local()
-
-    def seconds(self) -> float:
-        return getattr(self.of_thread, "seconds", 0.0)
-
-    @contextmanager
-    def measured(self) -> Iterator[None]:
-        if "soundfile" not in sys.modules:
-            yield
-            return
-        original = soundfile.SoundFile._init_virtual_io
-
-        def init_virtual_io(file: Any, source: Any) -> Any:
-            return original(file, _TimedFile(source, self.of_thread))
-
-        soundfile.SoundFile._init_virtual_io = init_virtual_io
-        try:
-            yield
-        finally:
-            soundfile.SoundFile._init_virtual_io = original
-
-
-class _TimedFile:
-    """A file object whose methods add up the time that they take."""
-
-    def __init__(self, file: Any, of_thread: threading.local) -> None:
-        self._file, self._of_thread = file, of_thread
-
-    def __getattr__(self, name: str) -> Any:
-        method, of_thread = getattr(self._file, name), self._of_thread
-        if not callable(method):
-            return method
-
-        def timed(*arguments: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return method(*arguments)
-            finally:
-                of_thread.seconds = getattr(of_thread, "seconds", 0.0) + time.perf_counter() - start
-
-        return timed
-
-
 @contextmanager
 def recording() -> Iterator[Recording]:
     """Record all compiled calls of a block."""
     made = Recording()
-    callbacks = _Callbacks()
     depth = threading.local()
 
     def handle(name: str, call: Call, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -277,22 +232,22 @@ def recording() -> Iterator[Recording]:
             if array.nbytes <= SMALL_BYTES and array.flags.writeable
         ]
         depth.is_inside = True
-        held, start = callbacks.seconds(), time.thread_time()
+        start = time.thread_time()
         result: Result | None = None
         try:
             returned = call(*arguments, **named)
             seconds = time.thread_time() - start
-            result = _result(returned, arrays, before)
+            result = _result(name, returned, arrays, before)
             return returned
         finally:
             if result is None:
                 seconds = time.thread_time() - start
             depth.is_inside = False
             size_bytes = sum(array.nbytes for array in arrays)
-            made.add(name, size_bytes, seconds, callbacks.seconds() - held, _key(arguments, arrays), result)
+            made.add(name, size_bytes, seconds, _key(arguments, arrays), result)
             made.add_overhead(time.thread_time() - entered - seconds)
 
-    with callbacks.measured(), _intercepted(handle):
+    with _intercepted(handle):
         yield made
 
 
@@ -381,19 +336,23 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
         arrays = _arrays(arguments, named)
         size_bytes = sum(array.nbytes for array in arrays)
         part = size_bytes / function.size_bytes if function.size_bytes else 1 / function.calls
-        seconds = (function.seconds - function.held_s) * part
+        seconds = function.seconds * part
         result = function.last
         if function.is_short() or name.startswith(REALLY_RUN) or (function.is_decisive and name.startswith(KERNELS)):
             result = None
-        elif function.is_decisive:
+        elif function.is_decisive or name in FILLED_FROM_RECORDING:
             result = function.by_shapes.get(_key(arguments, arrays))
         if result is None:
             done.real_s += seconds
             return call(*arguments, **named)
         done.slept_s += seconds
-        _hold(held_by_call(name, len(arrays)) + function.held_s / function.calls)
+        _hold(held_by_call(name, len(arrays)))
         sleeper.sleep(seconds)
-        return result.returned if result.argument is None else arrays[result.argument]
+        if result.argument is None:
+            return result.returned
+        if result.contents is not None:
+            np.copyto(arrays[result.argument], result.contents)
+        return arrays[result.argument]
 
     with _intercepted(handle):
         yield

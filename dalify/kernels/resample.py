@@ -105,7 +105,7 @@ def _resample_images(
         min_filter,
         mag_filter,
         antialias,
-        None if is_rgb_bytes else np.empty(width * channels + _LANES, np.float32),
+        None if is_rgb_bytes else True,
     )
     if not direct:
         saturate_cast(out, target)
@@ -349,11 +349,11 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
 
 
 @njit(nogil=True, cache=True)
-def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias, row):
+def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias, is_general):
     """Resample [N, H, W * C] into [N, h, w * C].
 
-    `row` is scratch memory for a row of `out` and one vector more, float32; None says that `out` is RGB of uint8, at
-    least four pixels wide. numba leaves out what None rules out: a quarter of the time to compile.
+    `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba leaves out what None
+    rules out: a quarter of the time to compile.
     """
     samples, height = out.shape[:2]
     width = out.shape[2] // channels
@@ -391,13 +391,14 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias, 
         for j in range(columns * channels, scratch.size):
             scratch[j] = 0
         blended = scratch[: columns * channels]
-        if row is None:
+        if is_general is None:
             blocks = np.empty((width + 3) // 4 * taps * 16, np.float32)
             _repeat_weights(blocks, column_weights, taps)
             for i in range(height):
                 _blend(blended, x[n], first_row[i], row_weights[i], left * channels)
                 _filter_bytes(out[n, i], scratch, offsets, blocks, np.uintp(taps))
         else:
+            row = np.empty(width * channels + _LANES, np.float32)
             step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
             scratch_address, row_address = np.uintp(scratch.ctypes.data), np.uintp(row.ctypes.data)
             weights_address = np.uintp(column_weights.ctypes.data)
