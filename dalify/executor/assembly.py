@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dalify.base.errors import DalifyError, ReaderError
+from dalify.base.errors import DalifyError, PipelineStateError, ReaderError
 from dalify.base.limits import Limits, within
 from dalify.data import BufferPool
 from dalify.executor.device_steps import find_device
@@ -43,7 +43,7 @@ class Resources:
         batch_size: most samples in a batch.
         num_threads: worker threads.
         device_id: number of the accelerator; None for the current one.
-        num_workers: worker processes of parallel sources.
+        num_workers: worker processes of parallel sources; 0: there are none, and no such sources.
         start_method: how they are started.
         callback_pickler: how callbacks travel to workers that are not forked.
         name: for the threads' names.
@@ -93,7 +93,15 @@ def assemble(
     plan = make_plan(graph, random_nodes, indices)
     pool = BufferPool()
     workers = None
-    if any(node.arguments.get("parallel") for node, _ in plan.externals):
+    parallel = [node for node, _ in plan.externals if node.arguments.get("parallel")]
+    if parallel:
+        if not resources.num_workers:
+            raise PipelineStateError(
+                "parallel=True needs worker processes, and the pipeline was made without.",
+                line=parallel[0].line,
+                operator=parallel[0].operator.public_name,
+                hint="Give the pipeline py_num_workers=1 or more, or leave parallel out.",
+            )
         workers = WorkerPool(resources.num_workers, resources.start_method, resources.callback_pickler)
     externals = [
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))

@@ -213,6 +213,8 @@ def _input(operator: Operator, value: Any) -> Edge:
 def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | None) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for name, value in given.items():
+        if isinstance(value, Expression):
+            value = value.as_argument()
         if name not in operator.parameters:
             modern = LEGACY_ARGUMENTS.get(name)
             if modern in operator.parameters:

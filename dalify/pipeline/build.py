@@ -56,7 +56,7 @@ def build(
         batch_size=options.batch_size,
         num_threads=options.num_threads,
         device_id=options.device_id,
-        num_workers=options.py_num_workers,
+        num_workers=options.py_num_workers or 0,
         start_method=options.py_start_method,
         callback_pickler=options.py_callback_pickler,
         name=name,

@@ -62,10 +62,10 @@ class GraphDefinition:
         push_current(cast("Pipeline", self))
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
         """End the definition."""
         pop_current()
-        self._tokens.pop().__exit__(*exception)
+        self._tokens.pop().__exit__(exception_type, exception_value, traceback)
 
     def define_graph(self) -> Any:
         """Return the outputs; subclasses override it.
@@ -95,9 +95,9 @@ class GraphDefinition:
         self._outputs = tuple(output_edges(outputs))
         self._traced = None
 
-    def add_sink(self, node: DataNode) -> None:
+    def add_sink(self, edge: DataNode) -> None:
         """Keep a node in the graph although no output needs it."""
-        self._sinks.append(node.edge.node)
+        self._sinks.append(edge.edge.node)
 
     def _graph(self) -> Graph:
         """Return the graph as traced."""

@@ -8,12 +8,14 @@ from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentTypeError, GraphError, PipelineStateError, SerializationError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, tensor_list
 from dalify.graph import Edge, Graph, Node
 from dalify.pipeline.facts import Facts
+from dalify.pipeline.options import options_from_json
 
 if TYPE_CHECKING:
     import pathlib
@@ -133,12 +135,24 @@ class Inspection(Facts):
         batch_size = self._options.batch_size
         return {"capacities": sizes, "per_sample_capacities": [-(-size // batch_size) for size in sizes]}
 
-    def save_graph_to_dot_file(self, filename: str | PathLike[str], **_: Any) -> None:
+    def save_graph_to_dot_file(
+        self,
+        filename: str | PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
         """Write the graph, as the user defined it, in graphviz' language.
 
         Args:
             filename: where to.
+            show_tensors: accepted.
+            show_ids: accepted, with a warning.
+            use_colors: accepted.
         """
+        if show_ids is not None:
+            warn_deprecated("The argument 'show_ids' has no effect any more and can be left out.")
         pathlib.Path(filename).write_text(draw.to_dot(self._graph()))
 
     def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
@@ -168,11 +182,7 @@ class Inspection(Facts):
                 result = define_graph()
             self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
         options = self._options
-        kept = {
-            name: getattr(options, name)
-            for name in ("batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async")
-        }
-        text = serialize.dumps({**serialize.to_json(self._graph()), "options": {**kept, "seed": options.seed}})
+        text = serialize.dumps({**serialize.to_json(self._graph()), "options": options.as_json()})
         if filename is not None:
             pathlib.Path(filename).write_bytes(text)
         return text
@@ -203,7 +213,7 @@ class Inspection(Facts):
         if not isinstance(saved, dict):
             raise SerializationError("this serialised pipeline is damaged: its options are no table.")
         given = {name: value for name, value in options.items() if value is not None}
-        pipe = cls(**{**saved, **given})
+        pipe = cls(**{**options_from_json(saved), **given})
         pipe._outputs, pipe._traced = graph.outputs, graph
         return pipe
 

@@ -102,6 +102,7 @@ class Operator:
         takes_mixed: ``mixed`` is accepted: CPU inputs, GPU outputs.
         runs_user_code: calls Python code of the user, whose exceptions keep their class.
         stands_for: what users wrote, where they did not write this operator themselves; messages name it.
+        constructor: arguments that the class takes by position, in their order: ``ops.PythonFunction(function)``.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class Operator:
         mixed: bool = False,
         user_code: bool = False,
         stands_for: str | None = None,
+        constructor: tuple[str, ...] = (),
     ) -> None:
         self.rule = rule
         self.name = rule.__module__.removeprefix(_OPERATORS_PACKAGE)
@@ -138,6 +140,7 @@ class Operator:
         self.takes_mixed = mixed
         self.runs_user_code = user_code
         self._stands_for = stands_for
+        self.constructor = constructor
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: Kernel | None = None
         self.index_function: Callable[..., Sequence[Any]] | None = None
@@ -326,6 +329,7 @@ def operator(
     mixed: bool = ...,
     user_code: bool = ...,
     stands_for: str | None = ...,
+    constructor: tuple[str, ...] = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """Declare an operator.
@@ -335,7 +339,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
-            side_effect, mixed, user_code, stands_for.
+            side_effect, mixed, user_code, stands_for, constructor.
     """
     if rule is not None:
         return Operator(rule, **flags)
