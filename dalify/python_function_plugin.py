@@ -1,4 +1,4 @@
-"""Arrays as DLPack capsules and back, under DALI's import path, for functions given to ``dl_tensor_python_function``."""
+"""Arrays as DLPack capsules and back, under DALI's import path: for functions on such capsules."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, te
 from dalify.graph import DataNode
 from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names
+from dalify.pipeline.private_methods import PrivateMethods
 from dalify.pipeline.reading import Reading
 from dalify.pipeline.resuming import Resumable
 
@@ -41,7 +42,7 @@ def _close_engines() -> None:
         engine.close()
 
 
-class Pipeline(Inspection, Reading, Resumable):
+class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
