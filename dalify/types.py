@@ -283,9 +283,9 @@ class ScalarConstant(Expression):
 def ConstantNode(  # noqa: N802 -- DALI's name
     device: str | None,
     value: Any,
-    dtype: DALIDataType | None = None,
-    shape: Any = None,
-    layout: str | None = None,
+    dtype: DALIDataType | None,
+    shape: Any,
+    layout: str | None,
     **_: Any,
 ) -> DataNode:
     """Make a graph value that is the same for every sample.

@@ -9,7 +9,7 @@ from dalify.api.functions import input_parameters, keyword_parameters, use
 from dalify.base.errors import ArgumentTypeError, DalifyError
 from dalify.base.source_line import SourceLine
 from dalify.registry import COMMON_PARAMETERS, Operator
-from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+from dalify.registry.legacy import RETIRED_ARGUMENTS
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema, schema_name
 
@@ -28,7 +28,7 @@ class OperatorInstance:
 
     def __init__(self, **arguments: Any) -> None:
         for name in arguments:
-            modern = LEGACY_ARGUMENTS.get(name, name)
+            modern = self.operator.old_arguments.get(name, name)
             if (
                 name not in COMMON_PARAMETERS
                 and modern not in self.operator.parameters
@@ -101,7 +101,8 @@ def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
         return base.__call__(self, *inputs, **arguments)
 
     __call__.__doc__ = base.__call__.__doc__
-    keywords = [_optional(item) for item in keyword_parameters(operator)]
+    keywords = keyword_parameters(operator)
+    keywords = [item if item.name in positional else _optional(item) for item in keywords]
     optional = [_optional(item.replace(kind=item.KEYWORD_ONLY)) for item in keywords]
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     inputs = input_parameters(operator)

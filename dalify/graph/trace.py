@@ -7,7 +7,6 @@ pipeline that is being traced records the nodes only to find those that must be 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -34,7 +33,7 @@ from dalify.graph.node import DEVICES, Edge, Node
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import subscript
 from dalify.registry import Operator, catalogue
-from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = ["apply", "arithmetic", "call", "constant", "is_promotable", "logical_not", "merge", "recording", "transfer"]
 
@@ -139,11 +138,7 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
     if isinstance(value, DataNode) or not isinstance(value, SupportsIndex):
         raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
     if not (operator.is_random or operator.is_reader):
-        text = f"{operator.public_name} draws no random numbers; its seed has no effect."
-        if line is None:
-            warnings.warn(text, stacklevel=2)
-        else:
-            warnings.warn_explicit(text, UserWarning, line.filename, line.line)
+        warn_deprecated(f"{operator.public_name} draws no random numbers; its seed has no effect.", line)
         return None
     seed = int(value)
     return None if seed < 0 else seed
@@ -216,8 +211,8 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
         if isinstance(value, Expression):
             value = value.as_argument()
         if name not in operator.parameters:
-            modern = LEGACY_ARGUMENTS.get(name)
-            if modern in operator.parameters:
+            modern = operator.old_arguments.get(name)
+            if modern is not None:
                 if modern in given:
                     raise ArgumentTypeError(f"{name!r} is the old name of {modern!r}; both were given.")
                 warn_deprecated(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)

@@ -15,6 +15,7 @@ from typing import Any, overload
 
 from dalify.base.errors import UnknownArgumentError, suggestion
 from dalify.data.spec import Spec
+from dalify.registry.legacy import old_arguments
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
 __all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
@@ -86,6 +87,7 @@ class Operator:
         doc: the docstring.
         inputs: positional inputs.
         parameters: keyword arguments by name.
+        old_arguments: old names of arguments, with the modern ones.
         rule: the decorated function.
         kernels: by device.
         outputs: number of outputs, or a function from the constant arguments to it.
@@ -157,6 +159,7 @@ class Operator:
         self._rule_names = tuple(self.parameters)
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
+        self.old_arguments = old_arguments(self.name, self.parameters)
         # Shaping arguments decide whether the rule has to run for every sample.
         self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")
         self.__doc__ = self.doc

@@ -14,7 +14,7 @@ from typing import Any
 from dalify.base.errors import UnknownArgumentError, UnknownOperatorError, suggestion
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.registry import catalogue
-from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_ARGUMENTS, LEGACY_NAMES, RETIRED_ARGUMENTS
+from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES, RETIRED_ARGUMENTS
 from dalify.registry.operator import Operator
 from dalify.registry.parameters import Parameter, parameter_of
 
@@ -72,10 +72,7 @@ class OpSchema:
     def __init__(self, operator: Operator, name: str) -> None:
         self.operator = operator
         self._path = name
-        old = {item for item, modern in LEGACY_ARGUMENTS.items() if modern in operator.parameters}
-        self._old = {
-            item: modern for item, modern in LEGACY_ARGUMENTS.items() if item in old - set(operator.parameters)
-        }
+        self._old = operator.old_arguments
 
     @property
     def _parameters(self) -> Mapping[str, Parameter]:
@@ -195,9 +192,9 @@ class OpSchema:
         self._parameter(name)
         return self._described(self._old.get(name, name))
 
-    def IsArgumentOptional(self, name: str) -> bool:
+    def IsArgumentOptional(self, arg_name: str) -> bool:
         """Tell whether an argument may be left out."""
-        return self.HasArgument(name) and not self._parameter(name).is_required
+        return self.HasArgument(arg_name) and not self._parameter(arg_name).is_required
 
     def HasArgumentDefaultValue(self, name: str) -> bool:
         """Tell whether an argument has a value where it is not given."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.registry import Operator
-from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = ["Difference", "walk"]
 
@@ -31,7 +31,7 @@ _OF_EVERY_OBJECT = frozenset(dir(object)) | {"__dict__", "__weakref__", "__modul
 _INTERNAL_DUNDERS = frozenset(
     {"__call__", "__del__", "__class_getitem__", "__orig_bases__", "__parameters__", "__match_args__"}
     | {"__dataclass_fields__", "__dataclass_params__", "__static_attributes__", "__firstlineno__", "__members__"}
-    | {"__entries", "__abstractmethods__", "__getstate__", "__setstate__", "__replace__", "__getattr__"}
+    | {"__entries", "__final__", "__abstractmethods__", "__getstate__", "__setstate__", "__replace__", "__getattr__"}
 )
 _SCALARS = (bool, int, float, str, type(None))
 
@@ -360,7 +360,7 @@ def _compare_operators(path: str, theirs: Any, ours: Any, operator: Operator) ->
     parameters = [
         item.replace(default=_any_default(item, found)) if is_dynamic else item
         for item in _without_self(wanted)
-        if LEGACY_ARGUMENTS.get(item.name) not in taken and item.name not in RETIRED_ARGUMENTS - set(taken)
+        if item.name not in operator.old_arguments and item.name not in RETIRED_ARGUMENTS - set(taken)
         if not item.name.startswith("_") and item.kind is not item.VAR_KEYWORD  # every argument is known by its name
     ]
     yield from compare_parameters(path, parameters, _without_self(found))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalogue
-from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+from dalify.registry.legacy import RETIRED_ARGUMENTS
 from tests.operators.run_case import (
     NAMES,
     every_operator,
@@ -59,7 +59,7 @@ def test_schema(name, oracle):
         if item.kind in (item.KEYWORD_ONLY, item.POSITIONAL_OR_KEYWORD)
         and item.name not in COMMON_PARAMETERS
         and item.name not in RETIRED_ARGUMENTS - set(found.parameters)
-        and LEGACY_ARGUMENTS.get(item.name) not in found.parameters
+        and item.name not in found.old_arguments
     }
     problems = [
         f"{item} is missing" for item in keywords if item not in found.parameters and f"{name}.{item}" not in MISSING

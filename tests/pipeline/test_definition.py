@@ -249,7 +249,7 @@ def test_mistakes_are_told_in_our_words_with_the_users_line(mistake: Any, error:
 
 
 def test_a_seed_without_effect_is_told_at_the_users_line() -> None:
-    with pytest.warns(UserWarning, match="draws no random numbers") as caught:
+    with pytest.warns(DeprecationWarning, match="draws no random numbers") as caught:
         run(lambda: fn.flip(np.zeros((2, 2, 3), np.uint8), seed=4))
     assert caught[0].filename == __file__
 

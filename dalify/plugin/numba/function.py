@@ -98,7 +98,8 @@ class NumbaFunction:
         arguments: of every operator: name, preserve.
     """
 
-    schema_name = "NumbaFuncImpl"
+    schema_name = "NumbaFunction"
+    device = "cpu"
 
     def __init__(
         self,

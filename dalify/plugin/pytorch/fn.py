@@ -78,6 +78,7 @@ class TorchPythonFunction:
     """
 
     schema_name = "TorchPythonFunction"
+    device = "cpu"
 
     def __init__(
         self,

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from dalify.data import TensorCPU, TensorGPU
+from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.plugin.pytorch.tensors import feed_ndarray, tensor_of, to_torch_type
 
-__all__ = ["feed_ndarray", "to_torch_tensor", "to_torch_type"]
+__all__ = [
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
+    "feed_ndarray",
+    "to_torch_tensor",
+    "to_torch_type",
+]
 
 
 def to_torch_tensor(dali_tensor: TensorCPU | TensorGPU, copy: bool) -> torch.Tensor:

@@ -277,7 +277,7 @@ class DALIServer:
         self.start_thread()
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exc_type: Any, exc_value: Any, tb: Any) -> None:
         """End to serve."""
         self.stop_thread()
 
