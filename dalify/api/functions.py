@@ -22,7 +22,8 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
         arguments: keyword arguments.
 
     Returns:
-        what ``graph.call`` returns; a list of that for lists of nodes.
+        what ``graph.call`` returns. For lists of nodes a list of the results; of an operator with several outputs, one
+        such list for each output.
 
     Raises:
         ShapeError: lists of different lengths.
@@ -35,10 +36,13 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
         raise ShapeError(
             f"lists of inputs must be of equal length; got lengths {sorted(lengths)}.", operator=operator.public_name
         )
-    return [
+    results = [
         call(operator, tuple(value[index] if _is_node_list(value) else value for value in inputs), arguments)
         for index in range(lengths.pop())
     ]
+    if not isinstance(results[0], list):
+        return results
+    return [list(output) for output in zip(*results, strict=True)]  # pyright: ignore[reportArgumentType]
 
 
 def arranged(operator: Operator, results: list[Any], arguments: Mapping[str, Any]) -> Any:

@@ -32,6 +32,7 @@ __all__ = [
     "LayoutError",
     "LimitError",
     "MissingPackageError",
+    "NoGraphError",
     "NotAcceleratedError",
     "OperatorError",
     "PipelineStateError",
@@ -209,6 +210,10 @@ class WorkerError(DalifyError, RuntimeError):
 
 class PipelineStateError(DalifyError, RuntimeError):
     """A pipeline method called at the wrong time."""
+
+
+class NoGraphError(PipelineStateError, NotImplementedError):
+    """A pipeline whose outputs nobody defined."""
 
 
 class SerializationError(DalifyError, RuntimeError, TypeError):

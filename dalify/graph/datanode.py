@@ -203,6 +203,11 @@ class DataNode(Expression, metaclass=NotIterable):
         return self.edge.device
 
     @property
+    def index(self) -> int:
+        """Which output of the operator this is, from 0."""
+        return self.edge.output
+
+    @property
     def source(self) -> Any:
         """The operator that computes this value."""
         return self.edge.node.operator

@@ -8,6 +8,7 @@ from typing import Any
 from dalify.base.limits import applied
 from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
+from dalify.executor.meter import Meter
 from dalify.graph import Graph
 from dalify.passes import Report, optimise
 from dalify.pipeline.options import PRECISIONS, PipelineOptions
@@ -23,11 +24,13 @@ class Built:
         graph: after all passes.
         report: what each pass did.
         engine: runs it.
+        meter: what the values of operators take; None where nobody asked for it.
     """
 
     graph: Graph
     report: Report
     engine: Engine
+    meter: Meter | None
 
 
 def build(
@@ -66,4 +69,5 @@ def build(
     )
     with applied(options.limits):  # readers make their indices here
         engine = assemble(graph, seeds, resources, asked, state)
-    return Built(graph, report, engine)
+    meter = Meter(engine.plan) if options.enable_memory_stats else None
+    return Built(graph, report, engine, meter)

@@ -98,11 +98,14 @@ def test_unknown_arguments() -> None:
 
 
 def test_variadic_keywords_are_refused() -> None:
-    with pytest.raises(ArgumentTypeError, match=r"\*\*options"):
+    """When a pipeline is made: a module that only defines the function can be loaded."""
 
-        @pipeline_def
-        def loose(**options: Any) -> Any:
-            return fn.external_source(source)
+    @pipeline_def
+    def loose(**options: Any) -> Any:
+        return fn.external_source(source)
+
+    with pytest.raises(ArgumentTypeError, match=r"\*\*options"):
+        loose(batch_size=1, num_threads=1)
 
 
 @pytest.mark.parametrize(
