@@ -31,6 +31,7 @@ ROUNDINGS = ("round", "truncate", "ceil")
 
 _MIDDLE = (0.5,)
 _SMALLEST = 0.1  # pixels: DALI lets no scale fall below that of this size
+_NARROWEST = 1e-3  # of a region of interest
 _WHOLE = {"round": lambda size: math.floor(size + 0.5), "truncate": math.floor, "ceil": math.ceil}
 
 
@@ -226,6 +227,17 @@ def _float32(value: float) -> float:
     return float(np.float32(value))
 
 
+def _widened(start: Sequence[float], end: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return a region of interest without empty extents: a narrow one gets 1/2000 of a pixel on each side."""
+    begins, ends = list(start), list(end)
+    for axis, (begin, stop) in enumerate(zip(start, end, strict=True)):
+        if abs(stop - begin) < _NARROWEST:
+            half = _NARROWEST / 2
+            low, high = _float32(min(begin, stop) - half), _float32(max(begin, stop) + half)
+            begins[axis], ends[axis] = (low, high) if begin <= stop else (high, low)
+    return tuple(begins), tuple(ends)
+
+
 @lru_cache(maxsize=1024)
 def _geometry(
     wanted: tuple[float, ...],
@@ -237,9 +249,8 @@ def _geometry(
     rounding: str,
     alignment: tuple[float, ...],
 ) -> ResizeGeometry:
+    start, end = _widened(start, end)
     extents = [_float32(abs(stop - begin)) for begin, stop in zip(start, end, strict=True)]
-    if not all(extents):
-        raise ArgumentValueError(f"the region of interest is empty: roi_start {list(start)}, roi_end {list(end)}.")
     adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
     size, begins, ends = [], [], []
     for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):

@@ -9,12 +9,12 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.crop_geometry import check_fill_values, trimmed
+from dalify.kernels.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
 from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window, copy_window_torch
 from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
-_POLICIES = ("error", "constant", "pad", "trim_to_shape", *BORDERS)
+_POLICIES = (*POLICIES, *BORDERS)
 
 
 @operator
@@ -203,7 +203,7 @@ def _(out, data, anchor, shape_input, *, spec, out_spec, anchors, fill_values, o
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
     layout = spec.layout or "?" * (len(spec.shape) - 1) + "C"  # the last axis has the channels where none is named so
-    if out_of_bounds_policy not in ("pad", "constant"):
+    if out_of_bounds_policy not in FILLING:
         fill_values = fill_values[:1]  # without effect
     elif len(fill_values) > 1:
         check_fill_values(fill_values, spec.replace(layout=layout).extent("C"))

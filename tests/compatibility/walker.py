@@ -395,6 +395,6 @@ def same_value(theirs: Any, ours: Any) -> bool:
     if len(as_list) == len(other) and other and hasattr(other[0], "name"):
         return all(same_value(a, b) for a, b in zip(other, as_list, strict=True))
     try:
-        return len(as_list) == len(other) and bool(np.allclose(as_list, other, rtol=1e-6))
+        return len(as_list) == len(other) and bool(np.allclose(as_list, other, rtol=1e-6, atol=5e-7))
     except (TypeError, ValueError):
         return False
