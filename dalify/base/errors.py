@@ -160,7 +160,7 @@ class DTypeError(DalifyError, TypeError, RuntimeError, ValueError):
     """An element type that does not fit."""
 
 
-class ShapeError(DalifyError, ValueError, RuntimeError):
+class ShapeError(DalifyError, ValueError, RuntimeError, TypeError):
     """A shape, or a number of dimensions, that does not fit."""
 
 
@@ -220,7 +220,7 @@ class SerializationError(DalifyError, RuntimeError, TypeError):
     """A graph that cannot be written down, or a text that is no graph."""
 
 
-class CheckpointError(DalifyError, RuntimeError, ValueError):
+class CheckpointError(DalifyError, RuntimeError, ValueError, KeyError, TypeError):
     """A saved state that does not belong to this pipeline."""
 
 

@@ -122,7 +122,7 @@ def resize_geometry(
         roi_end: where it ends; before the start: mirrored.
 
     Raises:
-        ArgumentValueError: a list of a wrong length, an empty region, or a size that is not a number.
+        ArgumentValueError: a list of a wrong length, or a size that is not a number.
     """
     axes = len(extents)
     if resize_shorter is not None:
@@ -133,13 +133,16 @@ def resize_geometry(
         wanted = for_each_axis("size", size, axes)
     else:
         wanted = tuple(float(value or 0) for value in (resize_z, resize_y, resize_x)[3 - axes :])
+    # An axis without pixels stays without, and says nothing of the scale of the others.
+    wanted = tuple(value if extent else 0.0 for value, extent in zip(wanted, extents, strict=True))
     largest = _limits(max_size, axes)
-    start, end = (0.0,) * axes, tuple(float(extent) for extent in extents)
+    start, end = (0.0,) * axes, tuple(float(max(extent, 1)) for extent in extents)
     if roi_start is not None:
         units = end if roi_relative else (1.0,) * axes
         start = _edges(for_each_axis("roi_start", roi_start, axes), units)
         end = _edges(for_each_axis("roi_end", roi_end, axes), units)
-    return _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
+    found = _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
+    return _without_pixels(found, extents)
 
 
 def tensor_geometry(
@@ -172,7 +175,7 @@ def tensor_geometry(
         alignment: which point of the window stays where it is when the size is rounded, 0 (begin) to 1 (end).
 
     Raises:
-        ArgumentValueError: a list of a wrong length, an empty region, or a size that is not a number.
+        ArgumentValueError: a list of a wrong length, or a size that is not a number.
     """
     axes = len(extents)
     whole = tuple(float(max(extent, 1)) for extent in extents)
@@ -193,7 +196,14 @@ def tensor_geometry(
         end = _edges(for_each_axis("roi_end", roi_end, axes), units)
     points = for_each_axis("alignment", alignment, axes)
     found = _geometry(wanted, mode, largest, start, end, subpixel_scale, size_rounding, points)
-    size = tuple(0 if extent == 0 else pixels for extent, pixels in zip(extents, found.size, strict=True))
+    return _without_pixels(found, extents)
+
+
+def _without_pixels(found: ResizeGeometry, extents: Sequence[int]) -> ResizeGeometry:
+    """Return a geometry in which axes without elements have none in the result."""
+    if all(extents):
+        return found
+    size = tuple(pixels if extent else 0 for extent, pixels in zip(extents, found.size, strict=True))
     return ResizeGeometry(size, found.start, found.end)
 
 

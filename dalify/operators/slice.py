@@ -123,6 +123,8 @@ def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
 def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
     """Return the axes of the coordinates, [N, k]."""
     letters = _letters(spec)
+    if axis_names == "":
+        return np.empty((count, 0), np.int64)
     if axis_names or (axes is None and letters):
         named = spec.replace(layout=letters)
         return np.tile([named.axis(letter) for letter in axis_names or "WH"], (count, 1))
@@ -158,8 +160,8 @@ def _(
     extents = np.array(data.shapes(), np.int64).reshape(count, -1)
     places = _axes(spec, axes, axis_names, count)
     if anchor is not None:
-        if anchor.dtype != shape_input.dtype:
-            raise ArgumentValueError("the inputs anchor and shape must have elements of one type.")
+        if anchor.dtype.is_float != shape_input.dtype.is_float:
+            raise ArgumentValueError("the inputs anchor and shape must both be integers, or both floats.")
         start, rel_start = _by_kind(anchor, normalized_anchor)
         shape, rel_shape = _by_kind(shape_input, normalized_shape)
     for values in (start, rel_start, end, rel_end, shape, rel_shape):
