@@ -30,8 +30,18 @@ OURS = "dalify"
 _OF_EVERY_OBJECT = frozenset(dir(object)) | {"__dict__", "__weakref__", "__module__", "__annotations__", "__slots__"}
 _INTERNAL_DUNDERS = frozenset(
     {"__call__", "__del__", "__class_getitem__", "__orig_bases__", "__parameters__", "__match_args__"}
+    | {"__slotnames__"}
     | {"__dataclass_fields__", "__dataclass_params__", "__static_attributes__", "__firstlineno__", "__members__"}
-    | {"__entries", "__final__", "__abstractmethods__", "__getstate__", "__setstate__", "__replace__", "__getattr__"}
+    | {
+        "__entries",
+        "__final__",
+        "__slotnames__",
+        "__abstractmethods__",
+        "__getstate__",
+        "__setstate__",
+        "__replace__",
+        "__getattr__",
+    }
 )
 _SCALARS = (bool, int, float, str, type(None))
 

@@ -91,7 +91,9 @@ def _same_default(parameter: Any, default: Any) -> bool:
         return str(default).rpartition(".")[2] == ours.name
     as_list = list(ours) if isinstance(ours, tuple) else [ours]
     other = list(default) if isinstance(default, (list, tuple)) else [default]
-    return as_list == other or (not isinstance(other[0], str) and np.allclose(as_list, other, rtol=1e-6, atol=5e-7))  # DALI shows six decimals
+    return as_list == other or (
+        not isinstance(other[0], str) and np.allclose(as_list, other, rtol=1e-6, atol=5e-7)
+    )  # DALI shows six decimals
 
 
 def test_tables_of_differences_are_needed(oracle):
