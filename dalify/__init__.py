@@ -17,7 +17,6 @@ __all__ = [
     "OperatorConcurrency",
     "Pipeline",
     "StreamPolicy",
-    "backend",
     "data_node",
     "eager",
     "fn",

@@ -17,12 +17,12 @@ __all__ = ["ArrayToDLTensor", "DLTensorToArray", "current_dali_stream"]
 
 def ArrayToDLTensor(array: np.ndarray[Any, Any], /) -> Any:
     """Return a DLPack capsule of the memory of a NumPy array."""
-    return torch.utils.dlpack.to_dlpack(torch_view(np.asarray(array)))
+    return torch.to_dlpack(torch_view(np.asarray(array)))
 
 
 def DLTensorToArray(dl_capsule: Any, /) -> np.ndarray[Any, Any]:
     """Return a NumPy array of the memory of a DLPack capsule; the capsule is used up."""
-    return torch.utils.dlpack.from_dlpack(dl_capsule).numpy()
+    return torch.from_dlpack(dl_capsule).numpy()
 
 
 def current_dali_stream() -> int:

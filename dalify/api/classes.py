@@ -98,7 +98,7 @@ def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
     module, _, name = public_name.rpartition(".")
 
     def __call__(self: OperatorInstance, *inputs: Any, **arguments: Any) -> Any:  # noqa: N807 -- with a signature
-        return base.__call__(self, *inputs, **arguments)
+        return OperatorInstance.__call__(self, *inputs, **arguments)
 
     __call__.__doc__ = base.__call__.__doc__
     keywords = keyword_parameters(operator)

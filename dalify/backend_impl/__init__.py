@@ -5,7 +5,8 @@ from typing import Any
 from dalify import backend
 from dalify.backend import *  # noqa: F403 -- all of it, under another name
 
-__all__ = backend.__all__
+__all__ = []
+__all__ += backend.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -3,4 +3,5 @@
 from dalify import tfrecord
 from dalify.tfrecord import *  # noqa: F403 -- all of it, under another name
 
-__all__ = tfrecord.__all__
+__all__ = []
+__all__ += tfrecord.__all__

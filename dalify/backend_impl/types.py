@@ -3,4 +3,5 @@
 from dalify import types
 from dalify.types import *  # noqa: F403 -- all of it, under another name
 
-__all__ = types.__all__
+__all__ = []
+__all__ += types.__all__

@@ -16,7 +16,7 @@ class NotIterable(type):
     """Metaclass of such classes: ``collections.abc`` looks for the method in the dictionary of the class."""
 
     @property
-    def __dict__(cls) -> Mapping[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def __dict__(cls) -> Mapping[str, Any]:  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]
         """What the class defines, but for ``__iter__``."""
         members = type.__dict__["__dict__"].__get__(cls)
         return {name: member for name, member in members.items() if name != "__iter__"}

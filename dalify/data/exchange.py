@@ -41,7 +41,7 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return np.frombuffer(value, np.uint8) if not isinstance(value, memoryview) else np.asarray(value)
     if type(value).__name__ == "PyCapsule":
-        return torch.utils.dlpack.from_dlpack(value).numpy()
+        return torch.from_dlpack(value).numpy()
     if isinstance(value, (list, tuple)):
         try:
             return np.asarray(value)

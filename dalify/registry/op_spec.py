@@ -89,7 +89,7 @@ class OpSpec:
 
     def InputDesc(self, idx: int) -> tuple[str, str, int | None, Any, str | None]:
         """Return name, device, ndim, dtype and layout of an input; None for what is not known."""
-        return tuple([*self._inputs, *self._argument_inputs.values()][idx])
+        return [*self._inputs, *self._argument_inputs.values()][idx]
 
     def OutputName(self, idx: int) -> str:
         """Return the name of an output."""
@@ -101,7 +101,7 @@ class OpSpec:
 
     def OutputDesc(self, idx: int) -> tuple[str, str, int | None, Any, str | None]:
         """Return name, device, ndim, dtype and layout of an output; None for what is not known."""
-        return tuple(self._outputs[idx])
+        return self._outputs[idx]
 
     def RenameInput(self, idx: int, name: str) -> None:
         """Give an input another name."""
