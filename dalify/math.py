@@ -43,119 +43,119 @@ __all__ = [
 ]
 
 
-def abs(x: Any) -> DataNode:
+def abs(input: Any) -> DataNode:
     """Return the absolute value, element by element."""
-    return arithmetic("abs", (x,))
+    return arithmetic("abs", (input,))
 
 
-def fabs(x: Any) -> DataNode:
+def fabs(input: Any) -> DataNode:
     """Return the absolute value as a floating-point number, element by element."""
-    return arithmetic("fabs", (x,))
+    return arithmetic("fabs", (input,))
 
 
-def sqrt(x: Any) -> DataNode:
+def sqrt(input: Any) -> DataNode:
     """Return the square root, element by element."""
-    return arithmetic("sqrt", (x,))
+    return arithmetic("sqrt", (input,))
 
 
-def rsqrt(x: Any) -> DataNode:
+def rsqrt(input: Any) -> DataNode:
     """Return the reciprocal of the square root, element by element: infinite at 0, where DALI's FLOAT gives NaN."""
-    return arithmetic("rsqrt", (x,))
+    return arithmetic("rsqrt", (input,))
 
 
-def cbrt(x: Any) -> DataNode:
+def cbrt(input: Any) -> DataNode:
     """Return the cubic root, element by element."""
-    return arithmetic("cbrt", (x,))
+    return arithmetic("cbrt", (input,))
 
 
-def exp(x: Any) -> DataNode:
+def exp(input: Any) -> DataNode:
     """Return e to the power of the value, element by element."""
-    return arithmetic("exp", (x,))
+    return arithmetic("exp", (input,))
 
 
-def log(x: Any) -> DataNode:
+def log(input: Any) -> DataNode:
     """Return the natural logarithm, element by element."""
-    return arithmetic("log", (x,))
+    return arithmetic("log", (input,))
 
 
-def log2(x: Any) -> DataNode:
+def log2(input: Any) -> DataNode:
     """Return the logarithm to base 2, element by element."""
-    return arithmetic("log2", (x,))
+    return arithmetic("log2", (input,))
 
 
-def log10(x: Any) -> DataNode:
+def log10(input: Any) -> DataNode:
     """Return the logarithm to base 10, element by element."""
-    return arithmetic("log10", (x,))
+    return arithmetic("log10", (input,))
 
 
-def floor(x: Any) -> DataNode:
+def floor(input: Any) -> DataNode:
     """Return the largest whole number not above the value, element by element."""
-    return arithmetic("floor", (x,))
+    return arithmetic("floor", (input,))
 
 
-def ceil(x: Any) -> DataNode:
+def ceil(input: Any) -> DataNode:
     """Return the smallest whole number not below the value, element by element."""
-    return arithmetic("ceil", (x,))
+    return arithmetic("ceil", (input,))
 
 
-def sin(x: Any) -> DataNode:
+def sin(input: Any) -> DataNode:
     """Return the sine of an angle in radians, element by element."""
-    return arithmetic("sin", (x,))
+    return arithmetic("sin", (input,))
 
 
-def cos(x: Any) -> DataNode:
+def cos(input: Any) -> DataNode:
     """Return the cosine of an angle in radians, element by element."""
-    return arithmetic("cos", (x,))
+    return arithmetic("cos", (input,))
 
 
-def tan(x: Any) -> DataNode:
+def tan(input: Any) -> DataNode:
     """Return the tangent of an angle in radians, element by element."""
-    return arithmetic("tan", (x,))
+    return arithmetic("tan", (input,))
 
 
-def asin(x: Any) -> DataNode:
+def asin(input: Any) -> DataNode:
     """Return the angle in radians whose sine is the value, element by element."""
-    return arithmetic("asin", (x,))
+    return arithmetic("asin", (input,))
 
 
-def acos(x: Any) -> DataNode:
+def acos(input: Any) -> DataNode:
     """Return the angle in radians whose cosine is the value, element by element."""
-    return arithmetic("acos", (x,))
+    return arithmetic("acos", (input,))
 
 
-def atan(x: Any) -> DataNode:
+def atan(input: Any) -> DataNode:
     """Return the angle in radians whose tangent is the value, element by element."""
-    return arithmetic("atan", (x,))
+    return arithmetic("atan", (input,))
 
 
-def sinh(x: Any) -> DataNode:
+def sinh(input: Any) -> DataNode:
     """Return the hyperbolic sine, element by element."""
-    return arithmetic("sinh", (x,))
+    return arithmetic("sinh", (input,))
 
 
-def cosh(x: Any) -> DataNode:
+def cosh(input: Any) -> DataNode:
     """Return the hyperbolic cosine, element by element."""
-    return arithmetic("cosh", (x,))
+    return arithmetic("cosh", (input,))
 
 
-def tanh(x: Any) -> DataNode:
+def tanh(input: Any) -> DataNode:
     """Return the hyperbolic tangent, element by element."""
-    return arithmetic("tanh", (x,))
+    return arithmetic("tanh", (input,))
 
 
-def asinh(x: Any) -> DataNode:
+def asinh(input: Any) -> DataNode:
     """Return the inverse hyperbolic sine, element by element."""
-    return arithmetic("asinh", (x,))
+    return arithmetic("asinh", (input,))
 
 
-def acosh(x: Any) -> DataNode:
+def acosh(input: Any) -> DataNode:
     """Return the inverse hyperbolic cosine, element by element."""
-    return arithmetic("acosh", (x,))
+    return arithmetic("acosh", (input,))
 
 
-def atanh(x: Any) -> DataNode:
+def atanh(input: Any) -> DataNode:
     """Return the inverse hyperbolic tangent, element by element."""
-    return arithmetic("atanh", (x,))
+    return arithmetic("atanh", (input,))
 
 
 def pow(base: Any, exponent: Any) -> DataNode:
@@ -181,11 +181,11 @@ def max(left: Any, right: Any) -> DataNode:
     return arithmetic("max", (left, right))
 
 
-def atan2(y: Any, x: Any) -> DataNode:
-    """Return the angle in radians of the point (x, y), element by element."""
-    return arithmetic("atan2", (y, x))
+def atan2(x: Any, y: Any) -> DataNode:
+    """Return the angle in radians whose sine is to its cosine as ``x`` to ``y``, element by element."""
+    return arithmetic("atan2", (x, y))
 
 
-def clamp(value: Any, low: Any, high: Any) -> DataNode:
-    """Return the value, limited to ``low`` … ``high``, element by element."""
-    return arithmetic("clamp", (value, low, high))
+def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
+    """Return the value, limited to ``lo`` … ``hi``, element by element."""
+    return arithmetic("clamp", (value, lo, hi))

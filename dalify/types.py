@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import builtins
 import math
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -118,14 +120,18 @@ CPU_ONLY_DEVICE_ID = -99999
 TensorLayout = str
 
 
-def to_numpy_type(dtype: DALIDataType) -> type[Any]:
+def to_numpy_type(dali_type: DALIDataType) -> type[Any]:
     """Return the numpy scalar type of the same elements."""
-    return to_numpy(dtype).type
+    return to_numpy(dali_type).type
 
 
-def to_dali_type(dtype: Any) -> DALIDataType:
-    """Return DALI's name of a numpy type."""
-    return from_numpy(dtype)
+def to_dali_type(framework_type: Any) -> DALIDataType:
+    """Return DALI's name of an element type of numpy or torch.
+
+    Args:
+        framework_type: a numpy dtype, scalar class or name; a torch dtype, or its name ``"torch.float32"``.
+    """
+    return from_numpy(str(framework_type).removeprefix("torch.") if "torch." in str(framework_type) else framework_type)
 
 
 class CUDAStream:
@@ -136,7 +142,12 @@ class CUDAStream:
     """
 
     def __init__(self, ptr: int = 0) -> None:
-        self.ptr = ptr
+        self._ptr = ptr
+
+    @property
+    def ptr(self) -> int:
+        """The address."""
+        return self._ptr
 
 
 class ScalarConstant(Expression):
@@ -149,24 +160,34 @@ class ScalarConstant(Expression):
 
     __slots__ = ("dtype", "shape", "value")
 
-    def __init__(self, value: float | np.generic, dtype: DALIDataType | None = None) -> None:
-        if not isinstance(value, (bool, int, float, np.generic)):
+    def __init__(self, value: Any, dtype: DALIDataType | None = None) -> None:
+        if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+            dtype = from_numpy(value.dtype) if dtype is None else dtype
+            value = value.item()
+        if not isinstance(value, (bool, int, float)):
             raise ArgumentTypeError(f"a scalar constant must be a number; got {value!r}.", line=SourceLine.capture())
-        if dtype is not None and not isinstance(dtype, DALIDataType):
+        if dtype is None:
+            dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
+        if not isinstance(dtype, DALIDataType) or not (dtype.is_integer or dtype.is_float or dtype is BOOL):
             raise ArgumentTypeError(
                 f"the dtype of a constant must be one of dalify.types, such as types.FLOAT; got {dtype!r}.",
                 line=SourceLine.capture(),
             )
-        self.value = value
+        self.value = bool(value) if dtype is BOOL else int(value) if dtype.is_integer else float(value)
         self.dtype = dtype
         self.shape: list[int] = []
+
+    def as_argument(self) -> bool | int | float:
+        """Return the number."""
+        return self.value
 
     def _apply(self, function: str, *operands: Any) -> DataNode:
         return arithmetic(function, [item.node() if isinstance(item, ScalarConstant) else item for item in operands])
 
     def node(self, device: str = "cpu") -> DataNode:
         """Return the constant as a graph value."""
-        return constant(self.value, self.dtype, device=device)
+        # Without a type, constant() refuses an integer that does not fit.
+        return constant(self.value, None if self.dtype is INT32 else self.dtype, device=device)
 
     def _typed(self, dtype: DALIDataType) -> ScalarConstant:
         return ScalarConstant(self.value, dtype)
@@ -219,24 +240,59 @@ class ScalarConstant(Expression):
         """Return the number as BOOL."""
         return self._typed(BOOL)
 
+    def __eq__(self, other: object) -> Any:
+        """Compare value and type of two constants; with a graph value, make the node that compares."""
+        if isinstance(other, ScalarConstant):
+            return (self.value, self.dtype) == (other.value, other.dtype)
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        """Return the opposite of ``==``."""
+        if isinstance(other, ScalarConstant):
+            return (self.value, self.dtype) != (other.value, other.dtype)
+        return super().__ne__(other)
+
+    __hash__ = Expression.__hash__
+
+    def __bool__(self) -> builtins.bool:
+        """Return the value of a constant of integers or BOOL."""
+        return builtins.bool(self._value_of("bool", self.dtype.is_integer or self.dtype is BOOL))
+
+    def __int__(self) -> int:
+        """Return the value of a constant of integers or BOOL."""
+        return int(self._value_of("int", self.dtype.is_integer or self.dtype is BOOL))
+
+    def __float__(self) -> float:
+        """Return the value of a constant of floating-point numbers."""
+        return float(self._value_of("float", self.dtype.is_float))
+
+    def _value_of(self, kind: str, fits: builtins.bool) -> float:
+        if not fits:
+            raise ArgumentTypeError(f"a constant of type {self.dtype!s} is no {kind}.", line=SourceLine.capture())
+        return self.value
+
+    def __str__(self) -> str:
+        """Return the number and its type: ``10:DALIDataType.INT32``."""
+        return f"{self.value}:{self.dtype!s}"
+
     def __repr__(self) -> str:
-        """Return the number and its type."""
-        return f"Constant({self.value!r}{f', {self.dtype!s}' if self.dtype is not None else ''})"
+        """Return the number."""
+        return f"{self.value}"
 
 
 def ConstantNode(  # noqa: N802 -- DALI's name
+    device: str | None,
     value: Any,
-    device: str | None = None,
-    dtype: DALIDataType | None = None,
-    shape: Any = None,
-    layout: str | None = None,
+    dtype: DALIDataType | None,
+    shape: Any,
+    layout: str | None,
     **_: Any,
 ) -> DataNode:
     """Make a graph value that is the same for every sample.
 
     Args:
+        device: where it is wanted; ``cpu`` where None.
         value: number, list or array.
-        device: where it is wanted; ``cpu`` where not given.
         dtype: element type.
         shape: extents to bring the value to: a number is repeated, an array is reshaped.
         layout: letters of the dimensions.
@@ -277,6 +333,9 @@ def Constant(  # noqa: N802 -- DALI's name
     Returns:
         a ScalarConstant for a number without shape, layout and device; otherwise a DataNode.
     """
-    if isinstance(value, (bool, int, float, np.generic)) and shape is None and not layout and device is None:
+    is_scalar = isinstance(value, (bool, int, float, np.generic)) or (isinstance(value, np.ndarray) and not value.ndim)
+    is_enum = isinstance(value, IntEnum) or (isinstance(dtype, DALIDataType) and dtype.is_enum)
+    has_no_shape = shape is None or (isinstance(shape, (list, tuple)) and len(shape) == 0)
+    if is_scalar and not is_enum and has_no_shape and layout is None and device is None and not arguments:
         return ScalarConstant(value, dtype)
-    return ConstantNode(value, device, dtype, shape, layout, **arguments)
+    return ConstantNode(device, value, dtype, shape, layout, **arguments)

@@ -10,8 +10,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from dalify.api.classes import pascal_case
 from dalify.registry import Operator, catalogue
+from dalify.registry.schema import pascal_case
 from docs.operators import public_names
 from docs.stubs import PACKAGE, arguments_of, function_stub, text_of, write
 

@@ -12,9 +12,9 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from dalify.api.classes import pascal_case
 from dalify.registry import READER_PARAMETERS, Operator, Parameter, catalogue
 from dalify.registry.legacy import LEGACY_NAMES
+from dalify.registry.schema import pascal_case
 from docs import pictures
 from docs.docstrings import documentation_of
 from docs.families import TASKS, families_of

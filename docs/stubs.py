@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
 
-from dalify.api.classes import pascal_case
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import Operator, Parameter, catalogue
 from dalify.registry.legacy import LEGACY_NAMES
+from dalify.registry.schema import pascal_case
 from docs.docstrings import documentation_of
 from docs.operators import default_text, public_names
 

@@ -17,7 +17,7 @@ HEAVY_PACKAGES = ("torch", "numba", "cv2", "PIL", "scipy", "simplejpeg")
 LARGEST_FILE_LINES = 500
 
 # Spelled in pieces, so that this file passes its own test.
-UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "NotImplemented" + "Error"]
+UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "raise NotImplemented" + "Error"]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PROJECT)))

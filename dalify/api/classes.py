@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, cast
 
-from dalify.api.functions import use
+from dalify.api.functions import input_parameters, keyword_parameters, use
 from dalify.base.errors import ArgumentTypeError, DalifyError
 from dalify.base.source_line import SourceLine
 from dalify.registry import COMMON_PARAMETERS, Operator
-from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+from dalify.registry.legacy import RETIRED_ARGUMENTS
+from dalify.registry.op_spec import OpSpec
+from dalify.registry.schema import OpSchema, schema_name
 
-__all__ = ["OperatorInstance", "make_class", "pascal_case"]
-
-_ACRONYMS = {
-    "bbox": "BBox",
-    "coco": "COCO",
-    "dl": "DL",
-    "mfcc": "MFCC",
-    "mxnet": "MXNet",
-    "rms": "RMS",
-    "roi": "ROI",
-    "tfrecord": "TFRecord",
-}
+__all__ = ["OperatorInstance", "make_class"]
 
 
 class OperatorInstance:
@@ -32,10 +24,11 @@ class OperatorInstance:
     """
 
     operator: Operator
+    schema_name: str
 
     def __init__(self, **arguments: Any) -> None:
         for name in arguments:
-            modern = LEGACY_ARGUMENTS.get(name, name)
+            modern = self.operator.old_arguments.get(name, name)
             if (
                 name not in COMMON_PARAMETERS
                 and modern not in self.operator.parameters
@@ -52,6 +45,26 @@ class OperatorInstance:
         """Use the operator; arguments given here count more than those given to the constructor."""
         return use(self.operator, inputs, {**self.arguments, **arguments})
 
+    @property
+    def device(self) -> str:
+        """Where it was told to run; ``cpu`` where nothing was said."""
+        return self.arguments.get("device") or "cpu"
+
+    @property
+    def preserve(self) -> bool:
+        """Whether it runs although no output needs it."""
+        return bool(self.arguments.get("preserve", False))
+
+    @property
+    def schema(self) -> OpSchema:
+        """What the operator takes."""
+        return OpSchema(self.operator, self.operator.name)
+
+    @property
+    def spec(self) -> OpSpec:
+        """What it was made with."""
+        return OpSpec(self.schema_name, {"device": self.device, **self.arguments})
+
     def __repr__(self) -> str:
         """Return the class and the names of the arguments, no data."""
         return f"{type(self).__name__}({', '.join(self.arguments)})"
@@ -61,7 +74,7 @@ class _PositionalInstance(OperatorInstance):
     """An operator whose first arguments may be given by position, like ``ExternalSource(source)``."""
 
     def __init__(self, *values: Any, **arguments: Any) -> None:
-        names = [item.name for item in self.operator.parameters.values() if item.is_positional]
+        names = _by_position(self.operator)
         given_twice = [name for name in names[: len(values)] if name in arguments]
         if len(values) > len(names) or given_twice:
             problem = (
@@ -73,20 +86,53 @@ class _PositionalInstance(OperatorInstance):
         super().__init__(**dict(zip(names, values, strict=False)), **arguments)
 
 
-def pascal_case(name: str) -> str:
-    """Return ``CropMirrorNormalize`` for ``crop_mirror_normalize``, ``BBoxPaste`` for ``bbox_paste``."""
-    return "".join(_ACRONYMS.get(part, part[:1].upper() + part[1:]) for part in name.split("_"))
-
-
 def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
-    """Make the class for an operator, with its documentation.
+    """Make the class for an operator, with its signature and documentation.
 
     Args:
         operator: what its instances use.
         public_name: how users write it.
     """
-    positional = any(item.is_positional for item in operator.parameters.values())
+    positional = _by_position(operator)
     base = _PositionalInstance if positional else OperatorInstance
     module, _, name = public_name.rpartition(".")
-    members = {"operator": operator, "__doc__": operator.doc, "__module__": f"dalify.{module}"}
+
+    def __call__(self: OperatorInstance, *inputs: Any, **arguments: Any) -> Any:  # noqa: N807 -- with a signature
+        return OperatorInstance.__call__(self, *inputs, **arguments)
+
+    __call__.__doc__ = base.__call__.__doc__
+    keywords = keyword_parameters(operator)
+    keywords = [item if item.name in positional else _optional(item) for item in keywords]
+    optional = [_optional(item.replace(kind=item.KEYWORD_ONLY)) for item in keywords]
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    inputs = input_parameters(operator)
+    __call__.__signature__ = inspect.Signature([itself, *inputs, *optional])  # pyright: ignore[reportFunctionMemberAccess]
+    members = {
+        "operator": operator,
+        "schema_name": schema_name(operator.name),
+        "__doc__": operator.doc,
+        "__module__": f"dalify.{module}",
+        "__call__": __call__,
+        "__signature__": inspect.Signature(_reordered(keywords, positional)),
+    }
     return cast("type[OperatorInstance]", type(name, (base,), members))
+
+
+def _optional(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a keyword that may be left out: what is needed may come with the constructor or with the call."""
+    is_needed = parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+    return parameter.replace(default=None) if is_needed else parameter
+
+
+def _by_position(operator: Operator) -> list[str]:
+    """Return the arguments that the constructor takes by position, in their order."""
+    return list(operator.constructor) or [item.name for item in operator.parameters.values() if item.is_positional]
+
+
+def _reordered(parameters: list[inspect.Parameter], first: list[str]) -> list[inspect.Parameter]:
+    by_name = {item.name: item for item in parameters}
+    positional = [by_name[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    for index, item in enumerate(positional):
+        if index and positional[index - 1].default is not item.empty and item.default is item.empty:
+            positional[index] = item.replace(default=None)  # needed all the same: Python has no order for it
+    return [*positional, *(item for item in parameters if item.name not in first)]

@@ -10,7 +10,7 @@ from dalify.base.errors import ShapeError
 from dalify.graph import DataNode, call
 from dalify.registry import Operator
 
-__all__ = ["arranged", "make_function", "use"]
+__all__ = ["arranged", "input_parameters", "keyword_parameters", "make_function", "use"]
 
 
 def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
@@ -22,7 +22,8 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
         arguments: keyword arguments.
 
     Returns:
-        what ``graph.call`` returns; a list of that for lists of nodes.
+        what ``graph.call`` returns. For lists of nodes a list of the results; of an operator with several outputs, one
+        such list for each output.
 
     Raises:
         ShapeError: lists of different lengths.
@@ -35,10 +36,13 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
         raise ShapeError(
             f"lists of inputs must be of equal length; got lengths {sorted(lengths)}.", operator=operator.public_name
         )
-    return [
+    results = [
         call(operator, tuple(value[index] if _is_node_list(value) else value for value in inputs), arguments)
         for index in range(lengths.pop())
     ]
+    if not isinstance(results[0], list):
+        return results
+    return [list(output) for output in zip(*results, strict=True)]  # pyright: ignore[reportArgumentType]
 
 
 def arranged(operator: Operator, results: list[Any], arguments: Mapping[str, Any]) -> Any:
@@ -90,19 +94,37 @@ def make_function(
 
 
 def _signature(operator: Operator) -> inspect.Signature:
+    return inspect.Signature(_in_order([*input_parameters(operator), *keyword_parameters(operator)]))
+
+
+def input_parameters(operator: Operator) -> list[inspect.Parameter]:
+    """Return the inputs as parameters of a function."""
     kinds = inspect.Parameter
-    parameters = [
+    return [
         kinds(item.name, kinds.VAR_POSITIONAL)
         if item.is_variadic
         else kinds(item.name, kinds.POSITIONAL_ONLY, default=None if item.is_optional else kinds.empty)
         for item in operator.inputs
     ]
+
+
+def keyword_parameters(operator: Operator) -> list[inspect.Parameter]:
+    """Return the arguments as parameters of a function: first those that may be given by position."""
+    kinds = inspect.Parameter
+    parameters: list[inspect.Parameter] = []
     for item in sorted(operator.parameters.values(), key=lambda parameter: not parameter.is_positional):
         kind = kinds.POSITIONAL_OR_KEYWORD if item.is_positional else kinds.KEYWORD_ONLY
         default = kinds.empty if item.is_required else item.default
         parameters.append(kinds(item.name, kind, default=default, annotation=item.annotation))
     names = {item.name for item in parameters}
-    for name in ("device", "name", "preserve", *(("seed",) if operator.is_random or operator.is_reader else ())):
-        if name not in names:
-            parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=None))
-    return inspect.Signature(parameters)
+    common = {"device": None, "name": None, "preserve": False, "bytes_per_sample_hint": 0, "seed": -1}
+    if not (operator.is_random or operator.is_reader):
+        del common["seed"]
+    parameters += [
+        kinds(name, kinds.KEYWORD_ONLY, default=value) for name, value in common.items() if name not in names
+    ]
+    return parameters
+
+
+def _in_order(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    return sorted(parameters, key=lambda item: item.kind)

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import UnknownOperatorError, suggestion
 from dalify.registry import Operator, catalogue
-from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
+from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_DEFAULTS, LEGACY_NAMES
 
 __all__ = ["Namespace", "install"]
 
@@ -59,6 +61,9 @@ class Namespace(ModuleType):
                 f"{self._public}.{name} is an old name of fn.{modern}, which this version does not have."
             )
         member = self._make(catalogue.find(modern), f"{self._public}.{name}")
+        defaults = LEGACY_DEFAULTS.get(old.rpartition(".")[2])
+        if defaults and modern != old:
+            member = _with_defaults(member, defaults)
         if modern == old or old in HIDDEN_NAMES:
             self.__dict__[name] = member  # next time Python finds it without asking
         else:
@@ -88,6 +93,23 @@ class Namespace(ModuleType):
             self._spell(name[len(self._prefix) :]) for name in names if not name.rpartition(".")[2].startswith("_")
         }
         return sorted(spelled | {name for name in self.__dict__ if not name.startswith("_")})
+
+
+def _with_defaults(member: Any, defaults: Mapping[str, Any]) -> Any:
+    """Return a function, or a class, that has other defaults."""
+    wrapped = member.__init__ if isinstance(member, type) else member
+
+    @functools.wraps(wrapped)
+    def wrapper(*values: Any, **arguments: Any) -> Any:
+        return wrapped(*values, **{**defaults, **arguments})
+
+    parameters = inspect.signature(member).parameters.values()
+    changed = [item.replace(default=defaults.get(item.name, item.default)) for item in parameters]
+    signature = inspect.Signature(changed)
+    if isinstance(member, type):
+        return type(member.__name__, (member,), {"__init__": wrapper, "__signature__": signature})
+    wrapper.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue]
+    return wrapper
 
 
 def _plain(name: str) -> str:

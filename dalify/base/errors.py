@@ -2,7 +2,8 @@
 
 Each says what is wrong, where (the user's line, the operator, the sample and where it came from) and what to write
 instead. The classes derive from the built-in types that DALI raises in the same situation, so that existing
-``except`` clauses hold.
+``except`` clauses hold. DALI checks the same mistake in Python or in its compiled part, depending on the operator and
+on how an argument was given, and raises TypeError, ValueError or RuntimeError for it: errors about arguments are all.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ __all__ = [
     "LayoutError",
     "LimitError",
     "MissingPackageError",
+    "NoGraphError",
     "NotAcceleratedError",
     "OperatorError",
     "PipelineStateError",
@@ -119,19 +121,19 @@ def _rebuild(kind: type[DalifyError], message: str, state: dict[str, object]) ->
     return error
 
 
-class UnknownOperatorError(DalifyError, AttributeError):
+class UnknownOperatorError(DalifyError, AttributeError, KeyError):
     """A name that is no operator of dalify."""
 
 
-class UnknownArgumentError(DalifyError, TypeError, KeyError):
+class UnknownArgumentError(DalifyError, TypeError, KeyError, RuntimeError):
     """A keyword that the operator or pipeline does not take."""
 
 
-class ArgumentTypeError(DalifyError, TypeError):
+class ArgumentTypeError(DalifyError, TypeError, RuntimeError, ValueError):
     """An argument of a type that cannot be used."""
 
 
-class ArgumentValueError(DalifyError, ValueError, RuntimeError):
+class ArgumentValueError(DalifyError, ValueError, RuntimeError, TypeError):
     """An argument, or a combination of arguments, out of its range."""
 
 
@@ -159,11 +161,11 @@ class DTypeError(DalifyError, TypeError, RuntimeError, ValueError):
     """An element type that does not fit."""
 
 
-class ShapeError(DalifyError, ValueError, RuntimeError):
+class ShapeError(DalifyError, ValueError, RuntimeError, TypeError):
     """A shape, or a number of dimensions, that does not fit."""
 
 
-class IndexingError(DalifyError, IndexError, RuntimeError):
+class IndexingError(DalifyError, IndexError, RuntimeError, ValueError):
     """An index or window outside the data."""
 
 
@@ -211,11 +213,15 @@ class PipelineStateError(DalifyError, RuntimeError):
     """A pipeline method called at the wrong time."""
 
 
+class NoGraphError(PipelineStateError, NotImplementedError):
+    """A pipeline whose outputs nobody defined."""
+
+
 class SerializationError(DalifyError, RuntimeError, TypeError):
     """A graph that cannot be written down, or a text that is no graph."""
 
 
-class CheckpointError(DalifyError, RuntimeError, ValueError):
+class CheckpointError(DalifyError, RuntimeError, ValueError, KeyError, TypeError):
     """A saved state that does not belong to this pipeline."""
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "DALIImageType",
     "DALIInterpType",
     "PipelineAPIType",
+    "enum_type",
     "from_numpy",
     "is_bfloat16",
     "to_numpy",
@@ -43,12 +44,21 @@ class DALIDataType(IntEnum):
     FLOAT64 = 10
     BOOL = 11
     STRING = 12
+    _BOOL_VEC = 13  # types with an underscore: of arguments that are lists, as schemas tell them
+    _INT32_VEC = 14
+    _STRING_VEC = 15
+    _FLOAT_VEC = 16
     FEATURE = 17
+    _FEATURE_VEC = 18
+    _FEATURE_DICT = 19
     IMAGE_TYPE = 20
     DATA_TYPE = 21
     INTERP_TYPE = 22
     TENSOR_LAYOUT = 23
     PYTHON_OBJECT = 24
+    _TENSOR_LAYOUT_VEC = 25
+    _DATA_TYPE_VEC = 26
+    _INT64_VEC = 27
     BFLOAT16 = 64  # not a type of DALI; pipelines with precision="bf16" give it out, no operator takes it
 
     def __str__(self) -> str:
@@ -59,6 +69,11 @@ class DALIDataType(IntEnum):
     def numpy(self) -> np.dtype[Any]:
         """The numpy type of the same elements; raises DTypeError for types that no array has."""
         return to_numpy(self)
+
+    @property
+    def is_enum(self) -> bool:
+        """Whether elements are members of an enumeration: kept as INT32, and told by the metadata of numpy's type."""
+        return DALIDataType.IMAGE_TYPE <= self <= DALIDataType.INTERP_TYPE
 
     @property
     def is_float(self) -> bool:
@@ -127,9 +142,33 @@ _TO_NUMPY: dict[DALIDataType, np.dtype[Any]] = {
     DALIDataType.FLOAT64: np.dtype(np.float64),
     DALIDataType.BOOL: np.dtype(np.bool_),
 }
+_ENUM_KEY = "dalify"  # of the metadata, which numpy keeps in views, slices and copies, and ignores in comparisons
+_ENUMS: dict[DALIDataType, np.dtype[Any]] = {
+    kind: np.dtype(np.int32, metadata={_ENUM_KEY: kind})
+    for kind in (DALIDataType.IMAGE_TYPE, DALIDataType.DATA_TYPE, DALIDataType.INTERP_TYPE)
+}
+_ENUM_CLASSES: dict[type, DALIDataType] = {
+    DALIImageType: DALIDataType.IMAGE_TYPE,
+    DALIDataType: DALIDataType.DATA_TYPE,
+    DALIInterpType: DALIDataType.INTERP_TYPE,
+}
 _FROM_NUMPY: dict[np.dtype[Any], DALIDataType] = {value: key for key, value in _TO_NUMPY.items()}
 # Scalar classes too: the lookup by class is an identity hash, much cheaper than by dtype.
 _FROM_CLASS: dict[type, DALIDataType] = {value.type: key for key, value in _TO_NUMPY.items()}
+
+
+def enum_type(value: Any) -> DALIDataType | None:
+    """Return the element type of a member of DALI's enumerations, or of nested lists of them; None for other values.
+
+    Raises:
+        DTypeError: a list with members of several enumerations, or of members and other values.
+    """
+    if isinstance(value, (list, tuple)):
+        found = {enum_type(item) for item in value}
+        if len(found) > 1 and found != {None}:
+            raise DTypeError("a list with members of an enumeration must hold nothing else.")
+        return found.pop() if found else None
+    return _ENUM_CLASSES.get(type(value))
 
 
 def is_bfloat16(dtype: np.dtype[Any]) -> bool:
@@ -145,6 +184,8 @@ def to_numpy(dtype: DALIDataType) -> np.dtype[Any]:
     """
     found = _TO_NUMPY.get(dtype)
     if found is None:
+        if dtype in _ENUMS:
+            return _ENUMS[dtype]
         if dtype is DALIDataType.BFLOAT16:
             return np.dtype(ml_dtypes.bfloat16)
         raise DTypeError(f"{dtype!s} is not the type of array elements.")
@@ -157,7 +198,12 @@ def from_numpy(dtype: Any) -> DALIDataType:
     Raises:
         DTypeError: DALI has no such type (objects, strings, complex numbers, dates).
     """
-    found = _FROM_NUMPY.get(dtype) if isinstance(dtype, np.dtype) else _FROM_CLASS.get(dtype)
+    if isinstance(dtype, np.dtype):
+        if dtype.metadata is not None and _ENUM_KEY in dtype.metadata:
+            return dtype.metadata[_ENUM_KEY]
+        found = _FROM_NUMPY.get(dtype)
+    else:
+        found = _FROM_CLASS.get(dtype)
     if found is None:
         found = _FROM_NUMPY.get(np.dtype(dtype).newbyteorder("="))
     if found is None and np.dtype(dtype).name == "bfloat16":

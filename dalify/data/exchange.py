@@ -23,8 +23,8 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
     """Return a numpy array of the same memory.
 
     Args:
-        value: an array, a torch CPU tensor, an object with ``__array_interface__``, ``__array__``, ``__dlpack__`` or a
-            buffer; numbers and nested lists become new arrays.
+        value: an array, a torch CPU tensor, an object with ``__array_interface__``, ``__array__``, ``__dlpack__``, a
+            DLPack capsule or a buffer; numbers and nested lists become new arrays.
 
     Raises:
         DeviceError: the data lie on a device.
@@ -38,6 +38,10 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
         raise DeviceError(
             f"this {type(value).__name__} lies on the device.", hint="Copy it to main memory first, or use TensorGPU."
         )
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return np.frombuffer(value, np.uint8) if not isinstance(value, memoryview) else np.asarray(value)
+    if type(value).__name__ == "PyCapsule":
+        return torch.from_dlpack(value).numpy()
     if isinstance(value, (list, tuple)):
         try:
             return np.asarray(value)

@@ -15,9 +15,20 @@ from dalify.base.optional import torch
 from dalify.data.batch import Array, array_dtype
 from dalify.data.dtypes import DALIDataType, is_bfloat16
 from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, to_host, torch_view
+from dalify.data.formatting import format_tensor
 from dalify.data.origin import source_info
 
-__all__ = ["Tensor", "TensorCPU", "TensorGPU", "check_layout", "converted", "layout_of", "on_device", "origin_of"]
+__all__ = [
+    "Tensor",
+    "TensorCPU",
+    "TensorGPU",
+    "check_layout",
+    "converted",
+    "layout_of",
+    "on_device",
+    "origin_of",
+    "reinterpreted",
+]
 
 
 class Tensor:
@@ -67,14 +78,7 @@ class Tensor:
         Raises:
             DTypeError: elements of another size.
         """
-        dtype = new_type.numpy
-        if dtype.itemsize != self._array.itemsize:
-            raise DTypeError(
-                f"elements of {self._array.itemsize} bytes ({self.dtype!s}) cannot be taken for {new_type!s}, "
-                f"which have {dtype.itemsize}.",
-                hint="Convert them in the pipeline with fn.cast.",
-            )
-        self._array = self._array.view(dtype if isinstance(self._array, np.ndarray) else getattr(torch, dtype.name))
+        self._array = reinterpreted(self._array, new_type)
 
     def squeeze(self, dim: int | None = None) -> bool:
         """Drop dimensions of extent one, or only ``dim`` where its extent is one; tell whether any was dropped.
@@ -96,15 +100,29 @@ class Tensor:
         """Return the address of the first element."""
         return address_of(self._array)
 
-    def copy_to_external(self, ptr: Any, *_: Any, **__: Any) -> None:
-        """Copy the data to an address, as ctypes pointer or integer.
+    def copy_to_external(
+        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+    ) -> None:
+        """Copy the data to an address.
 
-        The memory must be large enough and on the host.
+        Args:
+            ptr: ctypes pointer or integer; the memory there must be large enough and on the host.
+            cuda_stream: accepted.
+            non_blocking: accepted; the copy is done when the method returns.
+            use_copy_kernel: accepted.
         """
         copy_out(self._array, ptr)
 
-    def __dlpack__(self, **arguments: Any) -> Any:
-        """Return a DLPack capsule of the same memory."""
+    def __dlpack__(
+        self,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule of the same memory, or of a copy; the arguments are those of the protocol."""
+        given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        arguments = {name: value for name, value in given.items() if value is not None}
         array = self._array
         if isinstance(array, np.ndarray) and is_bfloat16(array.dtype):
             array = torch_view(array)  # DLPack knows bfloat16, numpy does not
@@ -116,9 +134,11 @@ class Tensor:
 
     def __repr__(self) -> str:
         """Return types and shape, no data."""
-        name = type(self).__name__
-        layout = f", layout={self._layout!r}" if self._layout else ""
-        return f"{name}(dtype={self.dtype!s}, device={self.device!r}{layout}, shape={tuple(self._array.shape)})"
+        return format_tensor(self, show_data=False)
+
+    def __str__(self) -> str:
+        """Return the data and their type."""
+        return format_tensor(self)
 
 
 class TensorCPU(Tensor):
@@ -153,10 +173,6 @@ class TensorCPU(Tensor):
         """Return a copy on the device."""
         return TensorGPU(device_tensor(self._array), self._layout, self._origin)
 
-    def __str__(self) -> str:
-        """Return the data and their type."""
-        return f"TensorCPU(\n{self._array},\n    {repr(self)[len('TensorCPU(') :]}"
-
 
 class TensorGPU(Tensor):
     """A tensor on the device.
@@ -189,9 +205,21 @@ class TensorGPU(Tensor):
         """CUDA's description of the memory; AttributeError on other devices."""
         return self._array.__cuda_array_interface__
 
-    def __str__(self) -> str:
-        """Return the data and their type."""
-        return f"TensorGPU(\n{self._array},\n    {repr(self)[len('TensorGPU(') :]}"
+
+def reinterpreted(array: Array, new_type: DALIDataType) -> Array:
+    """Return the same bits as elements of another type of the same size.
+
+    Raises:
+        DTypeError: elements of another size.
+    """
+    dtype = new_type.numpy
+    if dtype.itemsize != array.itemsize:
+        raise DTypeError(
+            f"elements of {array.itemsize} bytes ({array_dtype(array)!s}) cannot be taken for {new_type!s}, "
+            f"which have {dtype.itemsize}.",
+            hint="Convert them in the pipeline with fn.cast.",
+        )
+    return array.view(dtype if isinstance(array, np.ndarray) else getattr(torch, dtype.name))
 
 
 def check_layout(layout: str, ndim: int) -> None:

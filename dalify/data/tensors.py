@@ -16,7 +16,17 @@ from dalify.base.errors import DTypeError, IndexingError, ShapeError
 from dalify.data.batch import Array, Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, to_host
-from dalify.data.tensor import TensorCPU, TensorGPU, check_layout, converted, layout_of, on_device, origin_of
+from dalify.data.formatting import format_batch
+from dalify.data.tensor import (
+    TensorCPU,
+    TensorGPU,
+    check_layout,
+    converted,
+    layout_of,
+    on_device,
+    origin_of,
+    reinterpreted,
+)
 
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "tensor_list"]
 
@@ -92,9 +102,29 @@ class _TensorList:
         """Return the address of the first element of the dense tensor."""
         return address_of(self._dense())
 
-    def copy_to_external(self, ptr: Any, *_: Any, **__: Any) -> None:
-        """Copy the dense data to an address on the host; the memory must be large enough."""
+    def copy_to_external(
+        self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False
+    ) -> None:
+        """Copy the dense data to an address.
+
+        Args:
+            ptr: ctypes pointer or integer; the memory there must be large enough and on the host.
+            cuda_stream: accepted.
+            non_blocking: accepted; the copy is done when the method returns.
+            use_copy_kernel: accepted.
+        """
         copy_out(self._dense(), ptr)
+
+    def reinterpret(self, new_type: DALIDataType) -> None:
+        """Take the bits of the elements for another type of the same size.
+
+        Raises:
+            DTypeError: elements of another size.
+        """
+        batch = self._batch
+        dense = None if batch.dense is None else reinterpreted(batch.dense, new_type)
+        samples = None if dense is not None else [reinterpreted(sample, new_type) for sample in batch.samples]
+        self._batch = Batch(dense, samples, batch.layout, batch.device, batch.origins, new_type)
 
     def reset(self) -> None:
         """Let go of the data."""
@@ -102,11 +132,11 @@ class _TensorList:
 
     def __repr__(self) -> str:
         """Return types and shapes, no data."""
-        layout = f", layout={self.layout()!r}" if self.layout() else ""
-        dense = self._batch.dense
-        shape = f"{len(self)} x {tuple(dense.shape[1:])}" if dense is not None else str(self.shape())
-        facts = f"dtype={self.dtype!s}, device={self.device!r}, num_samples={len(self)}{layout}, shape={shape}"
-        return f"{type(self).__name__}({facts})"
+        return format_batch(self, show_data=False)
+
+    def __str__(self) -> str:
+        """Return the data and their type."""
+        return format_batch(self)
 
 
 class TensorListCPU(_TensorList):
@@ -124,10 +154,10 @@ class TensorListCPU(_TensorList):
         """Return a sample as a numpy array of the same memory."""
         return self._batch.samples[self._checked(index)]
 
-    def __getitem__(self, index: int) -> TensorCPU:
+    def __getitem__(self, i: int) -> TensorCPU:
         """Return a sample."""
         origins = self._batch.origins
-        index = self._checked(index)
+        index = self._checked(i)
         return TensorCPU(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
 
     def __iter__(self) -> Iterator[TensorCPU]:
@@ -181,16 +211,20 @@ class TensorListCPU(_TensorList):
         return TensorListCPU(Batch(None, [array] * num_samples, layout_of(tensor)))
 
     @staticmethod
-    def from_dlpack_list(objects: Iterable[Any], layout: str = "") -> TensorListCPU:
-        """Return a list of objects that speak DLPack, without copies."""
-        return TensorListCPU(list(objects), layout)
+    def from_dlpack_list(
+        list_of_objects: Iterable[Any], layout: str | None = None, contiguous: bool = False
+    ) -> TensorListCPU:
+        """Return a list of objects that speak DLPack.
 
-    def __str__(self) -> str:
-        """Return the data and their type."""
-        data = (
-            str(self._dense()) if self.is_dense_tensor() else "\n".join(str(sample) for sample in self._batch.samples)
-        )
-        return f"TensorListCPU(\n{data},\n    {repr(self)[len('TensorListCPU(') :]}"
+        Args:
+            list_of_objects: one for each sample.
+            layout: letters of a sample's dimensions.
+            contiguous: copy all samples to one block; otherwise nothing is copied.
+        """
+        found = TensorListCPU(list(list_of_objects), layout or "")
+        if contiguous and found.is_dense_tensor():
+            found._dense()
+        return found
 
 
 class TensorListGPU(_TensorList):
@@ -210,10 +244,10 @@ class TensorListGPU(_TensorList):
         """Return a sample."""
         return self[index]
 
-    def __getitem__(self, index: int) -> TensorGPU:
+    def __getitem__(self, i: int) -> TensorGPU:
         """Return a sample."""
         origins = self._batch.origins
-        index = self._checked(index)
+        index = self._checked(i)
         return TensorGPU(self._batch.samples[index], self._batch.layout, None if origins is None else origins[index])
 
     def __iter__(self) -> Iterator[TensorGPU]:
@@ -261,13 +295,21 @@ class TensorListGPU(_TensorList):
         return TensorListGPU(Batch(None, [on_device(tensor)] * num_samples, layout_of(tensor), "gpu"))
 
     @staticmethod
-    def from_dlpack_list(objects: Iterable[Any], layout: str = "") -> TensorListGPU:
-        """Return a list of objects that speak DLPack, without copies."""
-        return TensorListGPU(list(objects), layout)
+    def from_dlpack_list(
+        list_of_objects: Iterable[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
+    ) -> TensorListGPU:
+        """Return a list of objects that speak DLPack.
 
-    def __str__(self) -> str:
-        """Return the data and their type."""
-        return str(self.as_cpu()).replace("TensorListCPU", "TensorListGPU", 1)
+        Args:
+            list_of_objects: one for each sample.
+            layout: letters of a sample's dimensions.
+            stream: accepted.
+            contiguous: copy all samples to one block; otherwise nothing is copied.
+        """
+        found = TensorListGPU(list(list_of_objects), layout or "")
+        if contiguous and found.is_dense_tensor():
+            found._dense()
+        return found
 
 
 def tensor_list(batch: Batch) -> TensorListCPU | TensorListGPU:

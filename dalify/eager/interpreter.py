@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import BatchSizeError, DivergentBranchesError
-from dalify.data import Batch, stack_samples, tensor_list
+from dalify.base.source_line import SourceLine
+from dalify.data import Batch, TensorListCPU, stack_samples, tensor_list
 from dalify.eager.prepared import Prepared, fed_node
 from dalify.executor.arena import Arena
 from dalify.executor.choice_steps import JoinStep
@@ -23,6 +24,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.steps import MergeStep, run_steps
 from dalify.graph import Branch, Edge, Node, current_branch, is_within, node_specs, recording
 from dalify.graph.watch import watched
+from dalify.registry import catalogue
 
 __all__ = ["Interpreter", "OtherBatchSize"]
 
@@ -66,7 +68,7 @@ class Interpreter:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Compute every node that is made meanwhile, and let nodes show their values."""
-        with recording(_Computing(self._made)), watched(self._shown):
+        with recording(_Computing(self._made)), watched(self._shown, self._given):
             yield
 
     def _made(self, node: Node) -> None:
@@ -82,6 +84,21 @@ class Interpreter:
         is_inside = home is None or (branch is not None and is_within(branch, home))
         value = self._within(edge, branch) if is_inside else self._value(edge)
         return None if value is None else tensor_list(value)
+
+    def _given(self, samples: Sequence[Any]) -> Edge:
+        """Return a value with the samples that the user gave.
+
+        Raises:
+            OtherBatchSize: they are more or fewer than the batch has.
+        """
+        if len(samples) != self._count:
+            raise OtherBatchSize(len(samples))
+        batch = TensorListCPU(list(samples))._batch
+        first = batch.samples[0]
+        node = Node(catalogue.find("_literal"), (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
+        edge = Edge(node, 0)
+        self._values[edge] = batch
+        return edge
 
     def output(self, edge: Edge) -> Batch:
         """Return an output of the pipeline.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.errors import ArgumentValueError, DalifyError, PipelineStateError, ReaderError
 from dalify.base.fork_gate import working
 from dalify.base.limits import Limits, within
 from dalify.data import BufferPool
@@ -45,7 +45,7 @@ class Resources:
         batch_size: most samples in a batch.
         num_threads: worker threads.
         device_id: number of the accelerator; None for the current one.
-        num_workers: worker processes of parallel sources.
+        num_workers: worker processes of parallel sources; 0: there are none, and no such sources.
         start_method: how they are started.
         callback_pickler: how callbacks travel to workers that are not forked.
         callback_timeout_s: longest time of one call of the user's code in a worker process; None for any.
@@ -98,7 +98,15 @@ def assemble(
     plan = make_plan(graph, random_nodes, indices, resources.on_error)
     pool = BufferPool()
     workers = None
-    if any(node.arguments.get("parallel") for node, _ in plan.externals):
+    parallel = [node for node, _ in plan.externals if node.arguments.get("parallel")]
+    if parallel:
+        if not resources.num_workers:
+            raise PipelineStateError(
+                "parallel=True needs worker processes, and the pipeline was made without.",
+                line=parallel[0].line,
+                operator=parallel[0].operator.public_name,
+                hint="Give the pipeline py_num_workers=1 or more, or leave parallel out.",
+            )
         workers = WorkerPool(
             resources.num_workers, resources.start_method, resources.callback_pickler, resources.callback_timeout_s
         )

@@ -23,6 +23,7 @@ __all__ = [
     "check_in_place",
     "check_item",
     "check_mutation",
+    "is_mutation",
     "needs_watch",
     "refuse",
     "refuse_builtin",
@@ -155,13 +156,37 @@ def check_condition(condition: DataNode, construct: str, line: SourceLine | None
         )
 
 
-def check_mutation(function: Any) -> None:
-    """Raise if a method call in a branch changes a container that exists outside of it."""
+def is_mutation(function: Any) -> bool:
+    """Tell whether a call in a branch changes a container, so that it has to go through `check_mutation`."""
     if active() is None or not isinstance(function, types.BuiltinMethodType) or function.__name__ not in _MUTATING:
-        return
+        return False
+    return isinstance(function.__self__, _MUTABLE)
+
+
+def check_mutation(function: Any, arguments: Iterable[Any]) -> None:
+    """Raise if a method call in a branch changes a container from outside of it that has to do with graph values.
+
+    Notes on what was traced (names, counts) are nobody's samples: both branches are traced, as in DALI.
+
+    Args:
+        function: the method.
+        arguments: that it is about to be called with.
+    """
     container = function.__self__
-    if isinstance(container, _MUTABLE):
+    if isinstance(container, np.ndarray) or _holds_graph_values([container, *arguments]):
         _check_change(container, f"{type(container).__name__}.{function.__name__}()")
+
+
+def _holds_graph_values(values: list[Any]) -> bool:
+    seen: set[int] = set()
+    while values:
+        value = values.pop()
+        if isinstance(value, DataNode):
+            return True
+        if id(value) not in seen and len(seen) < _SEARCH_LIMIT:
+            seen.add(id(value))
+            values += _children(value)
+    return False
 
 
 def check_in_place(value: Any) -> None:

@@ -22,6 +22,7 @@ from dalify.frontend.fence import (
     check_in_place,
     check_item,
     check_mutation,
+    is_mutation,
     needs_watch,
     refuse,
     refuse_builtin,
@@ -214,8 +215,14 @@ class Overloads:
             return functools.partial(_watched, function)
         if isinstance(function, (type, BuiltinFunctionType)) and function in _CALLING_BACK:
             return lambda callback, *rest: function(callback and self._convert(callback), *rest)
-        check_mutation(function)
+        if is_mutation(function):
+            return functools.partial(_changing, function)
         return self._convert(function)
+
+
+def _changing(function: Any, *arguments: Any, **named: Any) -> Any:
+    check_mutation(function, [*arguments, *named.values()])
+    return function(*arguments, **named)
 
 
 class _Items:

@@ -29,15 +29,24 @@ class Branch:
         taken: whether this is the side for true samples; of a choice, the number of the branch, which is no bool.
         parent: the branch in which the condition stands; None for the whole batch.
         line: the user's line of the condition.
+        is_open: made by a function, not by an ``if``: what is made of its values belongs to it, wherever that happens.
     """
 
-    __slots__ = ("condition", "depth", "line", "parent", "taken")
+    __slots__ = ("condition", "depth", "is_open", "line", "parent", "taken")
 
-    def __init__(self, condition: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None) -> None:
+    def __init__(
+        self,
+        condition: Edge,
+        taken: bool | int,
+        parent: Branch | None,
+        line: SourceLine | None,
+        is_open: bool = False,
+    ) -> None:
         self.condition = condition
         self.taken = taken
         self.parent = parent
         self.line = line
+        self.is_open = is_open
         self.depth: int = 1 if parent is None else parent.depth + 1
 
     def __repr__(self) -> str:

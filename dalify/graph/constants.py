@@ -11,13 +11,15 @@ import numpy as np
 
 from dalify.base.errors import GraphError, IntegerRangeError
 from dalify.base.source_line import SourceLine
-from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.dtypes import DALIDataType, enum_type, from_numpy
 
 __all__ = ["constant_array"]
 
 
 def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[Any, Any]:
     """Return a number, a nested list of numbers or an array as an array, C-contiguous.
+
+    Members of an enumeration (``types.INTERP_LINEAR``) have the type of the enumeration.
 
     Args:
         value: as in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type, but for lists of
@@ -28,6 +30,7 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         IntegerRangeError: an integer that does not fit 32 bits and has no dtype.
         GraphError: neither numbers nor an array of numbers.
     """
+    dtype = enum_type(value) if dtype is None else dtype
     if dtype is not None:
         array = np.asarray(value).astype(dtype.numpy)
     elif isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):

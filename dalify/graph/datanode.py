@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from dalify.base.errors import ConditionError, PipelineStateError
+from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
 from dalify.graph.watch import shown_value
@@ -167,8 +168,12 @@ class Expression(Operators["DataNode"]):
         """Return the expression as a graph value."""
         raise AssertionError("dalify bug: an expression without node")
 
+    def as_argument(self) -> Any:
+        """Return what an operator gets where the expression is one of its keyword arguments."""
+        return self
 
-class DataNode(Expression):
+
+class DataNode(Expression, metaclass=NotIterable):
     """One output of an operator in a pipeline's graph.
 
     It has no value while the pipeline is defined; it takes part in arithmetic, indexing, conditions of ``if`` inside
@@ -198,6 +203,11 @@ class DataNode(Expression):
         return self.edge.device
 
     @property
+    def index(self) -> int:
+        """Which output of the operator this is, from 0."""
+        return self.edge.output
+
+    @property
     def source(self) -> Any:
         """The operator that computes this value."""
         return self.edge.node.operator
@@ -225,14 +235,14 @@ class DataNode(Expression):
         """Return the value copied to the CPU; itself where it lies there already."""
         return _hooks["transfer"](self, "cpu")
 
-    def shape(self, *, dtype: DALIDataType = DALIDataType.INT64, device: str = "cpu") -> DataNode:
+    def shape(self, *, dtype: DALIDataType | None = None, device: str = "cpu") -> DataNode:
         """Return the shape of each sample, a vector of ``ndim`` integers.
 
         Args:
-            dtype: type of the integers.
+            dtype: type of the integers; INT64 where None.
             device: where the shapes are wanted.
         """
-        result = _hooks["apply"]("_shape", self, dtype=dtype)
+        result = _hooks["apply"]("_shape", self, dtype=DALIDataType.INT64 if dtype is None else dtype)
         return result.gpu() if device == "gpu" else result.cpu()
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
@@ -247,17 +257,21 @@ class DataNode(Expression):
         result = _hooks["apply"]("get_property", self, key=key)
         return result.gpu() if device == "gpu" else result.cpu()
 
-    def source_info(self) -> DataNode:
-        """Return where each sample came from, as bytes (UINT8, 1-D)."""
-        return self.property("source_info")
+    def source_info(self, *, device: str = "cpu") -> DataNode:
+        """Return where each sample came from, as bytes (UINT8, 1-D).
 
-    def __getitem__(self, index: Any) -> DataNode:
+        Args:
+            device: where it is wanted.
+        """
+        return self.property("source_info", device=device)
+
+    def __getitem__(self, val: Any) -> DataNode:
         """Return an element or a slice of each sample.
 
         Args:
-            index: integers, slices, nodes with one integer per sample, ``newaxis``, ``...``, or a tuple of these.
+            val: integers, slices, nodes with one integer per sample, ``newaxis``, ``...``, or a tuple of these.
         """
-        return _hooks["subscript"](self, index)
+        return _hooks["subscript"](self, val)
 
     def __bool__(self) -> NoReturn:
         raise ConditionError(

@@ -7,7 +7,6 @@ pipeline that is being traced records the nodes only to find those that must be 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,16 +26,28 @@ from dalify.base.errors import (
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
 from dalify.graph import datanode
-from dalify.graph.branch import current_branch, entered
+from dalify.graph.branch import Branch, current_branch, entered, is_within
 from dalify.graph.constants import constant_array
 from dalify.graph.datanode import DataNode, Expression
 from dalify.graph.node import DEVICES, Edge, Node
 from dalify.graph.specs import edge_spec
 from dalify.graph.subscript import subscript
+from dalify.graph.watch import batch_of_samples
 from dalify.registry import Operator, catalogue
-from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+from dalify.registry.legacy import RETIRED_ARGUMENTS
 
-__all__ = ["apply", "arithmetic", "call", "constant", "is_promotable", "logical_not", "merge", "recording", "transfer"]
+__all__ = [
+    "apply",
+    "arithmetic",
+    "call",
+    "constant",
+    "is_promotable",
+    "logical_not",
+    "merge",
+    "recording",
+    "split",
+    "transfer",
+]
 
 _MADE: ContextVar[list[Node] | None] = ContextVar("dalify_made_nodes", default=None)
 
@@ -94,8 +105,9 @@ def _call(
     if device is None:
         device = "gpu" if any(edge is not None and edge.device == "gpu" for edge in edges) else "cpu"
     _check_device(operator, device, edges)
-    branch = current_branch()
-    if not any(edge is not None for edge in edges) and not any(isinstance(v, Edge) for v in arguments.values()):
+    read = [edge for edge in (*edges, *arguments.values()) if isinstance(edge, Edge)]
+    branch = _followed(read)
+    if not read:
         # What reads nothing (random numbers, readers, constants) runs for the whole batch: every sample then gets the
         # number that it would have had without the condition, and a reader advances the same way whatever the
         # condition says.
@@ -121,6 +133,32 @@ def _call(
     return results[0] if len(results) == 1 else (results or None)
 
 
+def _followed(read: Sequence[Edge]) -> Branch | None:
+    """Return the branch of a node: the one that is traced now, or an open one that it reads from."""
+    branch = current_branch()
+    for edge in read:
+        home = edge.node.branch
+        if home is not None and home.is_open and home is not branch and is_within(home, branch):
+            branch = home
+    return branch
+
+
+def split(node: DataNode, predicate: DataNode) -> tuple[DataNode, DataNode]:
+    """Return a value for the samples whose predicate is true, and for the others, as values of two open branches.
+
+    Args:
+        node: the value.
+        predicate: one boolean or number per sample.
+    """
+    line = SourceLine.capture()
+    parent = _followed([node.edge, predicate.edge])
+    sides: list[DataNode] = []
+    for taken in (True, False):
+        with entered(Branch(predicate.edge, taken, parent, line, is_open=True)):
+            sides.append(apply("copy", node))
+    return sides[0], sides[1]
+
+
 def _outside(arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that exist for some samples only: a reader reads for the whole batch."""
     for name, value in arguments.items():
@@ -139,11 +177,7 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
     if isinstance(value, DataNode) or not isinstance(value, SupportsIndex):
         raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
     if not (operator.is_random or operator.is_reader):
-        text = f"{operator.public_name} draws no random numbers; its seed has no effect."
-        if line is None:
-            warnings.warn(text, stacklevel=2)
-        else:
-            warnings.warn_explicit(text, UserWarning, line.filename, line.line)
+        warn_deprecated(f"{operator.public_name} draws no random numbers; its seed has no effect.", line)
         return None
     seed = int(value)
     return None if seed < 0 else seed
@@ -201,7 +235,28 @@ def _count_text(operator: Operator, count: int) -> str:
     return f"takes {wanted}{extra}{names}; {count} were given."
 
 
+def _is_list_of_arrays(value: Any) -> bool:
+    """Tell whether a value is a list of samples: arrays and scalars of numpy, tensors, but no numbers of Python."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return False
+    return all(
+        not isinstance(item, (bool, int, float, Expression))
+        and (hasattr(item, "__array__") or hasattr(item, "__dlpack__"))
+        for item in value
+    )
+
+
 def _input(operator: Operator, value: Any) -> Edge:
+    if _is_list_of_arrays(value):
+        given = batch_of_samples(value)
+        if given is None:
+            raise ArgumentTypeError(
+                "a list of arrays is no graph value: outside debug mode nobody knows the batch that it would be.",
+                hint="Write numpy.stack(arrays) for a constant that is the same for every sample, or use "
+                "fn.external_source for samples.",
+                operator=operator.public_name,
+            )
+        return given
     if is_promotable(value):
         return constant(value).edge
     raise ArgumentTypeError(
@@ -213,9 +268,11 @@ def _input(operator: Operator, value: Any) -> Edge:
 def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | None) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for name, value in given.items():
+        if isinstance(value, Expression):
+            value = value.as_argument()
         if name not in operator.parameters:
-            modern = LEGACY_ARGUMENTS.get(name)
-            if modern in operator.parameters:
+            modern = operator.old_arguments.get(name)
+            if modern is not None:
                 if modern in given:
                     raise ArgumentTypeError(f"{name!r} is the old name of {modern!r}; both were given.")
                 warn_deprecated(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
@@ -238,6 +295,8 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
                     hint=f"Compute it with device='cpu', or write {name}=value.cpu().",
                 )
             arguments[name] = value.edge
+        elif parameter.accepts_node and _is_list_of_arrays(value) and (given_batch := batch_of_samples(value)):
+            arguments[name] = given_batch
         elif parameter.accepts_node and _has_node(value):
             raise ArgumentTypeError(
                 f"{name} is a list with graph nodes in it.", hint=f"Join them first: {name}=fn.stack(a, b)."
@@ -324,8 +383,8 @@ def merge(
     condition: DataNode,
     if_true: DataNode,
     if_false: DataNode,
-    name: str,
-    lines: tuple[SourceLine | None, SourceLine | None],
+    name: str = "",
+    lines: tuple[SourceLine | None, SourceLine | None] = (None, None),
 ) -> DataNode:
     """Make the node that is ``if_true`` for samples whose condition holds and ``if_false`` for the others.
 
@@ -347,7 +406,7 @@ def merge(
         (condition.edge, *(side.edge for side in sides)),
         {"variable": name, "lines": lines},
         device=device,
-        branch=current_branch(),
+        branch=_followed([condition.edge]),
         line=SourceLine.capture(),
     )
     return DataNode(Edge(node, 0))

@@ -101,6 +101,8 @@ def result_shape(x: Any, size: int | None, *arguments: Any) -> dict[str, Any]:
 
 def _single_count(counts: set[int], sample: int) -> int | None:
     if len(counts) > 1:
+        counts = counts - {1}  # one frame serves for all
+    if len(counts) > 1:
         error = ShapeError(f"input and arguments have different numbers of frames: {sorted(counts)}.")
         error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
         raise error

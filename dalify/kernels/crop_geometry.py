@@ -13,6 +13,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
 
 __all__ = [
+    "FILLING",
     "POLICIES",
     "check_crop_arguments",
     "check_fill_values",
@@ -23,7 +24,9 @@ __all__ = [
     "trimmed",
 ]
 
-POLICIES = ("error", "constant", "pad", "trim_to_shape")
+# What `out_of_bounds_policy` is called where values outside the data are given by `fill_values`.
+FILLING = ("constant", "const", "pad")
+POLICIES = ("error", *FILLING, "trim_to_shape")
 _POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
 
@@ -41,9 +44,25 @@ def _is_given(value: Any) -> bool:
 
 
 def check_crop_arguments(
-    *, crop: Any, crop_d: Any, crop_h: Any, crop_w: Any, rounding: str, policy: str | None = None
+    *,
+    crop: Any,
+    crop_d: Any,
+    crop_h: Any,
+    crop_w: Any,
+    rounding: str,
+    policy: str | None = None,
+    policies: Sequence[str] = POLICIES,
 ) -> None:
     """Refuse contradicting crop arguments, as far as they are known when a graph is built.
+
+    Args:
+        crop: as the user gave it, like the three that follow.
+        crop_d: see `crop`.
+        crop_h: see `crop`.
+        crop_w: see `crop`.
+        rounding: as the user gave it.
+        policy: as the user gave it; None where the operator has none.
+        policies: those that the operator knows.
 
     Raises:
         ArgumentValueError: `crop` with one of the others, `crop_h` without `crop_w`, a wrong number of extents, or an
@@ -62,8 +81,8 @@ def check_crop_arguments(
         )
     if rounding not in ("round", "truncate"):
         raise ArgumentValueError(option_error_text("rounding", rounding, ("round", "truncate")))
-    if policy is not None and policy not in POLICIES:
-        raise ArgumentValueError(option_error_text("out_of_bounds_policy", policy, POLICIES))
+    if policy is not None and policy not in policies:
+        raise ArgumentValueError(option_error_text("out_of_bounds_policy", policy, policies))
 
 
 def check_fill_values(values: Sequence[float], channels: int) -> None:

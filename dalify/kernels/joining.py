@@ -7,15 +7,21 @@ from collections.abc import Sequence
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data.spec import Spec
 
-__all__ = ["check_joinable", "first_layout"]
+__all__ = ["check_joinable", "first_layout", "is_empty"]
 
 
-def check_joinable(parts: Sequence[Spec], free_axis: int | None = None) -> None:
+def is_empty(part: Spec) -> bool:
+    """Tell whether a sample is known to have no elements."""
+    return part.shape is not None and 0 in part.shape
+
+
+def check_joinable(parts: Sequence[Spec], free_axis: int | None = None, *, takes_empty: bool = False) -> None:
     """Check that data can be joined.
 
     Args:
         parts: specs of the inputs.
         free_axis: axis along which extents may differ.
+        takes_empty: the extents of what has no elements do not matter.
 
     Raises:
         DTypeError: different element types.
@@ -32,7 +38,10 @@ def check_joinable(parts: Sequence[Spec], free_axis: int | None = None) -> None:
             raise ShapeError(
                 f"inputs must have as many dimensions: input 0 has {first.ndim}, input {number} {part.ndim}."
             )
-        if part.shape is None or first.shape is None:
+        if part.shape is None or first.shape is None or (takes_empty and is_empty(part)):
+            continue
+        if takes_empty and is_empty(first):
+            first = part
             continue
         for axis, (one, other) in enumerate(zip(first.shape, part.shape, strict=True)):
             if axis != free_axis and one != other:

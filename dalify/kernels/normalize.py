@@ -68,9 +68,9 @@ def scale_factors(squares: Any, count: float, ddof: int, epsilon: float, scale: 
         scale: standard deviation of the result.
         xp: numpy or torch.
     """
-    if count - ddof <= 0:
-        return squares * 0.0
-    spread = squares / (count - ddof) + epsilon
+    # Without degrees of freedom the variance is 0, as in DALI.
+    variance = squares / (count - ddof) if count > ddof else squares * 0.0
+    spread = variance + epsilon
     return xp.where(spread > 0, scale / xp.sqrt(xp.where(spread > 0, spread, 1.0)), 0.0)
 
 
@@ -93,7 +93,7 @@ def _normalize_rows(out: np.ndarray, x: np.ndarray, ddof: int, epsilon: float, s
         for i in range(count):
             difference = np.float64(row[i]) - mean
             squares += difference * difference
-        spread = squares / (count - ddof) + epsilon if count > ddof else 0.0
+        spread = (squares / (count - ddof) if count > ddof else 0.0) + epsilon
         factor = np.float32(scale / math.sqrt(spread)) if spread > 0 else np.float32(0)
         centre, offset = np.float32(mean), np.float32(shift)
         for i in range(count):

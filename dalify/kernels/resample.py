@@ -12,6 +12,7 @@ from numba import types as numba_types
 from numba.extending import overload
 
 from dalify.base.compiling import njit
+from dalify.base.errors import ShapeError
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.frozen import read_only, spread
@@ -58,6 +59,10 @@ def resample(
         mag_filter: the same for axes that do not.
         antialias: widen filters with the scale of a reduction.
     """
+    if not out.size:
+        return
+    if not x.size:
+        raise ShapeError(f"an image without pixels, of shape {x.shape[1:]}, cannot be resampled.")
     samples = len(x)
     begin = spread(start, (samples, x.ndim - 2), np.float32)
     stop = spread(end, (samples, x.ndim - 2), np.float32)

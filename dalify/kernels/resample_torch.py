@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.convert import saturate_cast_torch
@@ -45,6 +46,10 @@ def resample_torch(
         mag_filter: the same for axes that do not.
         antialias: widen filters with the scale of a reduction.
     """
+    if not out.numel():
+        return
+    if not x.numel():
+        raise ShapeError(f"an image without pixels, of shape {tuple(x.shape[1:])}, cannot be resampled.")
     axes = x.ndim - 2
     samples = x.shape[0]
     minify = np.broadcast_to(np.asarray(min_filter, np.int32), (samples,))

@@ -35,7 +35,7 @@ def wanted_extents(
         return [int(extent) for extent in shape]
     if src_dims is None:
         sources = list(old)
-        if rel_shape is not None and len(rel_shape) > len(old):
+        if rel_shape is not None and any(factor >= 0 for factor in rel_shape[len(old) :]):
             raise ShapeError(
                 f"rel_shape has {len(rel_shape)} entries; the samples have {len(old)} dimensions.",
                 hint="Name the dimension that each entry refers to with src_dims; -1 makes a new one.",
@@ -47,13 +47,17 @@ def wanted_extents(
         sources = [1 if source < 0 else old[source] for source in src_dims]
     if rel_shape is None:
         return sources
-    if src_dims is not None and len(rel_shape) != len(src_dims):
+    if src_dims is not None and len(rel_shape) - len(src_dims) not in (
+        0,
+        int(len(rel_shape) > 0 and rel_shape[-1] < 0),
+    ):
         raise ShapeError(
             f"rel_shape has {len(rel_shape)} entries and src_dims {len(src_dims)}: they must be equally many."
         )
+    # An extent that is left open needs no source.
     return [
         -1 if factor < 0 else math.floor(source * factor + 0.5)
-        for source, factor in zip(sources, rel_shape, strict=False)
+        for source, factor in zip([*sources, *[1] * len(rel_shape)], rel_shape, strict=False)
     ]
 
 

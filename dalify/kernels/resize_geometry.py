@@ -31,6 +31,7 @@ ROUNDINGS = ("round", "truncate", "ceil")
 
 _MIDDLE = (0.5,)
 _SMALLEST = 0.1  # pixels: DALI lets no scale fall below that of this size
+_NARROWEST = 1e-3  # of a region of interest
 _WHOLE = {"round": lambda size: math.floor(size + 0.5), "truncate": math.floor, "ceil": math.ceil}
 
 
@@ -121,7 +122,7 @@ def resize_geometry(
         roi_end: where it ends; before the start: mirrored.
 
     Raises:
-        ArgumentValueError: a list of a wrong length, an empty region, or a size that is not a number.
+        ArgumentValueError: a list of a wrong length, or a size that is not a number.
     """
     axes = len(extents)
     if resize_shorter is not None:
@@ -132,13 +133,16 @@ def resize_geometry(
         wanted = for_each_axis("size", size, axes)
     else:
         wanted = tuple(float(value or 0) for value in (resize_z, resize_y, resize_x)[3 - axes :])
+    # An axis without pixels stays without, and says nothing of the scale of the others.
+    wanted = tuple(value if extent else 0.0 for value, extent in zip(wanted, extents, strict=True))
     largest = _limits(max_size, axes)
-    start, end = (0.0,) * axes, tuple(float(extent) for extent in extents)
+    start, end = (0.0,) * axes, tuple(float(max(extent, 1)) for extent in extents)
     if roi_start is not None:
         units = end if roi_relative else (1.0,) * axes
         start = _edges(for_each_axis("roi_start", roi_start, axes), units)
         end = _edges(for_each_axis("roi_end", roi_end, axes), units)
-    return _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
+    found = _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
+    return _without_pixels(found, extents)
 
 
 def tensor_geometry(
@@ -171,7 +175,7 @@ def tensor_geometry(
         alignment: which point of the window stays where it is when the size is rounded, 0 (begin) to 1 (end).
 
     Raises:
-        ArgumentValueError: a list of a wrong length, an empty region, or a size that is not a number.
+        ArgumentValueError: a list of a wrong length, or a size that is not a number.
     """
     axes = len(extents)
     whole = tuple(float(max(extent, 1)) for extent in extents)
@@ -192,7 +196,14 @@ def tensor_geometry(
         end = _edges(for_each_axis("roi_end", roi_end, axes), units)
     points = for_each_axis("alignment", alignment, axes)
     found = _geometry(wanted, mode, largest, start, end, subpixel_scale, size_rounding, points)
-    size = tuple(0 if extent == 0 else pixels for extent, pixels in zip(extents, found.size, strict=True))
+    return _without_pixels(found, extents)
+
+
+def _without_pixels(found: ResizeGeometry, extents: Sequence[int]) -> ResizeGeometry:
+    """Return a geometry in which axes without elements have none in the result."""
+    if all(extents):
+        return found
+    size = tuple(pixels if extent else 0 for extent, pixels in zip(extents, found.size, strict=True))
     return ResizeGeometry(size, found.start, found.end)
 
 
@@ -226,6 +237,17 @@ def _float32(value: float) -> float:
     return float(np.float32(value))
 
 
+def _widened(start: Sequence[float], end: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return a region of interest without empty extents: a narrow one gets 1/2000 of a pixel on each side."""
+    begins, ends = list(start), list(end)
+    for axis, (begin, stop) in enumerate(zip(start, end, strict=True)):
+        if abs(stop - begin) < _NARROWEST:
+            half = _NARROWEST / 2
+            low, high = _float32(min(begin, stop) - half), _float32(max(begin, stop) + half)
+            begins[axis], ends[axis] = (low, high) if begin <= stop else (high, low)
+    return tuple(begins), tuple(ends)
+
+
 @lru_cache(maxsize=1024)
 def _geometry(
     wanted: tuple[float, ...],
@@ -237,9 +259,8 @@ def _geometry(
     rounding: str,
     alignment: tuple[float, ...],
 ) -> ResizeGeometry:
+    start, end = _widened(start, end)
     extents = [_float32(abs(stop - begin)) for begin, stop in zip(start, end, strict=True)]
-    if not all(extents):
-        raise ArgumentValueError(f"the region of interest is empty: roi_start {list(start)}, roi_end {list(end)}.")
     adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
     size, begins, ends = [], [], []
     for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):

@@ -92,7 +92,7 @@ def bbox_rotate(
 def _rotated(rotate: Any, bboxes: Rows, labels: Rows | None, **given: Any) -> Any:
     """Turn the boxes of a chunk with the kernel of one device."""
     input_shape, size, layout = given["input_shape"], given["size"], given["shape_layout"]
-    if input_shape.shape[1] != len(layout):
+    if input_shape.shape[1] <= max(layout.index("H"), layout.index("W")):
         raise ShapeError(f"input_shape must have the axes {layout!r}; got {input_shape.shape[1]} numbers.")
     if size is not None and size.shape[1] != 2:
         raise ShapeError(f"size must be a height and a width; got {size.shape[1]} numbers.")

@@ -7,7 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.kernels.axes import normal_axis
-from dalify.kernels.joining import check_joinable, first_layout
+from dalify.kernels.joining import check_joinable, first_layout, is_empty
 from dalify.registry import Spec, operator
 
 
@@ -17,7 +17,8 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
 
     Args:
         first: any data with at least one dimension.
-        more: data of the same type, whose samples differ along the axis only.
+        more: data of the same type, whose samples differ along the axis only. Samples without elements are left out,
+            whatever their shape is.
         axis: the axis; negative ones count from the back.
         axis_name: the axis by its letter in the layout, instead of `axis`.
 
@@ -36,11 +37,11 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
     parts = (first, *more)
     layout = first_layout(parts)
     at = _axis(layout, first.ndim or 0, axis, axis_name)
-    check_joinable(parts, at)
+    check_joinable(parts, at, takes_empty=True)
     shape = None
     if first.shape is not None:
-        total = sum(part.shape[at] for part in parts if part.shape is not None)
-        shape = (*first.shape[:at], total, *first.shape[at + 1 :])
+        joined = [part.shape for part in parts if part.shape is not None and not is_empty(part)] or [first.shape]
+        shape = (*joined[0][:at], sum(extents[at] for extents in joined), *joined[0][at + 1 :])
     return first.replace(layout=layout, shape=shape)
 
 
@@ -54,9 +55,13 @@ def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:
 
 @cat.cpu
 def _(out, *parts, axis, axis_name, out_spec):
-    np.concatenate(parts, axis=_axis(out_spec.layout, out.ndim - 1, axis, axis_name) + 1, out=out)
+    if out.size:
+        full = [part for part in parts if part.size]
+        np.concatenate(full, axis=_axis(out_spec.layout, out.ndim - 1, axis, axis_name) + 1, out=out)
 
 
 @cat.gpu
 def _(out, *parts, axis, axis_name, out_spec):
-    out.copy_(torch.cat(parts, dim=_axis(out_spec.layout, out.dim() - 1, axis, axis_name) + 1))
+    if out.numel():
+        full = [part for part in parts if part.numel()]
+        out.copy_(torch.cat(full, dim=_axis(out_spec.layout, out.dim() - 1, axis, axis_name) + 1))

@@ -94,6 +94,8 @@ def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
     """Return an argument as [N * frames, k]."""
     array = np.stack(values) if isinstance(values, list) else np.asarray(values)
     if array.ndim == 3:
+        if array.shape[1] == 1:
+            return np.repeat(array[:, 0], frames, axis=0)
         if array.shape[1] != frames:
             raise ShapeError(f"{name} is given for {array.shape[1]} frames; the input has {frames}.")
         return array.reshape(count * frames, -1)

@@ -8,6 +8,8 @@ import numpy as np
 
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.crop_geometry import (
+    FILLING,
+    POLICIES,
     check_crop_arguments,
     check_fill_values,
     crop_extents,
@@ -15,7 +17,7 @@ from dalify.kernels.crop_geometry import (
     group_windows,
 )
 from dalify.kernels.frames import visual_layout
-from dalify.kernels.gather import channel_fill, copy_window, copy_window_torch
+from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window, copy_window_torch
 from dalify.kernels.resample_axes import VISUAL_LAYOUTS
 from dalify.registry import PerSample, Shaping, Spec, operator
 
@@ -52,8 +54,9 @@ def crop(
         dtype: element type of the result; floats are cut off and saturated in integers. That of `x` by default.
         fill_values: values outside the sample, one for all channels or one each; with ``pad``. Integers are
             truncated and saturated.
-        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with
-            `fill_values`; ``trim_to_shape``: they are cut.
+        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``, ``const``): they are
+            filled with `fill_values`; ``trim_to_shape``: they are cut; ``edge`` (``clamp``), ``reflect``
+            (``reflect_1001``), ``reflect_101``, ``wrap``: the sample continues, as of ``fn.slice``.
         rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
 
     Returns:
@@ -69,11 +72,11 @@ def crop(
     """
     x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
     shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
-    check_crop_arguments(rounding=rounding, policy=out_of_bounds_policy, **shaping)
+    check_crop_arguments(rounding=rounding, policy=out_of_bounds_policy, policies=(*POLICIES, *BORDERS), **shaping)
     result = x.replace(dtype=x.dtype if dtype is None else dtype)
     if x.shape is None or x.layout is None:
         return result
-    if out_of_bounds_policy in ("pad", "constant"):
+    if out_of_bounds_policy in FILLING:
         check_fill_values(fill_values, x.extent("C"))
     letters = x.layout.replace("C", "")
     window = crop_extents(letters, [x.extent(letter) for letter in letters], **shaping)
@@ -137,6 +140,9 @@ def _(
     anchors, _ = group_windows(spec.shape, layout, shaping, positions, rounding, out_of_bounds_policy)
     full = np.zeros((len(anchors), len(layout)), np.int64)
     full[:, [layout.index(letter) for letter in layout.replace("C", "")]] = anchors
+    if out_of_bounds_policy in BORDERS:
+        copy_bordered_window(out, x, full, out_of_bounds_policy)
+        return
     copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
-    fills = fill_values if out_of_bounds_policy in ("pad", "constant") else fill_values[:1]  # else without effect
+    fills = fill_values if out_of_bounds_policy in FILLING else fill_values[:1]  # else without effect
     copy(out, x, full, fill=channel_fill(fills, layout, is_float=out_spec.dtype.is_float))

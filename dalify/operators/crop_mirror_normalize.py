@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.crop_geometry import (
+    FILLING,
     check_crop_arguments,
     check_fill_values,
     crop_extents,
@@ -61,8 +62,8 @@ def crop_mirror_normalize(
             Integers are truncated and saturated.
         mean: subtracted; one number for all channels or one each, in units of `x` (0..255 for uint8).
         mirror: non-zero: reverse W after the crop.
-        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``): they are filled with
-            `fill_values`; ``trim_to_shape``: they are cut.
+        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (``constant``, ``const``): they are filled
+            with `fill_values`; ``trim_to_shape``: they are cut.
         output_layout: order of the axes of the result, a permutation of the input's.
         pad_output: add channels up to the next power of two: of zeros, or of a single fill value with ``pad``.
         rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
@@ -98,7 +99,7 @@ def crop_mirror_normalize(
     if x.shape is None:
         return result
     channels = x.extent("C")
-    if out_of_bounds_policy in ("pad", "constant") or len(fill_values) != 1:
+    if out_of_bounds_policy in FILLING or len(fill_values) != 1:
         check_fill_values(fill_values, channels)
     letters = layout.replace("C", "")
     window = crop_extents(letters, [x.extent(letter) for letter in letters], **shaping)
@@ -179,7 +180,7 @@ def _(
             raise ShapeError(
                 f"{name} must be one number or one for each of the {channels} channels; got {values.shape[1]}."
             )
-    fills = fill_values if out_of_bounds_policy in ("pad", "constant") else (0.0,)
+    fills = fill_values if out_of_bounds_policy in FILLING else (0.0,)
     normalize_axes(
         out,
         x,

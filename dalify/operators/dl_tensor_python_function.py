@@ -41,7 +41,14 @@ def _tensor_of(value: Any) -> Any:
     return torch.from_dlpack(value) if type(value).__name__ == "PyCapsule" else as_tensor(value)
 
 
-@operator(outputs=_count, batchwise=True, serial=True, side_effect=True, user_code=True)
+@operator(
+    outputs=_count,
+    batchwise=True,
+    serial=True,
+    side_effect=True,
+    user_code=True,
+    constructor=("function", "num_outputs", "device", "synchronize_stream", "batch_processing"),
+)
 def dl_tensor_python_function(
     *xs: Spec,
     function: object,

@@ -33,6 +33,8 @@ def expand_dims(data: Spec, /, *, axes: list[int], new_axis_names: str = "") -> 
     for axis in axes:
         if not 0 <= axis < ndim:
             raise IndexingError(f"axes has the entry {axis}; the result has the axes 0 to {ndim - 1}.")
+    if not axes:
+        return data
     letters: dict[int, str] = {}
     if new_axis_names:
         if len(new_axis_names) != len(axes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
@@ -26,7 +28,8 @@ def one_hot(
     """Replace each class number by a vector that has `on_value` at that place and `off_value` elsewhere.
 
     Numbers that are no class, negative or too large, give vectors of `off_value` only. Where `axis` is not given and
-    all samples of a batch are a single number ``[1]``, like the labels of readers, the result has one dimension, too.
+    all samples of a batch hold a single number, ``[1]`` like the labels of readers or ``[1, 1]``, the result has one
+    dimension, and the layout is that of the new axis alone.
 
     Args:
         x: class numbers; fractions are cut off.
@@ -50,7 +53,8 @@ def one_hot(
     ndim = x.ndim or 0
     if num_classes < 0:
         raise ArgumentValueError(f"num_classes must not be negative; got {num_classes}.")
-    is_open = axis is None and axis_name is None and ndim == 1 and x.shape is None
+    is_open = axis is None and ndim > 0 and x.shape is None
+    is_single = axis is None and ndim > 0 and x.shape is not None and math.prod(x.shape) == 1
     axis = -1 if axis is None else axis
     if not -1 <= axis <= ndim:
         raise IndexingError(f"axis {axis} is out of range for {ndim}-D class numbers: it must be in [-1, {ndim}].")
@@ -59,17 +63,19 @@ def one_hot(
     if axis_name is not None:
         if len(axis_name) != 1:
             raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
-        if ndim and not x.layout:
+        if ndim and not x.layout and not is_open and not is_single:
             raise LayoutError("axis_name needs data with a layout; these have none.")
         layout = (x.layout or "")[:at] + axis_name + (x.layout or "")[at:]
     shape = None if x.shape is None else (*x.shape[:at], num_classes, *x.shape[at:])
-    return Spec(dtype, None if is_open else ndim + 1, layout, shape, x.device)
+    return Spec(dtype, None if is_open else ndim + 1, None if is_open else layout, shape, x.device)
 
 
 @one_hot.prepare
 def _(x, *, axis, axis_name, num_classes):
-    if axis is None and axis_name is None and all(shape == (1,) for shape in x.shapes()):
-        return {"out_shapes": [(num_classes,)] * len(x)}
+    if axis is None and x.ndim and all(math.prod(shape) == 1 for shape in x.shapes()):
+        return {"out_shapes": [(num_classes,)] * len(x), "out_layout": axis_name or ""}
+    if axis_name is not None and x.ndim and not x.layout:
+        raise LayoutError("axis_name needs data with a layout; these have none.")
     return {}
 
 

@@ -17,7 +17,14 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return count
 
 
-@operator(outputs=_count, batchwise=True, serial=True, side_effect=True, user_code=True)
+@operator(
+    outputs=_count,
+    batchwise=True,
+    serial=True,
+    side_effect=True,
+    user_code=True,
+    constructor=("function", "num_outputs", "device", "batch_processing"),
+)
 def python_function(
     *xs: Spec,
     function: object,

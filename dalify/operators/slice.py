@@ -9,12 +9,12 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.crop_geometry import check_fill_values, trimmed
+from dalify.kernels.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
 from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window, copy_window_torch
 from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
-_POLICIES = ("error", "constant", "pad", "trim_to_shape", *BORDERS)
+_POLICIES = (*POLICIES, *BORDERS)
 
 
 @operator
@@ -123,6 +123,8 @@ def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
 def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
     """Return the axes of the coordinates, [N, k]."""
     letters = _letters(spec)
+    if axis_names == "":
+        return np.empty((count, 0), np.int64)
     if axis_names or (axes is None and letters):
         named = spec.replace(layout=letters)
         return np.tile([named.axis(letter) for letter in axis_names or "WH"], (count, 1))
@@ -158,8 +160,8 @@ def _(
     extents = np.array(data.shapes(), np.int64).reshape(count, -1)
     places = _axes(spec, axes, axis_names, count)
     if anchor is not None:
-        if anchor.dtype != shape_input.dtype:
-            raise ArgumentValueError("the inputs anchor and shape must have elements of one type.")
+        if anchor.dtype.is_float != shape_input.dtype.is_float:
+            raise ArgumentValueError("the inputs anchor and shape must both be integers, or both floats.")
         start, rel_start = _by_kind(anchor, normalized_anchor)
         shape, rel_shape = _by_kind(shape_input, normalized_shape)
     for values in (start, rel_start, end, rel_end, shape, rel_shape):
@@ -203,7 +205,7 @@ def _(out, data, anchor, shape_input, *, spec, out_spec, anchors, fill_values, o
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
     layout = spec.layout or "?" * (len(spec.shape) - 1) + "C"  # the last axis has the channels where none is named so
-    if out_of_bounds_policy not in ("pad", "constant"):
+    if out_of_bounds_policy not in FILLING:
         fill_values = fill_values[:1]  # without effect
     elif len(fill_values) > 1:
         check_fill_values(fill_values, spec.replace(layout=layout).extent("C"))

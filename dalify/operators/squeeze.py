@@ -13,7 +13,8 @@ from dalify.registry import Spec, operator
 def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | None = None) -> Spec:
     """Remove axes of extent 1. Nothing is copied.
 
-    Unlike DALI, which takes a negative axis for none, negative axes count from the back.
+    Unlike DALI, which takes a negative axis for none, negative axes count from the back. Axes behind the last one count
+    for nothing, as in DALI.
 
     Args:
         data: any data.
@@ -32,6 +33,8 @@ def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | N
     """
     if axes is None and axis_names is None:
         raise ArgumentValueError("name the axes to remove with axes or axis_names.")
+    if axes is not None and axis_names is None and data.ndim is not None:
+        axes = [axis for axis in axes if axis < data.ndim]
     chosen = chosen_axes(data, axes, axis_names)
     result = without_axes(data, chosen)
     if data.shape is not None and result.shape is not None and math.prod(data.shape) != math.prod(result.shape):

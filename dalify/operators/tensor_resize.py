@@ -72,7 +72,7 @@ def tensor_resize(
         Same layout, new extents.
 
     Raises:
-        ArgumentValueError: not exactly one of `sizes` and `scales`, an empty region, or an unknown option.
+        ArgumentValueError: not exactly one of `sizes` and `scales`, or an unknown option.
         IndexingError: an axis that is not there.
         LayoutError: a letter that is not in the layout.
         ShapeError: more than three neighbouring axes, those between changing ones included, would change.

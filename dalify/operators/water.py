@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.displace import displace_cpu, displace_gpu, displaced_spec, water_maps
 from dalify.registry import PerSample, Spec, operator
@@ -15,8 +17,8 @@ def water(
     ampl_x: float = 10.0,
     ampl_y: float = 10.0,
     fill_value: float = 0.0,
-    freq_x: float = 0.049087,
-    freq_y: float = 0.049087,
+    freq_x: float = 2 * math.pi / 128,
+    freq_y: float = 2 * math.pi / 128,
     interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
     mask: PerSample[int] = 1,
     phase_x: float = 0.0,
@@ -32,7 +34,7 @@ def water(
         ampl_x: amplitude of the waves along x, pixels.
         ampl_y: likewise along y.
         fill_value: value outside the image.
-        freq_x: frequency of the waves along x, radians per pixel of y.
+        freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
         freq_y: likewise along y.
         interp_type: INTERP_NN or INTERP_LINEAR.
         mask: 0 leaves the image as it is.

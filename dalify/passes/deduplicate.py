@@ -1,6 +1,6 @@
 """Compute equal things once: nodes with the same operator, inputs and arguments become one.
 
-Never random operators, readers, users' functions or sources, nor what the user asked to preserve.
+Never random operators without a seed of their own, readers, users' functions or sources, nor what is to be preserved.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         operator = node.operator
-        apart = (
-            operator.is_random or operator.is_reader or operator.is_serial or operator.has_side_effect or node.preserve
-        )
+        draws = operator.is_random and node.seed is None
+        apart = draws or operator.is_reader or operator.is_serial or operator.has_side_effect or node.preserve
         is_fed = operator.name == "external_source" or operator.feed_function is not None
         if apart or node.name is not None or is_fed:
             return node
@@ -37,7 +36,7 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
             arguments = tuple(
                 sorted((name, _key(value)) for name, value in node.arguments.items() if name not in _NOTES)
             )
-            first = seen.setdefault((operator, node.inputs, arguments, node.device, node.branch), node)
+            first = seen.setdefault((operator, node.inputs, arguments, node.device, node.branch, node.seed), node)
         except TypeError:  # an argument that cannot be compared
             return node
         if first is not node and operator.name[0] != "_":

@@ -8,6 +8,7 @@ from typing import Any
 from dalify.base.limits import applied
 from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
+from dalify.executor.meter import Meter
 from dalify.graph import Graph
 from dalify.passes import Report, optimise
 from dalify.pipeline.options import PRECISIONS, PipelineOptions
@@ -23,11 +24,13 @@ class Built:
         graph: after all passes.
         report: what each pass did.
         engine: runs it.
+        meter: what the values of operators take; None where nobody asked for it.
     """
 
     graph: Graph
     report: Report
     engine: Engine
+    meter: Meter | None
 
 
 def build(
@@ -56,7 +59,7 @@ def build(
         batch_size=options.batch_size,
         num_threads=options.num_threads,
         device_id=options.device_id,
-        num_workers=options.py_num_workers,
+        num_workers=options.py_num_workers or 0,
         start_method=options.py_start_method,
         callback_pickler=options.py_callback_pickler,
         callback_timeout_s=options.callback_timeout_s,
@@ -67,4 +70,5 @@ def build(
     )
     with applied(options.limits):  # readers make their indices here
         engine = assemble(graph, seeds, resources, asked, state)
-    return Built(graph, report, engine)
+    meter = Meter(engine.plan) if options.enable_memory_stats else None
+    return Built(graph, report, engine, meter)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import CheckpointError, GraphError, PipelineStateError
+from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.eager.interpreter import Interpreter, OtherBatchSize
@@ -130,6 +130,10 @@ class _Runner:
                 break
             except OtherBatchSize as other:
                 count = other.count
+                if count > self._pipe.max_batch_size:
+                    raise BatchSizeError(
+                        f"{count} samples were given; a batch of the pipeline has at most {self._pipe.max_batch_size}."
+                    ) from None
         else:
             raise PipelineStateError(
                 "the sources gave batches of different sizes.", hint="All must give the same number of samples."

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from dalify.base.errors import ArgumentTypeError, GraphError, PipelineStateError
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, GraphError, NoGraphError, PipelineStateError
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
@@ -62,18 +64,18 @@ class GraphDefinition:
         push_current(cast("Pipeline", self))
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
         """End the definition."""
         pop_current()
-        self._tokens.pop().__exit__(*exception)
+        self._tokens.pop().__exit__(exception_type, exception_value, traceback)
 
     def define_graph(self) -> Any:
         """Return the outputs; subclasses override it.
 
         Raises:
-            PipelineStateError: neither overridden nor were outputs set.
+            NoGraphError: neither overridden nor were outputs set.
         """
-        raise PipelineStateError(
+        raise NoGraphError(
             "the pipeline has no outputs.",
             line=self._line,
             hint="Use @pipeline_def, call pipe.set_outputs(...), or override define_graph() in a subclass.",
@@ -95,9 +97,9 @@ class GraphDefinition:
         self._outputs = tuple(output_edges(outputs))
         self._traced = None
 
-    def add_sink(self, node: DataNode) -> None:
+    def add_sink(self, edge: DataNode) -> None:
         """Keep a node in the graph although no output needs it."""
-        self._sinks.append(node.edge.node)
+        self._sinks.append(edge.edge.node)
 
     def _graph(self) -> Graph:
         """Return the graph as traced."""
@@ -107,12 +109,32 @@ class GraphDefinition:
                     result = self.define_graph()
                 self._outputs = tuple(output_edges(result if isinstance(result, (tuple, list)) else (result,)))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._made if node.preserve)]))
-            self._traced = Graph(self._outputs, sinks)
+            graph = Graph(self._outputs, sinks)
+            _check_names(graph)
+            self._traced = graph
         return self._traced
 
     def build(self) -> None:
         """Check the graph and make it ready to run."""
         raise AssertionError("dalify bug: a definition cannot be built")
+
+
+def _check_names(graph: Graph) -> None:
+    """Refuse a name that two operators have: readers, sources and random streams go by their names.
+
+    Raises:
+        GraphError: a name is there twice.
+    """
+    named: dict[str, Node] = {}
+    for node in graph.nodes():
+        if node.name is not None:
+            first = named.setdefault(node.name, node)
+            if first is not node:
+                raise GraphError(
+                    f"two operators have the name {node.name!r}: {first!r} and {node!r}.",
+                    line=node.line,
+                    hint="Give each its own name.",
+                )
 
 
 def output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
@@ -134,6 +156,8 @@ def output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
             )
         elif is_promotable(value):
             yield constant(value).edge
+        elif isinstance(value, (tuple, list)) and not value:
+            yield constant(np.zeros(0, np.float32)).edge
         elif value is None and len(values) == 1:
             return
         else:

@@ -63,20 +63,11 @@ def pipeline_def(
     """
 
     def decorate(function: Callable[..., Any]) -> PipelineFactory:
-        for item in inspect.signature(function).parameters.values():
-            if item.kind is inspect.Parameter.VAR_KEYWORD:
-                raise ArgumentTypeError(
-                    f"the pipeline function {function.__name__}() must not take **{item.name}: its keywords "
-                    "could not be told from "
-                    "those of the pipeline.",
-                    line=SourceLine.of_code(function.__code__) if hasattr(function, "__code__") else None,
-                    hint="Name the arguments that it takes.",
-                )
-
         own_names = set(inspect.signature(function).parameters)
 
         @functools.wraps(function)
         def factory(*args: Any, **kwargs: Any) -> Pipeline:
+            _refuse_keywords(function)
             try:
                 in_debug = debug if "debug" in own_names else bool(kwargs.pop("debug", debug))
                 own, options = _sorted_arguments(function, kwargs)
@@ -97,6 +88,18 @@ def pipeline_def(
         return factory
 
     return decorate if fn is None else decorate(fn)
+
+
+def _refuse_keywords(function: Callable[..., Any]) -> None:
+    """Refuse ``**keywords``, when a pipeline is made: a module that only defines the function can be loaded."""
+    for item in inspect.signature(function).parameters.values():
+        if item.kind is inspect.Parameter.VAR_KEYWORD:
+            raise ArgumentTypeError(
+                f"the pipeline function {function.__name__}() must not take **{item.name}: its keywords "
+                "could not be told from those of the pipeline.",
+                line=SourceLine.of_code(function.__code__) if hasattr(function, "__code__") else None,
+                hint="Name the arguments that it takes.",
+            )
 
 
 def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

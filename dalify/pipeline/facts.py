@@ -61,12 +61,14 @@ class Facts(GraphDefinition):
         return self._options.exec_async
 
     @property
-    def exec_dynamic(self) -> bool:
-        """Memory and copies are always dynamic."""
-        return True
+    def exec_dynamic(self) -> bool | None:
+        """As given, or DALI's default; memory and copies are always dynamic."""
+        options = self._options
+        is_default = options.exec_pipelined and options.exec_async and not self.exec_separated
+        return True if options.exec_dynamic is None and is_default else options.exec_dynamic
 
     @property
-    def py_num_workers(self) -> int:
+    def py_num_workers(self) -> int | None:
         """Worker processes of parallel sources."""
         return self._options.py_num_workers
 
@@ -89,13 +91,15 @@ class Facts(GraphDefinition):
 
     @property
     def cpu_queue_size(self) -> int:
-        """Batches under way at once before the device; one number covers both, see ``prefetch_queue_depth``."""
-        return self._options.depth
+        """Batches under way at once before the device, as given."""
+        depths = self._options.prefetch_queue_depth
+        return depths["cpu_size"] if isinstance(depths, Mapping) else depths
 
     @property
     def gpu_queue_size(self) -> int:
-        """Batches under way at once on the device."""
-        return self._options.depth
+        """Batches under way at once on the device, as given."""
+        depths = self._options.prefetch_queue_depth
+        return depths["gpu_size"] if isinstance(depths, Mapping) else depths
 
     @property
     def exec_separated(self) -> bool:

@@ -8,12 +8,14 @@ from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentTypeError, GraphError, PipelineStateError, SerializationError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, tensor_list
 from dalify.graph import Edge, Graph, Node
 from dalify.pipeline.facts import Facts
+from dalify.pipeline.options import options_from_json
 
 if TYPE_CHECKING:
     import pathlib
@@ -27,8 +29,6 @@ else:
     serialize = LazyModule("dalify.graph.serialize", "writing down a graph")
 
 __all__ = ["Inspection"]
-
-_SAVED_OPTIONS = {"batch_size", "num_threads", "device_id", "exec_pipelined", "exec_async", "seed"}
 
 
 class Inspection(Facts):
@@ -115,12 +115,19 @@ class Inspection(Facts):
         return "\n".join([f"{len(needed) + len(pruned)} nodes were traced", head, *lines, *([rest] if rest else [])])
 
     def executor_statistics(self) -> dict[str, Any]:
-        """Return an empty dict, as DALI does for its dynamic executor: there are no buffers that belong to operators.
+        """Tell how many bytes the values of each operator take; the pipeline needs ``enable_memory_stats=True``.
 
-        What DALI tells of them without it (reserved and used memory of each output) has no meaning here: values inside
-        a chunk share the scratch memory of their thread, outputs come from one pool.
+        Values inside a chunk of samples share the scratch memory of their thread, so that the sum over all operators
+        is much more than what the pipeline takes.
+
+        Returns:
+            by device and name of the operator, ``"CPU_resized"``, lists with one number for each output:
+            ``real_memory_size`` (bytes of the largest batch), ``max_real_memory_size`` (bytes of the largest sample),
+            and the same as ``reserved_memory_size`` and ``max_reserved_memory_size``: nothing is reserved beyond it.
+            Empty where nothing is measured.
         """
-        return {}
+        meter = None if self._built is None else self._built.meter
+        return {} if meter is None else meter.statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
         """Tell how much shared memory the slots take that worker processes fill for ``external_source(parallel=True)``.
@@ -135,12 +142,24 @@ class Inspection(Facts):
         batch_size = self._options.batch_size
         return {"capacities": sizes, "per_sample_capacities": [-(-size // batch_size) for size in sizes]}
 
-    def save_graph_to_dot_file(self, filename: str | PathLike[str], **_: Any) -> None:
+    def save_graph_to_dot_file(
+        self,
+        filename: str | PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
         """Write the graph, as the user defined it, in graphviz' language.
 
         Args:
             filename: where to.
+            show_tensors: accepted.
+            show_ids: accepted, with a warning.
+            use_colors: accepted.
         """
+        if show_ids is not None:
+            warn_deprecated("The argument 'show_ids' has no effect any more and can be left out.")
         pathlib.Path(filename).write_text(draw.to_dot(self._graph()))
 
     def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
@@ -170,8 +189,7 @@ class Inspection(Facts):
                 result = define_graph()
             self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
         options = self._options
-        kept = {name: getattr(options, name) for name in sorted(_SAVED_OPTIONS)}
-        text = serialize.dumps({**serialize.to_json(self._graph()), "options": kept})
+        text = serialize.dumps({**serialize.to_json(self._graph()), "options": options.as_json()})
         if filename is not None:
             pathlib.Path(filename).write_bytes(text)
         return text
@@ -209,10 +227,8 @@ class Inspection(Facts):
         )
         graph = serialize.from_json(data, allow_side_effects=allow_side_effects)
         saved = data.get("options", {})
-        if not isinstance(saved, dict) or not saved.keys() <= _SAVED_OPTIONS:
-            raise SerializationError("this serialised pipeline is damaged: its options are not those of a pipeline.")
         given = {name: value for name, value in options.items() if value is not None}
-        pipe = cls(**{**saved, **given})
+        pipe = cls(**{**options_from_json(saved), **given})
         pipe._outputs, pipe._traced = graph.outputs, graph
         return pipe
 

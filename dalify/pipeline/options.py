@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, SupportsIndex
@@ -11,6 +11,7 @@ from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    SerializationError,
     UnknownArgumentError,
     option_error_text,
     suggestion,
@@ -19,7 +20,7 @@ from dalify.base.limits import Limits, as_limits
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
-__all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names"]
+__all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names", "options_from_json"]
 
 _START_METHODS = ("fork", "spawn", "forkserver")
 # How images leave a pipeline; None: as they are.
@@ -28,23 +29,43 @@ _MOST = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 1
 _MOST_DEPTH = 1 << 12
 _ON_ERROR = ("raise", "skip", "replace")
 _LONGEST_TIMEOUT_S = 1_000_000
+# What a serialized pipeline keeps, and the enumerations among it.
+_KEPT = (
+    "batch_size",
+    "num_threads",
+    "device_id",
+    "seed",
+    "exec_pipelined",
+    "exec_async",
+    "exec_dynamic",
+    "prefetch_queue_depth",
+    "set_affinity",
+    "enable_memory_stats",
+    "stream_policy",
+    "concurrency",
+    "output_dtype",
+    "output_ndim",
+    "output_layout",
+)
 _RETIRED = ("max_streams", "default_cuda_stream_priority")
 
 
 class StreamPolicy(Enum):
     """How many streams a pipeline uses on the device. dalify uses one; the others are accepted."""
 
-    SINGLE = 0
-    PER_BACKEND = 1
-    PER_OPERATOR = 2
+    UNSPECIFIED = 0
+    SINGLE = 16
+    PER_BACKEND = 32
+    PER_OPERATOR = 48
 
 
 class OperatorConcurrency(Enum):
     """Which operators may run at the same time. dalify decides by itself; accepted."""
 
-    NONE = 0
-    BACKEND = 1
-    FULL = 2
+    UNSPECIFIED = 0
+    NONE = 2
+    BACKEND = 4
+    FULL = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +85,7 @@ class PipelineOptions:
         enable_conditionals: rewrite ``if`` and its kin; on by default, other than in DALI.
         enable_checkpointing: accepted; the state can always be taken.
         checkpoint: a saved state to continue from.
-        py_num_workers: worker processes of parallel sources.
+        py_num_workers: worker processes of parallel sources; without (0 or None) there are none of these sources.
         py_start_method: ``fork``, ``spawn`` or ``forkserver``.
         py_callback_pickler: how callbacks travel to workers that are not forked.
         callback_timeout_s: longest time of one call of a parallel external source, or to read one sample in a process
@@ -90,8 +111,8 @@ class PipelineOptions:
         concurrency: accepted.
         bytes_per_sample: accepted; buffers grow as needed.
         set_affinity: accepted; the operating system places threads.
-        enable_memory_stats: accepted.
-        experimental_exec_dynamic: accepted.
+        enable_memory_stats: measure the values of all operators, see ``Pipeline.executor_statistics``.
+        experimental_exec_dynamic: old name of ``exec_dynamic``.
     """
 
     batch_size: int
@@ -105,7 +126,7 @@ class PipelineOptions:
     enable_conditionals: bool = True
     enable_checkpointing: bool = False
     checkpoint: Any = None
-    py_num_workers: int = 1
+    py_num_workers: int | None = 1
     py_start_method: str = "fork"
     py_callback_pickler: Any = None
     callback_timeout_s: float | None = None
@@ -117,8 +138,8 @@ class PipelineOptions:
     limits: Limits | None = None
     precision: str = "fp32"
     taps: tuple[str, ...] = ()
-    stream_policy: StreamPolicy = StreamPolicy.PER_BACKEND
-    concurrency: OperatorConcurrency = OperatorConcurrency.BACKEND
+    stream_policy: StreamPolicy | None = None
+    concurrency: OperatorConcurrency | None = None
     bytes_per_sample: int = 0
     set_affinity: bool = False
     enable_memory_stats: bool = False
@@ -137,6 +158,9 @@ class PipelineOptions:
         for name in _RETIRED:
             if given.pop(name, None) not in (None, 0, -1):
                 warn_deprecated(f"The pipeline argument {name!r} has no effect any more and can be left out.")
+        if given.get("experimental_exec_dynamic") is not None:
+            warn_deprecated("The pipeline argument 'experimental_exec_dynamic' is now called 'exec_dynamic'.")
+            given["exec_dynamic"] = given["experimental_exec_dynamic"]
         known = option_names()
         for name in given:
             if name not in known:
@@ -163,14 +187,22 @@ class PipelineOptions:
         return options
 
     def _check(self) -> None:
-        for name in ("batch_size", "num_threads", "py_num_workers"):
-            value = getattr(self, name)
+        workers = 0 if self.py_num_workers is None else self.py_num_workers
+        for name, value, least in (
+            ("batch_size", self.batch_size, 1),
+            ("num_threads", self.num_threads, 1),
+            ("py_num_workers", workers, 0),
+        ):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
-            if value < 1:
-                raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
+            if value < least:
+                raise ArgumentValueError(f"{name} must be at least {least}; got {value}.")
             if value > _MOST[name]:
                 raise ArgumentValueError(f"{name} must be at most {_MOST[name]}; got {value}.")
+        for name, kind in (("stream_policy", StreamPolicy), ("concurrency", OperatorConcurrency)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise ArgumentTypeError(f"{name} must be a member of {kind.__name__}, or None; got {value!r}.")
         for name in ("seed", "device_id"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
@@ -183,12 +215,21 @@ class PipelineOptions:
                 raise ArgumentValueError(
                     f"callback_timeout_s must be above 0 and at most {_LONGEST_TIMEOUT_S}; got {timeout_s!r}."
                 )
-        dtypes = self.output_dtype if isinstance(self.output_dtype, (list, tuple)) else [self.output_dtype]
-        for dtype in dtypes:
+        for dtype in _listed(self.output_dtype):
             if dtype is not None and not isinstance(dtype, DALIDataType):
                 raise ArgumentTypeError(
                     f"output_dtype must be a type such as types.FLOAT, a list of these, or None; got {dtype!r}."
                 )
+            if dtype is DALIDataType.NO_TYPE:
+                raise ArgumentValueError("output_dtype must not be NO_TYPE; None stands for any type.")
+        for ndim in _listed(self.output_ndim):
+            if ndim is not None and (isinstance(ndim, bool) or not isinstance(ndim, int)):
+                raise ArgumentTypeError(f"output_ndim must be an integer, a list of these, or None; got {ndim!r}.")
+            if ndim is not None and ndim < 0:
+                raise ArgumentValueError(f"output_ndim must not be negative; got {ndim}.")
+        for layout in _listed(self.output_layout):
+            if layout is not None and not isinstance(layout, str):
+                raise ArgumentTypeError(f"output_layout must be a string, a list of these, or None; got {layout!r}.")
         if not isinstance(self.taps, tuple) or not all(isinstance(name, str) for name in self.taps):
             raise ArgumentTypeError(f"taps must be a list of names; got {self.taps!r}.")
         if self.on_error not in _ON_ERROR:
@@ -219,6 +260,13 @@ class PipelineOptions:
         depths = self.prefetch_queue_depth
         return max(depths.values()) if isinstance(depths, Mapping) else depths
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``serialize`` keeps, as JSON can hold it; ``options_from_json`` undoes it."""
+        kept = {name: getattr(self, name) for name in _KEPT}
+        for name, kind in _ENUMS.items():
+            kept[name] = _mapped(lambda item, kind=kind: None if item is None else kind(item).name, kept[name])
+        return {name: value for name, value in kept.items() if value is not None}
+
     def check_output_count(self, count: int) -> None:
         """Refuse lists of expectations with more or fewer items than there are outputs.
 
@@ -238,6 +286,38 @@ class PipelineOptions:
         """Return what is expected of one output: ``name`` is dtype, ndim or layout; None for anything."""
         value = getattr(self, f"output_{name}")
         return value[index] if isinstance(value, (list, tuple)) else value
+
+
+_ENUMS: dict[str, type[Enum]] = {
+    "stream_policy": StreamPolicy,
+    "concurrency": OperatorConcurrency,
+    "output_dtype": DALIDataType,
+}
+
+
+def options_from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a pipeline of what ``PipelineOptions.as_json`` gave.
+
+    Raises:
+        SerializationError: something else: no dictionary, another option, or a name that no enumeration has.
+    """
+    if not isinstance(saved, dict) or not saved.keys() <= set(_KEPT):
+        raise SerializationError("this serialized pipeline is damaged: its options are not those of a pipeline.")
+    given = dict(saved)
+    for name, kind in _ENUMS.items():
+        try:
+            given[name] = _mapped(lambda item, kind=kind: None if item is None else kind[item], given.get(name))
+        except (KeyError, TypeError):
+            raise SerializationError(f"this serialized pipeline is damaged: {name} is {saved[name]!r}.") from None
+    return given
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    return [function(item) for item in value] if isinstance(value, (list, tuple)) else function(value)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
 def option_names() -> frozenset[str]:

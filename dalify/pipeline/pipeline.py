@@ -15,7 +15,8 @@ from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
 from dalify.graph import DataNode
 from dalify.pipeline.inspection import Inspection
-from dalify.pipeline.options import PipelineOptions
+from dalify.pipeline.options import OperatorConcurrency, PipelineOptions, StreamPolicy, option_names
+from dalify.pipeline.private_methods import PrivateMethods
 from dalify.pipeline.reading import Reading
 from dalify.pipeline.resuming import Resumable
 
@@ -32,7 +33,7 @@ TensorList = TensorListCPU | TensorListGPU
 _numbers = itertools.count()
 
 
-class Pipeline(Inspection, Reading, Resumable):
+class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -41,24 +42,68 @@ class Pipeline(Inspection, Reading, Resumable):
     Several threads may use one: they get their batches in turns. ``close`` ends the waiting of others with an error. A
     child process that was forked has the pipeline as it was, also where a thread of the parent was inside ``run``.
 
+    The arguments are described at ``PipelineOptions``. The first eleven may be given by position, in DALI's order.
+
     Args:
         batch_size: most samples in a batch.
         num_threads: worker threads.
         device_id: number of the accelerator; None for the current one where the graph needs one.
         seed: decides all random numbers.
-        options: all further arguments, see ``PipelineOptions``.
+        exec_pipelined: prepare batches ahead.
+        prefetch_queue_depth: batches under way at once.
+        exec_async: prepare them in other threads.
+        bytes_per_sample: accepted.
+        set_affinity: accepted.
+        max_streams: accepted; it has no effect, with a warning.
+        default_cuda_stream_priority: accepted; it has no effect, with a warning.
+        enable_memory_stats: measure what ``executor_statistics`` tells.
+        enable_checkpointing: accepted.
+        checkpoint: a saved state to continue from.
+        py_num_workers: worker processes of parallel sources.
+        py_start_method: how they are started.
+        py_callback_pickler: how callbacks travel to them.
+        output_dtype: expected element type of each output.
+        output_ndim: expected number of dimensions of each output.
+        output_layout: expected layout of each output.
+        exec_dynamic: accepted.
+        experimental_exec_dynamic: old name of ``exec_dynamic``.
+        stream_policy: accepted.
+        concurrency: accepted.
+        options: what DALI does not have: enable_conditionals, on_error, max_error_rate, limits, precision, taps.
     """
 
     def __init__(
         self,
-        batch_size: int = -1,
-        num_threads: int = -1,
+        batch_size: int | None = None,
+        num_threads: int | None = None,
         device_id: int | None = None,
         seed: int | None = None,
+        exec_pipelined: bool = True,
+        prefetch_queue_depth: int | Mapping[str, int] = 2,
+        exec_async: bool = True,
+        bytes_per_sample: int = 0,
+        set_affinity: bool = False,
+        max_streams: int | None = None,
+        default_cuda_stream_priority: int | None = None,
+        *,
+        enable_memory_stats: bool = False,
+        enable_checkpointing: bool = False,
+        checkpoint: Any = None,
+        py_num_workers: int | None = 1,
+        py_start_method: str = "fork",
+        py_callback_pickler: Any = None,
+        output_dtype: Any = None,
+        output_ndim: Any = None,
+        output_layout: Any = None,
+        exec_dynamic: bool | None = None,
+        experimental_exec_dynamic: bool | None = None,
+        stream_policy: StreamPolicy | None = None,
+        concurrency: OperatorConcurrency | None = None,
         **options: Any,
     ) -> None:
+        arguments = locals()
         line = SourceLine.capture()
-        given = {"batch_size": batch_size, "num_threads": num_threads, "device_id": device_id, "seed": seed, **options}
+        given = {name: arguments[name] for name in option_names() if name in arguments} | options
         try:
             checked = PipelineOptions.of(given)
         except DalifyError as error:
@@ -217,10 +262,9 @@ class Pipeline(Inspection, Reading, Resumable):
         self.release_outputs()
         return self.share_outputs(cuda_stream)
 
-    @property
     def output_stream(self) -> None:
-        """Outputs are ready on torch's current stream; there is no other to wait for."""
-        return None
+        """Return None: outputs are ready on torch's current stream; there is no other to wait for."""
+        return
 
     def __iter__(self) -> Iterator[tuple[TensorList, ...]]:
         """Yield batches until the data end, beginning anew where they had ended."""
@@ -280,7 +324,7 @@ class Pipeline(Inspection, Reading, Resumable):
             f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
         )
 
-    def input_feed_count(self, name: str) -> int:
+    def input_feed_count(self, input_name: str) -> int:
         """Return how many batches have to be fed before the first run gives a result."""
         return 1
 

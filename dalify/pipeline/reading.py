@@ -25,11 +25,14 @@ class Reading:
         raise AssertionError("dalify bug: a pipeline without engine")
 
     def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
-        """Return the number of samples of a reader, or of all named readers."""
+        """Return the number of samples of a reader, or of all named readers.
+
+        With ``pad_last_batch`` it is a multiple of the number of shards, as all of them are as long as the longest.
+        """
         meta = self.reader_meta(name)
         if name is not None:
-            return meta["epoch_size"]
-        return {key: value["epoch_size"] for key, value in meta.items()}
+            return meta["epoch_size_padded"]
+        return {key: value["epoch_size_padded"] for key, value in meta.items()}
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """Return sizes and sharding of a reader, or of all readers by name.

@@ -27,6 +27,7 @@ from dalify.base.held_error import HeldError
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
+from dalify.plugin.private_fields import PrivateFields
 from dalify.plugin.resuming import ResumableIterator
 
 __all__ = ["BaseIterator", "LastBatchPolicy", "checked_names"]
@@ -36,7 +37,7 @@ _SHOWN_BAD_SAMPLES = 5
 Outputs = tuple[TensorListCPU | TensorListGPU, ...]
 
 
-class BaseIterator(ResumableIterator, Generic[T]):
+class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
     """An iterator over the batches of one or more pipelines. Frameworks add the conversion of a batch.
 
     Args:
@@ -84,9 +85,10 @@ class BaseIterator(ResumableIterator, Generic[T]):
             pipeline.build()
             if pipeline.has_run:
                 pipeline.start_epoch(0)  # what was run by hand before is no part of the first epoch
-        policy = _checked_policy(fill_last_batch, last_batch_policy)
+        self._policy = _checked_policy(fill_last_batch, last_batch_policy)
+        self._is_padded = last_batch_padded
         self._reader_name = reader_name
-        self._epochs = self._counted(int(size), reader_name, policy, last_batch_padded)
+        self._epochs = self._counted(int(size), reader_name, self._policy, last_batch_padded)
         self._is_sized = self._epochs.batches is not None
         self._epoch = 0
         self._delivered = 0  # batches of this epoch
@@ -229,6 +231,7 @@ class BaseIterator(ResumableIterator, Generic[T]):
     def reset(self) -> None:
         """Begin the next epoch, after the end of this one or in the middle; before its first batch nothing happens."""
         self._continues = False
+        self._counted_by_subclass = 0
         if self._is_over or (self._delivered and self._delivered == self._epochs.batches):
             self._begin_next()
         elif self._delivered:
@@ -291,11 +294,6 @@ class BaseIterator(ResumableIterator, Generic[T]):
     @property
     def size(self) -> int:
         """Samples of the current epoch as DALI counts them: of a pipeline with ``reader_name``, else as given."""
-        return self._epochs.samples
-
-    @property
-    def _size(self) -> int:
-        """Old training scripts compute the number of batches from it."""
         return self._epochs.samples
 
     def __len__(self) -> int:

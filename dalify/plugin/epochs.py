@@ -218,6 +218,42 @@ class ReaderEpochs:
         return np.diff(bounds)
 
     @property
+    def size(self) -> int:
+        """Samples of all shards."""
+        return self._size
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return self._shards
+
+    @property
+    def shard_ids(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The shard that each pipeline reads in the current epoch."""
+        moved = 0 if self._sticks else self._epoch
+        return (np.array(self._shard_ids, np.int64) + moved) % self._shards
+
+    @property
+    def sticks(self) -> bool:
+        """Whether a pipeline reads the same shard in each epoch."""
+        return self._sticks
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether the reader fills the last batch."""
+        return self._is_padded
+
+    @property
+    def sizes(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Samples of each shard in the current epoch."""
+        return self._sizes
+
+    @property
+    def ahead(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Samples of each shard that the epoch before gave already."""
+        return self._ahead
+
+    @property
     def batches(self) -> int:
         """Batches that the current epoch gives, on every shard."""
         if self._policy is LastBatchPolicy.DROP:

@@ -5,7 +5,17 @@ Names of operators and of arguments that still work, with a warning that names t
 
 from __future__ import annotations
 
-__all__ = ["HIDDEN_NAMES", "LEGACY_ARGUMENTS", "LEGACY_NAMES", "RETIRED_ARGUMENTS"]
+from collections.abc import Container
+from typing import Any
+
+__all__ = [
+    "HIDDEN_NAMES",
+    "LEGACY_ARGUMENTS",
+    "LEGACY_DEFAULTS",
+    "LEGACY_NAMES",
+    "RETIRED_ARGUMENTS",
+    "old_arguments",
+]
 
 LEGACY_NAMES: dict[str, str] = {
     "audio_decoder": "decoders.audio",
@@ -97,6 +107,15 @@ LEGACY_ARGUMENTS: dict[str, str] = {
     "save_img_ids": "image_ids",
 }
 
+# The same for single operators.
+_OF_OPERATORS: dict[str, dict[str, str]] = {
+    "optical_flow": {"output_format": "output_grid"},
+    "shapes": {"type": "dtype"},
+}
+
+# Defaults that an operator has under its old name only.
+LEGACY_DEFAULTS: dict[str, dict[str, Any]] = {"fast_resize_crop_mirror": {"antialias": False}}
+
 # Arguments of old releases that no operator needs any more: accepted, with a warning, and without effect.
 RETIRED_ARGUMENTS: frozenset[str] = frozenset(
     {
@@ -112,3 +131,14 @@ RETIRED_ARGUMENTS: frozenset[str] = frozenset(
         "minibatch_size",
     }
 )
+
+
+def old_arguments(operator: str, parameters: Container[str]) -> dict[str, str]:
+    """Return the old names of an operator's arguments, with the modern ones.
+
+    Args:
+        operator: its name.
+        parameters: names of its arguments.
+    """
+    known = {**LEGACY_ARGUMENTS, **_OF_OPERATORS.get(operator, {})}
+    return {old: modern for old, modern in known.items() if modern in parameters and old not in parameters}

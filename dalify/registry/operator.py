@@ -16,6 +16,7 @@ from typing import Any, overload
 from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
+from dalify.registry.legacy import old_arguments
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
 __all__ = ["COMMON_PARAMETERS", "READER_PARAMETERS", "Input", "Kernel", "Operator", "operator"]
@@ -88,6 +89,7 @@ class Operator:
         doc: the docstring.
         inputs: positional inputs.
         parameters: keyword arguments by name.
+        old_arguments: old names of arguments, with the modern ones.
         rule: the decorated function.
         kernels: by device.
         outputs: number of outputs, or a function from the constant arguments to it.
@@ -107,6 +109,7 @@ class Operator:
         runs_user_code: calls Python code of the user, whose exceptions keep their class.
         effect_function: from constant arguments to what a use does besides computing its outputs; see ``effect``.
         stands_for: what users wrote, where they did not write this operator themselves; messages name it.
+        constructor: arguments that the class takes by position, in their order: ``ops.PythonFunction(function)``.
     """
 
     def __init__(
@@ -128,6 +131,7 @@ class Operator:
         needs: Sequence[LazyModule] | Callable[[Mapping[str, Any]], Sequence[LazyModule]] = (),
         effect: Callable[[Mapping[str, Any]], str] | None = None,
         stands_for: str | None = None,
+        constructor: tuple[str, ...] = (),
     ) -> None:
         self.rule = rule
         self.name = rule.__module__.removeprefix(_OPERATORS_PACKAGE)
@@ -147,6 +151,7 @@ class Operator:
         self.needs = needs
         self.effect_function = effect
         self._stands_for = stands_for
+        self.constructor = constructor
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: Kernel | None = None
         self.index_function: Callable[..., Sequence[Any]] | None = None
@@ -163,6 +168,7 @@ class Operator:
         self._rule_names = tuple(self.parameters)
         if reader:
             self.parameters = {**self.parameters, **READER_PARAMETERS}
+        self.old_arguments = old_arguments(self.name, self.parameters)
         # Shaping arguments decide whether the rule has to run for every sample.
         self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")
         self.__doc__ = self.doc
@@ -372,6 +378,7 @@ def operator(
     needs: Sequence[LazyModule] | Callable[[Mapping[str, Any]], Sequence[LazyModule]] = ...,
     effect: Callable[[Mapping[str, Any]], str] | None = ...,
     stands_for: str | None = ...,
+    constructor: tuple[str, ...] = ...,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
     """Declare an operator.
@@ -381,7 +388,7 @@ def operator(rule: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
             any number), whose other parameters are the operator's arguments, and whose result is the Spec, or tuple
             of Specs, of the outputs.
         flags: see Operator: outputs, batchwise, whole_batch, allocating, listed, ragged, random, reader, serial,
-            side_effect, mixed, user_code, needs, effect, stands_for.
+            side_effect, mixed, user_code, needs, effect, stands_for, constructor.
     """
     if rule is not None:
         return Operator(rule, **flags)

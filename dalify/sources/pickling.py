@@ -25,16 +25,16 @@ __all__ = ["CallbackPickler", "dumps", "loads", "pickle_by_value"]
 _BY_VALUE = "_dalify_pickle_by_value"
 
 
-def pickle_by_value(function: FunctionType) -> FunctionType:
+def pickle_by_value(fun: FunctionType) -> FunctionType:
     """Mark a function so that it travels to worker processes with its code, although it could be imported there.
 
     Raises:
         ArgumentTypeError: something that is no Python function.
     """
-    if not isinstance(function, FunctionType):
-        raise ArgumentTypeError(f"only functions can travel by value; got a {type(function).__name__}.")
-    setattr(function, _BY_VALUE, True)
-    return function
+    if not isinstance(fun, FunctionType):
+        raise ArgumentTypeError(f"only functions can travel by value; got a {type(fun).__name__}.")
+    setattr(fun, _BY_VALUE, True)
+    return fun
 
 
 _cloudpickle = LazyModule("cloudpickle", "py_callback_pickler")

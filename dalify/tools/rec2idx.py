@@ -1,6 +1,6 @@
 """Write the index of a RecordIO file, in the format of DALI's tool of this name.
 
-``python -m dalify.tools.rec2idx FILE INDEX``.
+``rec2idx FILE INDEX``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write the index of a TFRecord file, in the format of DALI's tool of this name.
 
-``python -m dalify.tools.tfrecord2idx FILE INDEX``.
+``tfrecord2idx FILE INDEX``.
 """
 
 from __future__ import annotations

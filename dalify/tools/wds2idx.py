@@ -1,6 +1,6 @@
 """Write the index of a WebDataset archive, in the format of DALI's tool of this name.
 
-``python -m dalify.tools.wds2idx ARCHIVE INDEX``.
+``wds2idx ARCHIVE INDEX``.
 """
 
 from __future__ import annotations

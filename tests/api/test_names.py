@@ -158,13 +158,16 @@ def test_functions_about_memory_are_accepted():
     backend.ReleaseUnusedMemory()
     backend.PreallocateDeviceMemory(1 << 20, 0)
     backend.PreallocatePinnedMemory(1 << 20)
-    for setter in (
-        backend.SetHostBufferShrinkThreshold,
-        backend.SetHostBufferGrowthFactor,
-        backend.SetDeviceBufferGrowthFactor,
-        backend.SetBufferGrowthFactor,
+    for setter, getter, value, wrong in (
+        (backend.SetHostBufferShrinkThreshold, backend.GetHostBufferShrinkThreshold, 0.5, 1.5),
+        (backend.SetHostBufferGrowthFactor, backend.GetHostBufferGrowthFactor, 1.2, 0.5),
+        (backend.SetDeviceBufferGrowthFactor, backend.GetDeviceBufferGrowthFactor, 1.3, 5),
+        (backend.SetBufferGrowthFactor, backend.GetHostBufferGrowthFactor, 1.1, -1),
     ):
-        setter(1.5)
+        setter(value)
+        assert getter() == value
+        with pytest.raises(ValueError, match="must be from"):
+            setter(wrong)
 
 
 def test_chains():

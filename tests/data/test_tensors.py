@@ -158,10 +158,11 @@ def test_messages() -> None:
 
 def test_texts() -> None:
     assert repr(TensorCPU(CUBE, "HWC")) == (
-        "TensorCPU(dtype=DALIDataType.INT32, device='cpu', layout='HWC', shape=(2, 3, 4))"
+        'TensorCPU(\n    dtype=DALIDataType.INT32,\n    layout="HWC",\n    device="cpu",\n    shape=(2, 3, 4))'
     )
     assert repr(TensorListCPU(CUBE)) == (
-        "TensorListCPU(dtype=DALIDataType.INT32, device='cpu', num_samples=2, shape=2 x (3, 4))"
+        "TensorListCPU(\n    dtype=DALIDataType.INT32,\n    "
+        'device="cpu",\n    num_samples=2,\n    shape=[(3, 4), (3, 4)])'
     )
     assert "[0 1 2]" in str(TensorCPU(np.arange(3)))
     assert "[[1 1 1]" in str(TensorListCPU(RAGGED))

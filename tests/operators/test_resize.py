@@ -108,8 +108,6 @@ def test_mistakes():
         run_dalify("resize", PHOTOS, layouts="HWC", size=3, mode="not_large")
     with pytest.raises(ArgumentValueError, match="one number or 2"):
         run_dalify("resize", PHOTOS, layouts="HWC", size=[3, 4, 5])
-    with pytest.raises(ArgumentValueError, match="region of interest is empty"):
-        run_dalify("resize", PHOTOS, layouts="HWC", size=3, roi_start=[1, 2], roi_end=[1, 5])
     with pytest.raises(LayoutError, match="2 dimensions and no layout"):
         run_dalify("resize", [PHOTOS[0][..., 0]], size=3)
     with pytest.raises(DTypeError, match="FLOAT"):

@@ -115,7 +115,7 @@ def test_values_are_seen(capsys):
     pipe = function()
     pipe.run()
     text = capsys.readouterr().out
-    assert "[  0  60 120]" in text
+    assert "[0, 60, 120]" in text
     assert "num_samples=1" in text
     assert "small [(4, 5, 3), (4, 5, 3)]" in text
     pipe.run()

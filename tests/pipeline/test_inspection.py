@@ -166,7 +166,7 @@ def test_options_that_are_never_saved_are_refused(options: Any) -> None:
 
 def test_facts() -> None:
     pipe = branching(prefetch_queue_depth={"cpu_size": 3, "gpu_size": 2}, stream_policy=StreamPolicy.SINGLE)
-    assert (pipe.cpu_queue_size, pipe.gpu_queue_size, pipe.exec_separated) == (3, 3, True)
+    assert (pipe.cpu_queue_size, pipe.gpu_queue_size, pipe.exec_separated) == (3, 2, True)
     assert pipe.stream_policy is StreamPolicy.SINGLE
     assert (pipe.max_batch_size, pipe.num_threads, pipe.seed, pipe.num_outputs) == (3, 2, 11, 2)
     assert not branching().exec_separated

@@ -30,6 +30,7 @@ class Batch(Arithmetic):
         dtype: element type; that of the first sample where it is not said. An empty list needs it.
         device: where the data are to lie; where they lie where it is not said.
         layout: letters of the dimensions of a sample.
+        invocation_result: accepted.
         copy: have memory of its own; otherwise it is shared where that is possible.
     """
 
@@ -40,7 +41,13 @@ class Batch(Arithmetic):
     kind = "batch"
 
     def __init__(
-        self, tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None, copy: bool = False
+        self,
+        tensors: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        layout: str | None = None,
+        invocation_result: Any = None,
+        copy: bool = False,
     ) -> None:
         self._hold(*finished(samples_of, tensors, dtype, device, layout, copy))
 

@@ -6,6 +6,7 @@ from which generator it draws.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -28,7 +29,7 @@ from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.graph.constants import constant_array
 from dalify.registry import COMMON_PARAMETERS, Operator, catalogue
-from dalify.registry.legacy import LEGACY_ARGUMENTS, RETIRED_ARGUMENTS
+from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = ["Call", "apply", "checked_names", "make_dynamic", "read", "tell", "use"]
 
@@ -249,7 +250,7 @@ def checked_names(operator: Operator, arguments: Mapping[str, Any], others: Sequ
     """
     for name in arguments:
         known = name in COMMON_PARAMETERS or name in RETIRED_ARGUMENTS or name in others or name == "layout"
-        if not known and LEGACY_ARGUMENTS.get(name, name) not in operator.parameters:
+        if not known and name not in operator.old_arguments and name not in operator.parameters:
             operator.parameter(name)
 
 
@@ -298,4 +299,11 @@ def make_dynamic(operator: Operator, public_name: str) -> Callable[..., Any]:
     def function(*inputs: Any, **arguments: Any) -> Any:
         return use(operator, inputs, arguments)
 
-    return make_function(operator, public_name, function)
+    made: Any = make_function(operator, public_name, function)
+    kinds = inspect.Parameter
+    own = ["batch_size", *(("rng",) if operator.is_random else ())]
+    known = made.__signature__.parameters
+    more = [kinds(name, kinds.KEYWORD_ONLY, default=None) for name in own if name not in known]
+    kept = [item for item in known.values() if item.name != "seed" or "seed" in operator.parameters]
+    made.__signature__ = inspect.Signature([*kept, *more])
+    return made

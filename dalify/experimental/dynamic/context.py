@@ -74,20 +74,25 @@ class ThreadPool(Threads):
 
     Args:
         num_threads: how many, the caller's included; ``get_num_threads()`` where it is not said.
-        device_id: number of the accelerator; accepted, threads belong to none.
+        device_id: number of the accelerator, -1 for the current one; accepted, threads belong to none.
 
     Raises:
         ArgumentValueError: no positive number.
     """
 
-    def __init__(self, num_threads: int | None = None, *, device_id: int | None = None) -> None:
+    def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
         count = get_num_threads() if num_threads is None else num_threads
         if not _is_integer(count) or count < 1:
             raise ArgumentValueError(
                 f"num_threads must be a positive integer; got {count!r}.", line=SourceLine.capture()
             )
         super().__init__(count)
-        self.device_id = device_id
+        self._device = device_id
+
+    @property
+    def device_id(self) -> int | None:
+        """As given, or the number of the current accelerator; None without one."""
+        return Device.current().device_id if self._device == -1 else self._device
 
     @property
     def num_threads(self) -> int:
@@ -134,7 +139,7 @@ class EvalContext:
         self._device_id = device_id
         self._stream = None if cuda_stream is None else stream(stream=cuda_stream)
         self.pending: WeakSet[Any] = WeakSet()
-        self.checkpoint = Checkpoint()
+        self._checkpoint = Checkpoint()
 
     @staticmethod
     def default() -> EvalContext:
@@ -165,6 +170,11 @@ class EvalContext:
         return Device.current().device_id if self._device_id is None else self._device_id
 
     @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the states that are registered in this context."""
+        return self._checkpoint
+
+    @property
     def cuda_stream(self) -> Stream | None:
         """The stream of what runs on the accelerator; None for torch's current one."""
         return self._stream if self._stream is not None else get_current_stream()
@@ -179,15 +189,21 @@ class EvalContext:
             self.pending.discard(call)
             call.result(0)
 
+    def cached_results(self, invocation: Any) -> None:
+        """Return None: results are kept by those who hold them."""
+
+    def cache_results(self, invocation: Any, results: Any) -> None:
+        """Do nothing, see ``cached_results``."""
+
     def __enter__(self) -> EvalContext:
         """Make it the context of this thread."""
         _blocks.chosen.append(self)
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
         """Compute what was put off, unless the block failed, and go back to the context before."""
         try:
-            if kind is None:
+            if exc_type is None:
                 self.evaluate_all()
         finally:
             _blocks.chosen.pop()

@@ -12,6 +12,7 @@ from dalify.experimental.dynamic.blocks import Blocks
 __all__ = ["Device", "device"]
 
 _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
+_DLPACK = {1: "cpu", 2: "gpu"}
 _blocks: Blocks[Device] = Blocks()
 
 
@@ -70,12 +71,31 @@ class Device:
             return inner
         return torch.accelerator.current_device_index() if torch.accelerator.is_available() else 0
 
+    @staticmethod
+    def type_from_dlpack(dev_type: Any) -> str:
+        """Return ``cpu`` or ``gpu`` for a kind of device in DLPack's numbers.
+
+        Raises:
+            ArgumentValueError: another kind.
+        """
+        kind = _DLPACK.get(int(dev_type))
+        if kind is None:
+            raise ArgumentValueError(f"{dev_type} is no device of DLPack that can be used.", line=SourceLine.capture())
+        return kind
+
+    @staticmethod
+    def from_dlpack(dlpack_device: Any) -> Device:
+        """Return the device of an object that speaks DLPack."""
+        kind, number = dlpack_device.__dlpack_device__()
+        name = Device.type_from_dlpack(kind)
+        return Device(name, None if name == "cpu" else int(number))
+
     def __enter__(self) -> Device:
         """Make the device the current one of this thread."""
         _blocks.chosen.append(self)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
         """Go back to the device before."""
         _blocks.chosen.pop()
 

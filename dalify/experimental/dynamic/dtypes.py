@@ -48,9 +48,8 @@ class DType:
         significand_bits: of a floating-point number; else None.
         type_id: the same in ``dalify.types``; None where no array has such elements.
         name: short name, ``f32``.
-
-    Attributes:
-        bytes: size of an element.
+        bytes: size of an element, where it is not that of its bits.
+        docs: accepted.
     """
 
     Kind = Kind
@@ -63,13 +62,14 @@ class DType:
         bits: int,
         exponent_bits: int | None = None,
         significand_bits: int | None = None,
-        *,
+        bytes: int | None = None,
         type_id: DALIDataType | None = None,
         name: str | None = None,
+        docs: str | None = None,
     ) -> None:
         self.kind = kind
         self.bits = bits
-        self.bytes = (bits + 7) // 8
+        self.bytes = (bits + 7) // 8 if bytes is None else bytes
         self.exponent_bits = exponent_bits
         self.significand_bits = significand_bits
         self.type_id = type_id
@@ -116,9 +116,9 @@ class DType:
             numpy_type = str(numpy_type).removeprefix("torch.")
         return DType.from_type_id(from_numpy(numpy_type))
 
-    def __call__(self, data: Any, **arguments: Any) -> Any:
-        """Return a tensor of this type; see ``ndd.tensor``."""
-        return _make[0](data, dtype=self, **arguments)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a tensor of this type; the arguments are those of ``ndd.tensor``, without ``dtype``."""
+        return _make[0](*args[:1], self, *args[1:], **kwargs)
 
     def __eq__(self, other: object) -> bool:
         """Compare with another type, or with what stands for one: ``np.float32``, ``types.FLOAT``, ``"f32"``."""
@@ -172,17 +172,21 @@ _BY_NAME = {item.name: item for item in (*_ALL, bfloat16, DataType, ImageType, I
 _BY_NAME.update({str(item.type_id.numpy): item for item in _ALL if item.type_id is not None})
 
 
-def dtype(value: Any) -> DType:
+def dtype(*args: Any) -> DType:
     """Return the element type that something stands for.
 
     Args:
-        value: a DType, one of ``dalify.types``, a type of numpy or torch, ``float``, ``bool`` or a name.
+        args: one value: a DType, one of ``dalify.types``, a type of numpy or torch, ``float``, ``bool`` or a name.
+            Several values are arguments of ``DType``.
 
     Raises:
         ArgumentTypeError: nothing that stands for a type.
         ArgumentValueError: no type of that name.
         DTypeError: elements that dalify does not have.
     """
+    if len(args) != 1:
+        return DType(*args)
+    value = args[0]
     if isinstance(value, DType):
         return value
     if isinstance(value, DALIDataType):
@@ -201,18 +205,21 @@ def dtype(value: Any) -> DType:
     return DType.from_fw_type(value)
 
 
-def type_id(value: Any) -> DALIDataType:
+def type_id(dtype: Any) -> DALIDataType:
     """Return the element type as ``dalify.types`` calls it.
 
     Args:
-        value: what ``ndd.dtype`` takes.
+        dtype: what ``ndd.dtype`` takes.
 
     Raises:
         DTypeError: no array has such elements (``bfloat16``).
     """
-    found = dtype(value).type_id
+    found = _dtype(dtype).type_id
     if found is None:
         raise DTypeError(
-            f"arrays of {value!s} elements are not supported.", line=SourceLine.capture(), hint="Use ndd.float16."
+            f"arrays of {dtype!s} elements are not supported.", line=SourceLine.capture(), hint="Use ndd.float16."
         )
     return found
+
+
+_dtype = dtype  # parameters have that name, too

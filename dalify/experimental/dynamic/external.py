@@ -121,7 +121,7 @@ class ExternalSource:
         make = as_batch if isinstance(item, (Batch, TensorListCPU, TensorListGPU)) else as_tensor
         return make(item, dtype, self._device, layout or None)
 
-    def captured(self, *, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
+    def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Yield what the source gives until its end.
 
         Args:

@@ -43,119 +43,119 @@ __all__ = [
 ]
 
 
-def abs(x: Any) -> Any:
+def abs(input: Any) -> Any:
     """Return the absolute value, element by element."""
-    return function_of("abs", x)
+    return function_of("abs", input)
 
 
-def fabs(x: Any) -> Any:
+def fabs(input: Any) -> Any:
     """Return the absolute value as a floating-point number, element by element."""
-    return function_of("fabs", x)
+    return function_of("fabs", input)
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(input: Any) -> Any:
     """Return the square root, element by element."""
-    return function_of("sqrt", x)
+    return function_of("sqrt", input)
 
 
-def rsqrt(x: Any) -> Any:
+def rsqrt(input: Any) -> Any:
     """Return the reciprocal of the square root, element by element: infinite at 0, where DALI's FLOAT gives NaN."""
-    return function_of("rsqrt", x)
+    return function_of("rsqrt", input)
 
 
-def cbrt(x: Any) -> Any:
+def cbrt(input: Any) -> Any:
     """Return the cubic root, element by element."""
-    return function_of("cbrt", x)
+    return function_of("cbrt", input)
 
 
-def exp(x: Any) -> Any:
+def exp(input: Any) -> Any:
     """Return e to the power of the value, element by element."""
-    return function_of("exp", x)
+    return function_of("exp", input)
 
 
-def log(x: Any) -> Any:
+def log(input: Any) -> Any:
     """Return the natural logarithm, element by element."""
-    return function_of("log", x)
+    return function_of("log", input)
 
 
-def log2(x: Any) -> Any:
+def log2(input: Any) -> Any:
     """Return the logarithm to base 2, element by element."""
-    return function_of("log2", x)
+    return function_of("log2", input)
 
 
-def log10(x: Any) -> Any:
+def log10(input: Any) -> Any:
     """Return the logarithm to base 10, element by element."""
-    return function_of("log10", x)
+    return function_of("log10", input)
 
 
-def floor(x: Any) -> Any:
+def floor(input: Any) -> Any:
     """Return the largest whole number not above the value, element by element."""
-    return function_of("floor", x)
+    return function_of("floor", input)
 
 
-def ceil(x: Any) -> Any:
+def ceil(input: Any) -> Any:
     """Return the smallest whole number not below the value, element by element."""
-    return function_of("ceil", x)
+    return function_of("ceil", input)
 
 
-def sin(x: Any) -> Any:
+def sin(input: Any) -> Any:
     """Return the sine of an angle in radians, element by element."""
-    return function_of("sin", x)
+    return function_of("sin", input)
 
 
-def cos(x: Any) -> Any:
+def cos(input: Any) -> Any:
     """Return the cosine of an angle in radians, element by element."""
-    return function_of("cos", x)
+    return function_of("cos", input)
 
 
-def tan(x: Any) -> Any:
+def tan(input: Any) -> Any:
     """Return the tangent of an angle in radians, element by element."""
-    return function_of("tan", x)
+    return function_of("tan", input)
 
 
-def asin(x: Any) -> Any:
+def asin(input: Any) -> Any:
     """Return the angle in radians whose sine is the value, element by element."""
-    return function_of("asin", x)
+    return function_of("asin", input)
 
 
-def acos(x: Any) -> Any:
+def acos(input: Any) -> Any:
     """Return the angle in radians whose cosine is the value, element by element."""
-    return function_of("acos", x)
+    return function_of("acos", input)
 
 
-def atan(x: Any) -> Any:
+def atan(input: Any) -> Any:
     """Return the angle in radians whose tangent is the value, element by element."""
-    return function_of("atan", x)
+    return function_of("atan", input)
 
 
-def sinh(x: Any) -> Any:
+def sinh(input: Any) -> Any:
     """Return the hyperbolic sine, element by element."""
-    return function_of("sinh", x)
+    return function_of("sinh", input)
 
 
-def cosh(x: Any) -> Any:
+def cosh(input: Any) -> Any:
     """Return the hyperbolic cosine, element by element."""
-    return function_of("cosh", x)
+    return function_of("cosh", input)
 
 
-def tanh(x: Any) -> Any:
+def tanh(input: Any) -> Any:
     """Return the hyperbolic tangent, element by element."""
-    return function_of("tanh", x)
+    return function_of("tanh", input)
 
 
-def asinh(x: Any) -> Any:
+def asinh(input: Any) -> Any:
     """Return the inverse hyperbolic sine, element by element."""
-    return function_of("asinh", x)
+    return function_of("asinh", input)
 
 
-def acosh(x: Any) -> Any:
+def acosh(input: Any) -> Any:
     """Return the inverse hyperbolic cosine, element by element."""
-    return function_of("acosh", x)
+    return function_of("acosh", input)
 
 
-def atanh(x: Any) -> Any:
+def atanh(input: Any) -> Any:
     """Return the inverse hyperbolic tangent, element by element."""
-    return function_of("atanh", x)
+    return function_of("atanh", input)
 
 
 def pow(base: Any, exponent: Any) -> Any:
@@ -181,9 +181,9 @@ def max(left: Any, right: Any) -> Any:
     return function_of("max", left, right)
 
 
-def atan2(y: Any, x: Any) -> Any:
-    """Return the angle in radians of the point (x, y), element by element."""
-    return function_of("atan2", y, x)
+def atan2(x: Any, y: Any) -> Any:
+    """Return the angle in radians whose sine is to its cosine as ``x`` to ``y``, element by element."""
+    return function_of("atan2", x, y)
 
 
 def clamp(value: Any, lo: Any, hi: Any) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from dalify.api.classes import pascal_case
 from dalify.api.namespace import Namespace, install
 from dalify.base.errors import UnknownOperatorError
 from dalify.experimental.dynamic.calls import make_dynamic
 from dalify.experimental.dynamic.reader import make_reader
 from dalify.experimental.dynamic.rng import RNG, get_default_rng, set_seed
 from dalify.registry import Operator, catalogue
+from dalify.registry.schema import pascal_case
 
 __all__ = ["install_names"]
 

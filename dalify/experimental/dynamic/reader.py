@@ -6,11 +6,12 @@ reading ahead and states are what they always are.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from dalify.api.functions import arranged
+from dalify.api.functions import arranged, keyword_parameters
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -48,6 +49,7 @@ class Reader:
         max_batch_size: size of the batches of ``next_epoch()``; without, it gives samples.
         name: accepted.
         device: where the data are wanted.
+        num_inputs: accepted.
         enable_checkpointing: accepted; states can always be saved.
         arguments: those of ``fn.readers…``.
 
@@ -62,6 +64,8 @@ class Reader:
         max_batch_size: int | None = None,
         name: str | None = None,
         device: Any = "cpu",
+        num_inputs: int | None = None,
+        *,
         enable_checkpointing: bool = False,
         **arguments: Any,
     ) -> None:
@@ -85,7 +89,7 @@ class Reader:
         self._waiting: dict[str, Any] | None = None  # a state, until there is a pipeline to take it
 
     def next_epoch(
-        self, batch_size: int | None = None, ctx: EvalContext | None = None, *, capture: bool = False
+        self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
     ) -> Iterator[Any]:
         """Yield what the shard has to give in an epoch: tuples of batches, or of tensors without a batch size.
 
@@ -290,9 +294,20 @@ def make_reader(operator: Operator, public_name: str) -> type[Reader]:
         public_name: how users write it.
     """
     module, _, name = public_name.rpartition(".")
+    own = list(inspect.signature(Reader).parameters.values())[:-1]  # without **arguments
+    names = {item.name for item in own} | {"preserve", "bytes_per_sample_hint"}
+    keywords = [item for item in keyword_parameters(operator) if item.name not in names]
+    signature = [*own, *(_not_given(item) for item in keywords)]
     members = {
         "operator": operator,
+        "__signature__": inspect.Signature(signature),
         "__doc__": operator.doc,
         "__module__": f"dalify.experimental.dynamic.{module.partition('.')[2]}",
     }
     return cast("type[Reader]", type(name, (Reader,), members))
+
+
+def _not_given(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter that is given by name; None stands for what is not given."""
+    default = parameter.default if parameter.default is parameter.empty else None
+    return parameter.replace(kind=parameter.KEYWORD_ONLY, default=default)

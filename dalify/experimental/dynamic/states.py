@@ -56,6 +56,9 @@ class Stateful(Protocol):
         ...
 
 
+_VERSION = 1  # of the text that a checkpoint writes
+
+
 class Checkpoint:
     """States by name, of readers and generators.
 
@@ -90,9 +93,9 @@ class Checkpoint:
         self._is_loaded = False
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> tuple[str, ...]:
         """Names under which something is registered."""
-        return list(self._members)
+        return tuple(self._members)
 
     @property
     def is_complete(self) -> bool:
@@ -124,8 +127,9 @@ class Checkpoint:
 
         Raises:
             ArgumentTypeError: something without ``get_state`` and ``set_state``.
-            ArgumentValueError: a name that begins like those that are counted.
-            CheckpointError: the state is that of something else.
+            ArgumentValueError: an empty name, or one that begins like those that are counted.
+            CheckpointError: the state is that of something else; there is no state of this name among those that were
+                loaded; the states were collected already; the object has another name, or the name another object.
         """
         line = SourceLine.capture()
         if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
@@ -135,12 +139,36 @@ class Checkpoint:
         if name is None:
             known = next((key for key, member in self._members.items() if member is op), None)
             name = known or f"{_OWN_PREFIX}{len(self._members)}"
+        elif not name:
+            raise ArgumentValueError("a name must not be empty.", line=line)
         elif name.startswith(_OWN_PREFIX):
             raise ArgumentValueError(f"names that begin with {_OWN_PREFIX!r} are given by the checkpoint.", line=line)
+        self._check_registration(op, name, line)
         self._members[name] = op
         if name in self._waiting:
             self._give(name)
         return name
+
+    def _check_registration(self, op: Stateful, name: str, line: SourceLine | None) -> None:
+        other = next((key for key, member in self._members.items() if member is op and key != name), None)
+        if other is not None:
+            raise CheckpointError(f"this object is registered as {other!r} and cannot be {name!r}, too.", line=line)
+        before = self._members.get(name)
+        if before is not None:
+            if type(before) is not type(op):
+                raise CheckpointError(
+                    f"{name!r} is a {_kind_of(type(before))} and cannot be replaced by a {_kind_of(type(op))}.",
+                    line=line,
+                )
+            return
+        if self._is_complete:
+            raise CheckpointError(
+                f"{name!r} comes too late: the states have been collected.", line=line, hint="Call clear() first."
+            )
+        if self._is_loaded and name not in self._states:
+            raise CheckpointError(
+                f"the checkpoint that was loaded has no state {name!r}.{suggestion(name, self._states)}", line=line
+            )
 
     def _give(self, name: str) -> None:
         """Let a member continue where its state says."""
@@ -195,7 +223,7 @@ class Checkpoint:
         Raises:
             CheckpointError: nothing of this name.
         """
-        if name not in self._members and name not in self._states:
+        if name not in self._members:
             raise CheckpointError(
                 f"nothing is registered as {name!r}.{suggestion(name, self._members)}", line=SourceLine.capture()
             )
@@ -238,7 +266,7 @@ class Checkpoint:
             name: {"state": str(state), **({"type": self._kinds[name]} if name in self._kinds else {})}
             for name, state in self._states.items()
         }
-        return json.dumps(states)
+        return json.dumps({"version": _VERSION, "states": states})
 
     def deserialize(self, data: str) -> None:
         """Take the states that ``serialize`` wrote; ``register`` or ``restore`` passes them on.
@@ -247,7 +275,10 @@ class Checkpoint:
             CheckpointError: not a text of ``serialize``.
         """
         try:
-            read = json.loads(data)
+            found = json.loads(data)
+            read = found["states"]
+            if found["version"] != _VERSION:
+                raise ValueError  # of a later dalify
             states = {name: item["state"] for name, item in read.items()}
             kinds = {name: item["type"] for name, item in read.items() if "type" in item}
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -298,7 +329,7 @@ class Checkpoint:
 
 
 def _kind_of(kind: type) -> str:
-    return f"{kind.__module__.rpartition('.')[2]}.{kind.__qualname__}"
+    return kind.__qualname__
 
 
 def _numbered(filename: str) -> dict[int, Path]:

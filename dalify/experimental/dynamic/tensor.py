@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DeviceError, ShapeError
+from dalify.base.errors import ArgumentTypeError, DeviceError, ShapeError
+from dalify.base.not_iterable import NotIterable
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data.tensor import converted
@@ -18,7 +19,7 @@ from dalify.experimental.dynamic.making import finished, sample_of
 __all__ = ["Tensor"]
 
 
-class Tensor(Arithmetic):
+class Tensor(Arithmetic, metaclass=NotIterable):
     """An array that knows its layout and device; also a result that is computed when somebody looks at it.
 
     ``ndd.tensor`` and ``ndd.as_tensor`` make tensors.
@@ -28,6 +29,9 @@ class Tensor(Arithmetic):
         dtype: element type; that of the data where it is not said. Python's integers are ``int32``, floats ``float32``.
         device: where the data are to lie; where they lie where it is not said.
         layout: letters of the dimensions.
+        batch: a batch to take a sample of, instead of ``data``.
+        index_in_batch: which sample of it.
+        invocation_result: accepted.
         copy: have memory of its own; otherwise it is shared where that is possible.
     """
 
@@ -37,8 +41,22 @@ class Tensor(Arithmetic):
     kind = "tensor"
 
     def __init__(
-        self, data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, copy: bool = False
+        self,
+        data: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        layout: str | None = None,
+        batch: Any = None,
+        index_in_batch: int | None = None,
+        invocation_result: Any = None,
+        copy: bool = False,
     ) -> None:
+        if batch is not None:
+            if data is not None or index_in_batch is None:
+                raise ArgumentTypeError(
+                    "a tensor is made of data, or of batch and index_in_batch.", line=SourceLine.capture()
+                )
+            data = batch.select(index_in_batch)
         self._hold(*finished(sample_of, data, dtype, device, layout, copy))
 
     @property
@@ -127,9 +145,11 @@ class Tensor(Arithmetic):
         """CUDA's description of the memory; AttributeError on other devices."""
         return self._array.__cuda_array_interface__
 
-    def __dlpack__(self, **arguments: Any) -> Any:
-        """Return a DLPack capsule of the same memory."""
+    def __dlpack__(self, stream: Any = None, dl_device: tuple[int, int] | None = None, **arguments: Any) -> Any:
+        """Return a DLPack capsule of the same memory; the arguments are those of the protocol."""
         array = self._array
+        given = {"stream": stream, "dl_device": dl_device, **arguments}
+        arguments = {name: value for name, value in given.items() if value is not None}
         return (_writeable(array) if isinstance(array, np.ndarray) else array).__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:

@@ -62,7 +62,7 @@ def resize(
         Same layout, new extents.
 
     Raises:
-        ArgumentValueError: no size, or several; an empty region; an unknown mode.
+        ArgumentValueError: no size, or several; an unknown mode.
         LayoutError: the data are no images, volumes or sequences.
         DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
 

@@ -234,7 +234,7 @@ def _coordinates(*values: np.ndarray[Any, Any] | None) -> _Coordinates:
     """Return coordinates of a window with their names, as ``_window`` takes them."""
     return tuple(
         [
-            (name, None if value is None else tuple(value.ravel().tolist()))
+            (name, None if value is None or not value.size else tuple(value.ravel().tolist()))
             for name, value in zip(_COORDINATES, values, strict=True)
         ]
     )

@@ -15,7 +15,11 @@ from dalify.formats.tfrecord import payload, payloads, records_of
 from dalify.registry import Spec, operator
 
 
-@operator(outputs=lambda arguments: len(arguments["features"]), reader=True)
+@operator(
+    outputs=lambda arguments: len(arguments["features"]),
+    reader=True,
+    constructor=("path", "index_path", "features"),
+)
 def tfrecord(
     *,
     path: list[str],

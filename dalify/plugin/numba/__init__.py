@@ -1,5 +1,6 @@
-"""User functions compiled by numba as operators: ``dalify.plugin.numba.fn.experimental.numba_function``."""
+"""User functions compiled by numba as operators: ``dalify.plugin.numba.fn.numba_function`` and its class."""
 
-from dalify.plugin.numba import fn
+from dalify.plugin.numba import experimental, fn
+from dalify.plugin.numba.function import NumbaFunction
 
-__all__ = ["fn"]
+__all__ = ["NumbaFunction", "experimental", "fn"]

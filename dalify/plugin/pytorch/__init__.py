@@ -4,6 +4,8 @@ And the other way round: `DataLoader` takes torch's datasets and torchvision's t
 `accelerate` takes loaders that exist, `lower` single transforms.
 """
 
+from dalify.data import TensorCPU, TensorGPU, TensorListGPU
+from dalify.pipeline import Pipeline
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.pytorch import fn
 from dalify.plugin.pytorch.collate import Packed, Pad
@@ -11,6 +13,7 @@ from dalify.plugin.pytorch.dropin.accelerating import accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin.loader import DataLoader
 from dalify.plugin.pytorch.dropin.lowered import lower
 from dalify.plugin.pytorch.dropin.registration import register_dataset, register_transform
+from dalify.plugin.pytorch.fn import TorchPythonFunction
 from dalify.plugin.pytorch.iterators import DALIClassificationIterator, DALIGenericIterator, DALIRaggedIterator
 from dalify.plugin.pytorch.tensors import feed_ndarray, to_torch_type
 
@@ -22,6 +25,11 @@ __all__ = [
     "LastBatchPolicy",
     "Packed",
     "Pad",
+    "Pipeline",
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListGPU",
+    "TorchPythonFunction",
     "accelerate",
     "feed_ndarray",
     "fn",

@@ -11,8 +11,10 @@ import torch
 
 from dalify.api.functions import use
 from dalify.registry import catalogue
+from dalify.registry.op_spec import OpSpec
+from dalify.registry.schema import OpSchema
 
-__all__ = ["torch_python_function"]
+__all__ = ["TorchPythonFunction", "torch_python_function"]
 
 
 def torch_python_function(
@@ -21,7 +23,10 @@ def torch_python_function(
     num_outputs: int = 1,
     batch_processing: bool = False,
     output_layouts: str | list[str] | None = None,
-    **arguments: Any,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: bool = False,
+    bytes_per_sample_hint: Any = 0,
 ) -> Any:
     """Call a function on torch tensors, for one batch after the other.
 
@@ -33,7 +38,10 @@ def torch_python_function(
         batch_processing: call the function once per batch; it then gets, and returns, one list of tensors for each
             input and output.
         output_layouts: layout of the outputs: one text for all, or a list with one for each.
-        arguments: of every operator: device, name, preserve.
+        device: where it runs; that of the inputs where None.
+        name: of the operator.
+        preserve: run it although no output needs it.
+        bytes_per_sample_hint: accepted.
 
     Returns:
         a graph value, a list of several, or None for ``num_outputs=0``.
@@ -46,10 +54,66 @@ def torch_python_function(
     def on_tensors(*values: Any) -> Any:
         return function(*(_tensors(value) for value in values))
 
-    arguments.update(
-        function=on_tensors, num_outputs=num_outputs, batch_processing=batch_processing, output_layouts=output_layouts
-    )
+    arguments = {
+        "function": on_tensors,
+        "num_outputs": num_outputs,
+        "batch_processing": batch_processing,
+        "output_layouts": output_layouts,
+        "device": device,
+        "name": name,
+        "preserve": preserve,
+    }
     return use(catalogue.find("python_function"), inputs, arguments)
+
+
+class TorchPythonFunction:
+    """``torch_python_function`` as a class: made with the function, called with the inputs.
+
+    Args:
+        function: see ``torch_python_function``, as all others.
+        num_outputs: number of outputs.
+        device: where it runs.
+        batch_processing: call the function once per batch.
+        arguments: output_layouts, name, preserve.
+    """
+
+    schema_name = "TorchPythonFunction"
+    device = "cpu"
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        num_outputs: int = 1,
+        device: str = "cpu",
+        batch_processing: bool = False,
+        **arguments: Any,
+    ) -> None:
+        self.function = function
+        self.num_outputs = num_outputs
+        self.device = device
+        self.batch_processing = batch_processing
+        self.arguments = arguments
+
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+        """Make the graph values; arguments given here count more than those given to the constructor."""
+        own = ("function", "num_outputs", "device", "batch_processing")
+        given = {name: getattr(self, name) for name in own} | self.arguments | arguments
+        return torch_python_function(*inputs, **given)
+
+    @property
+    def preserve(self) -> bool:
+        """Whether it runs although no output needs it."""
+        return bool(self.arguments.get("preserve", False))
+
+    @property
+    def schema(self) -> OpSchema:
+        """What the operator takes."""
+        return OpSchema(catalogue.find("python_function"), "python_function")
+
+    @property
+    def spec(self) -> OpSpec:
+        """What it was made with."""
+        return OpSpec(self.schema_name, {"device": self.device, "num_outputs": self.num_outputs, **self.arguments})
 
 
 def _tensors(value: Any) -> Any:

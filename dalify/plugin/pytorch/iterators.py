@@ -73,7 +73,8 @@ class DALIGenericIterator(BaseIterator[dict[str, Any]]):
         collate: Mapping[str, str | Pad] | str | Pad | None = None,
         valid_name: str | None = None,
     ) -> None:
-        self.output_map = checked_names(output_map, pipelines)
+        self.output_map = list(checked_names(output_map, pipelines))
+        self._output_categories = set(self.output_map)
         self._collations = collations(collate, self.output_map)
         if valid_name in self.output_map:
             raise ArgumentValueError(f"valid_name={valid_name!r} is the name of an output already.")

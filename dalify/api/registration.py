@@ -1,0 +1,69 @@
+"""What ``ops`` has beside operators: which there are, and what programs call to register their own.
+
+Operators are found by name when they are first used, so that there is nothing to register.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.api.classes import make_class
+from dalify.registry.schema import get_schema, registered
+
+__all__ = [
+    "Reload",
+    "cpu_ops",
+    "gpu_ops",
+    "mixed_ops",
+    "python_op_factory",
+    "register_cpu_op",
+    "register_gpu_op",
+]
+
+_registered: dict[str, set[str]] = {"cpu": set(), "gpu": set()}
+
+
+def cpu_ops() -> set[str]:
+    """Return the schema names of all operators that run on the CPU."""
+    return _registered["cpu"] | set(registered("cpu"))
+
+
+def gpu_ops() -> set[str]:
+    """Return the schema names of all operators that run on the GPU."""
+    return _registered["gpu"] | set(registered("gpu"))
+
+
+def mixed_ops() -> set[str]:
+    """Return the schema names of all operators with inputs on the CPU and outputs on the GPU."""
+    return set(registered("mixed"))
+
+
+def register_cpu_op(name: str) -> None:
+    """Add a name to those that ``cpu_ops`` returns."""
+    _registered["cpu"].add(name)
+
+
+def register_gpu_op(name: str) -> None:
+    """Add a name to those that ``gpu_ops`` returns."""
+    _registered["gpu"].add(name)
+
+
+def Reload() -> None:  # noqa: N802 -- DALI's name
+    """Do nothing: operators are found when they are first named."""
+
+
+def python_op_factory(
+    name: str, schema_name: str, internal_schema_name: str | None = None, generated: bool = True
+) -> type[Any]:
+    """Return the class of an operator under another name.
+
+    Args:
+        name: of the class.
+        schema_name: of the operator: ``Resize``, ``readers__File``.
+        internal_schema_name: accepted.
+        generated: accepted.
+
+    Raises:
+        UnknownOperatorError: there is no such operator.
+    """
+    return make_class(get_schema(schema_name).operator, f"ops.{name}")

@@ -1,0 +1,7 @@
+"""``dalify.tfrecord`` under the import path of DALI's compiled part."""
+
+from dalify import tfrecord
+from dalify.tfrecord import *  # noqa: F403 -- all of it, under another name
+
+__all__ = []
+__all__ += tfrecord.__all__

@@ -1,0 +1,7 @@
+"""``dalify.types`` under the import path of DALI's compiled part."""
+
+from dalify import types
+from dalify.types import *  # noqa: F403 -- all of it, under another name
+
+__all__ = []
+__all__ += types.__all__

@@ -1,0 +1,146 @@
+"""``numba_function`` and ``NumbaFunction``, with DALI's choice between samples and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dalify.api.functions import use
+from dalify.base.errors import ArgumentValueError
+from dalify.base.source_line import SourceLine
+from dalify.registry import catalogue
+from dalify.registry.op_spec import OpSpec
+from dalify.registry.schema import OpSchema
+
+__all__ = ["NumbaFunction", "numba_function"]
+
+_NAME = "experimental.numba_function"
+
+
+def numba_function(
+    input_0: Any,
+    /,
+    *inputs: Any,
+    run_fn: Callable[..., Any],
+    out_types: Sequence[Any],
+    in_types: Sequence[Any],
+    outs_ndim: Sequence[int],
+    ins_ndim: Sequence[int],
+    setup_fn: Callable[..., Any] | None = None,
+    batch_processing: bool = False,
+    blocks: Sequence[int] | None = None,
+    threads_per_block: Sequence[int] | None = None,
+    device: str | None = None,
+    name: str | None = None,
+    preserve: bool = False,
+    bytes_per_sample_hint: Any = 0,
+) -> Any:
+    """Call a function that numba compiles.
+
+    Args:
+        input_0: a graph value on the CPU.
+        inputs: further ones.
+        run_fn: fills its outputs; it is called with the arrays of the outputs, then those of the inputs.
+        out_types: element type of each output.
+        in_types: element type of each input.
+        outs_ndim: number of dimensions of each output.
+        ins_ndim: number of dimensions of each input.
+        setup_fn: sets the shapes of the outputs; without, they are those of the inputs.
+        batch_processing: call ``run_fn`` once per batch, with a list of arrays for each output and input, instead of
+            once per sample.
+        blocks: accepted; for a function on the GPU.
+        threads_per_block: accepted; for a function on the GPU.
+        device: ``cpu``.
+        name: of the operator.
+        preserve: run it although no output needs it.
+        bytes_per_sample_hint: accepted.
+
+    Returns:
+        a graph value, or a list of several.
+
+    Raises:
+        ArgumentValueError: not as many types as dimensions.
+    """
+    for what, types, dimensions in (("in", in_types, ins_ndim), ("out", out_types, outs_ndim)):
+        if len(types) != len(dimensions):
+            raise ArgumentValueError(
+                f"{what}_types has {len(types)} items, {what}s_ndim {len(dimensions)}.", line=SourceLine.capture()
+            )
+    arguments = {
+        "run_fn": run_fn,
+        "out_types": out_types,
+        "in_types": in_types,
+        "outs_ndim": outs_ndim,
+        "ins_ndim": ins_ndim,
+        "setup_fn": setup_fn,
+        "device": device,
+        "name": name,
+        "preserve": preserve,
+    }
+    operator = catalogue.find("experimental._numba_batch_function" if batch_processing else _NAME)
+    return use(operator, (input_0, *inputs), arguments)
+
+
+class NumbaFunction:
+    """``numba_function`` as a class: made with the arguments, called with the inputs.
+
+    Args:
+        run_fn: see ``numba_function``, as all others.
+        out_types: element type of each output.
+        in_types: element type of each input.
+        outs_ndim: number of dimensions of each output.
+        ins_ndim: number of dimensions of each input.
+        setup_fn: sets the shapes of the outputs.
+        device: ``cpu``.
+        batch_processing: call ``run_fn`` once per batch.
+        blocks: accepted.
+        threads_per_block: accepted.
+        arguments: of every operator: name, preserve.
+    """
+
+    schema_name = "NumbaFunction"
+    device = "cpu"
+
+    def __init__(
+        self,
+        run_fn: Callable[..., Any],
+        out_types: Sequence[Any],
+        in_types: Sequence[Any],
+        outs_ndim: Sequence[int],
+        ins_ndim: Sequence[int],
+        setup_fn: Callable[..., Any] | None = None,
+        device: str = "cpu",
+        batch_processing: bool = False,
+        blocks: Sequence[int] | None = None,
+        threads_per_block: Sequence[int] | None = None,
+        **arguments: Any,
+    ) -> None:
+        self.run_fn = run_fn
+        self.setup_fn = setup_fn
+        self.out_types, self.in_types = out_types, in_types
+        self.outs_ndim, self.ins_ndim = outs_ndim, ins_ndim
+        self.num_outputs = len(out_types)
+        self.batch_processing = batch_processing
+        self.blocks, self.threads_per_block = blocks, threads_per_block
+        self.device = device
+        self.arguments = arguments
+
+    def __call__(self, *inputs: Any, **arguments: Any) -> Any:
+        """Make the graph values; arguments given here count more than those given to the constructor."""
+        own = ("run_fn", "setup_fn", "out_types", "in_types", "outs_ndim", "ins_ndim", "batch_processing", "device")
+        return numba_function(*inputs, **{**{name: getattr(self, name) for name in own}, **self.arguments, **arguments})
+
+    @property
+    def preserve(self) -> bool:
+        """Whether it runs although no output needs it."""
+        return bool(self.arguments.get("preserve", False))
+
+    @property
+    def schema(self) -> OpSchema:
+        """What the operator takes."""
+        return OpSchema(catalogue.find(_NAME), _NAME)
+
+    @property
+    def spec(self) -> OpSpec:
+        """What it was made with."""
+        return OpSpec(self.schema_name, {"device": self.device, **self.arguments})

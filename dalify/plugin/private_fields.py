@@ -1,0 +1,105 @@
+"""Fields of DALI's iterators that published subclasses and training scripts read, though their names begin with ``_``.
+
+Alone because nothing in dalify uses them: all are made of the count of epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.pipeline import Pipeline
+from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs
+
+__all__ = ["PrivateFields"]
+
+
+class PrivateFields:
+    """The part of an iterator that gives these fields, read only."""
+
+    batch_size: int
+    _pipelines: list[Pipeline]
+    _epochs: Epochs
+    _policy: LastBatchPolicy
+    _is_padded: bool
+    _delivered: int
+    _resets_itself: bool
+    _counted_by_subclass = 0
+    _first_batch: Any = None  # DALI keeps a batch there that was made before it was asked for
+
+    @property
+    def _pipes(self) -> Sequence[Pipeline]:
+        """The pipelines."""
+        return self._pipelines
+
+    @property
+    def _num_gpus(self) -> int:
+        """The number of pipelines."""
+        return len(self._pipelines)
+
+    @property
+    def _auto_reset(self) -> str:
+        return "yes" if self._resets_itself else "no"
+
+    @property
+    def _size(self) -> int:
+        """Old training scripts compute the number of batches from it."""
+        return self._epochs.samples
+
+    @property
+    def _counter(self) -> int:
+        """Samples of the epoch that were given, with those that the epoch before gave already.
+
+        Subclasses with a ``__next__`` of their own count up themselves.
+        """
+        return self._counted_here() + self._counted_by_subclass
+
+    @_counter.setter
+    def _counter(self, value: int) -> None:
+        self._counted_by_subclass = value - self._counted_here()
+
+    def _counted_here(self) -> int:
+        if isinstance(self._epochs, ReaderEpochs):
+            return int(min(self._counter_per_gpu)) + self._delivered * self.batch_size
+        return self._delivered * self.batch_size * len(self._pipelines)
+
+    @property
+    def _last_batch_policy(self) -> LastBatchPolicy:
+        return LastBatchPolicy.FILL if isinstance(self._epochs, OpenEpochs) else self._policy
+
+    @property
+    def _last_batch_padded(self) -> bool:
+        reader = self._epochs
+        return reader.is_padded if isinstance(reader, ReaderEpochs) else self._is_padded
+
+    @property
+    def _reader_epochs(self) -> ReaderEpochs:
+        if not isinstance(self._epochs, ReaderEpochs):
+            raise AttributeError("only an iterator with reader_name knows of shards.")
+        return self._epochs
+
+    @property
+    def _size_no_pad(self) -> int:
+        return self._reader_epochs.size
+
+    @property
+    def _shards_num(self) -> int:
+        return self._reader_epochs.shards
+
+    @property
+    def _shards_id(self) -> np.ndarray[Any, Any]:
+        return self._reader_epochs.shard_ids
+
+    @property
+    def _is_stick_to_shard(self) -> bool:
+        return self._reader_epochs.sticks
+
+    @property
+    def _shard_sizes_per_gpu(self) -> np.ndarray[Any, Any]:
+        return self._reader_epochs.sizes
+
+    @property
+    def _counter_per_gpu(self) -> np.ndarray[Any, Any]:
+        return self._reader_epochs.ahead

@@ -1,0 +1,5 @@
+"""What DALI's PyTorch plugin calls experimental: a pipeline as the transform of a torch dataset."""
+
+from dalify.plugin.pytorch.experimental import proxy
+
+__all__ = ["proxy"]

@@ -1,0 +1,133 @@
+"""A torch DataLoader that is timed, or whose batches are kept and given again without any work."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from torch.utils.data import DataLoader
+
+from dalify.base.errors import PipelineStateError
+from dalify.base.source_line import SourceLine
+
+__all__ = ["LoaderEvaluator"]
+
+
+class LoaderEvaluator:
+    """Wraps a torch DataLoader: a program that uses it in its place runs as before, and is measured.
+
+    In the mode ``log`` each batch is timed. In the mode ``replay`` the loader runs once when the wrapper is made, its
+    last ``num_cached_batches`` batches are kept, and each epoch gives as many batches as the loader would, taken from
+    those: a training then runs as fast as it would with an infinitely fast loader.
+
+    Args:
+        dataloader: what is measured.
+        mode: ``log`` or ``replay``; anything else is taken for ``log``.
+        num_cached_batches: how many batches are kept for ``replay``.
+        metrics_file: where ``save_metrics`` writes to.
+    """
+
+    def __init__(
+        self,
+        dataloader: DataLoader[Any],
+        mode: str = "log",
+        num_cached_batches: int = 20,
+        metrics_file: str | None = None,
+    ) -> None:
+        self.dataloader = dataloader
+        self.mode = mode
+        self.num_cached_batches = num_cached_batches
+        self.metrics_file = metrics_file
+        self.cached_batches: deque[Any] = deque(maxlen=num_cached_batches)
+        self.batch_times: list[float] = []
+        self.start_time: float | None = None
+        self.end_time: float | None = None
+        if mode == "replay":
+            self.cached_batches.extend(dataloader)
+
+    @property
+    def cache_ready(self) -> bool:
+        """Whether there are batches to be given again."""
+        return bool(self.cached_batches)
+
+    def __len__(self) -> int:
+        """Return the number of batches of the loader."""
+        return len(self.dataloader)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the batches of an epoch.
+
+        Raises:
+            PipelineStateError: in the mode ``replay``, the loader had no batch.
+        """
+        if self.mode == "replay" and not self.cached_batches:
+            raise PipelineStateError("the loader gave no batch that could be given again.", line=SourceLine.capture())
+        return self._timed(self._again() if self.mode == "replay" else iter(self.dataloader))
+
+    def _again(self) -> Iterator[Any]:
+        for number in range(len(self.dataloader)):
+            yield self.cached_batches[number % len(self.cached_batches)]
+
+    def _timed(self, batches: Iterator[Any]) -> Iterator[Any]:
+        self.start_time, self.end_time = time.time(), None
+        self.batch_times = []
+        while True:
+            begin = time.perf_counter()
+            try:
+                batch = next(batches)
+            except StopIteration:
+                break
+            self.batch_times.append(time.perf_counter() - begin)
+            yield batch
+        self.end_time = time.time()
+
+    def get_metrics(self) -> dict[str, Any]:
+        """Return the times of the last epoch, in seconds; an empty dictionary before its first batch.
+
+        Returns:
+            mode, total_batches, total_time, avg_batch_time, min_batch_time, max_batch_time, batch_times,
+            cached_batches, cache_ready. ``total_time`` is 0 until the epoch is over.
+        """
+        times = self.batch_times
+        if not times:
+            return {}
+        is_over = self.start_time is not None and self.end_time is not None
+        return {
+            "mode": self.mode,
+            "total_batches": len(times),
+            "total_time": self.end_time - self.start_time if is_over else 0,  # pyright: ignore[reportOperatorIssue]
+            "avg_batch_time": sum(times) / len(times),
+            "min_batch_time": min(times),
+            "max_batch_time": max(times),
+            "batch_times": list(times),
+            "cached_batches": len(self.cached_batches),
+            "cache_ready": self.cache_ready,
+        }
+
+    def save_metrics(self, filename: str | None = None) -> None:
+        """Write the metrics to a file, as JSON.
+
+        Args:
+            filename: where to; ``metrics_file`` where None. Without either nothing is written.
+        """
+        filename = filename or self.metrics_file
+        if filename is None:
+            print("There is no file name to save the metrics to.")
+            return
+        Path(filename).write_text(json.dumps(self.get_metrics(), indent=2))
+        print(f"Metrics saved to: {filename}")
+
+    def print_summary(self) -> None:
+        """Print what is wrapped, and the times of the last epoch."""
+        dataset: Any = self.dataloader.dataset
+        print(f"Loader evaluator, mode {self.mode}")
+        print(f"  {len(dataset)} samples, {len(self)} batches, {len(self.cached_batches)} of them kept")
+        metrics = self.get_metrics()
+        if metrics:
+            print(f"  {metrics['total_batches']} batches in {metrics['total_time']:.2f} s")
+            for name in ("avg", "min", "max"):
+                print(f"  {name} {metrics[f'{name}_batch_time']:.4f} s per batch")

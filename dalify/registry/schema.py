@@ -1,0 +1,285 @@
+"""What DALI's ``backend.GetSchema`` tells of an operator, made from the operator itself.
+
+Programs ask it which arguments an operator takes, of which types, and how many inputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+from dalify.base.errors import UnknownArgumentError, UnknownOperatorError, suggestion
+from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
+from dalify.registry import catalogue
+from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES, RETIRED_ARGUMENTS
+from dalify.registry.operator import Operator
+from dalify.registry.parameters import Parameter, parameter_of
+
+__all__ = ["OpSchema", "get_schema", "pascal_case", "registered", "schema_name"]
+
+_ACRONYMS = {
+    "bbox": "BBox",
+    "coco": "COCO",
+    "dl": "DL",
+    "mfcc": "MFCC",
+    "mxnet": "MXNet",
+    "rms": "RMS",
+    "roi": "ROI",
+    "tfrecord": "TFRecord",
+}
+# Arguments that every operator takes, whatever its signature is.
+_COMMON = {
+    item.name: item for item in (parameter_of("bytes_per_sample_hint", int, 0), parameter_of("preserve", bool, False))
+}
+_SEED = parameter_of("seed", int, -1)
+_MOST_INPUTS = 999
+_TYPES: dict[type, tuple[DALIDataType, DALIDataType]] = {
+    bool: (DALIDataType.BOOL, DALIDataType._BOOL_VEC),
+    int: (DALIDataType.INT32, DALIDataType._INT32_VEC),
+    float: (DALIDataType.FLOAT, DALIDataType._FLOAT_VEC),
+    str: (DALIDataType.STRING, DALIDataType._STRING_VEC),
+    DALIDataType: (DALIDataType.DATA_TYPE, DALIDataType._DATA_TYPE_VEC),
+    DALIImageType: (DALIDataType.IMAGE_TYPE, DALIDataType.IMAGE_TYPE),
+    DALIInterpType: (DALIDataType.INTERP_TYPE, DALIDataType.INTERP_TYPE),
+}
+
+
+def pascal_case(name: str) -> str:
+    """Return ``CropMirrorNormalize`` for ``crop_mirror_normalize``, ``BBoxPaste`` for ``bbox_paste``."""
+    return "".join(_ACRONYMS.get(part, part[:1].upper() + part[1:]) for part in name.split("_"))
+
+
+def schema_name(name: str) -> str:
+    """Return ``readers__File`` for ``readers.file``."""
+    *path, last = name.split(".")
+    return "__".join([*path, pascal_case(last)])
+
+
+class OpSchema:
+    """The schema of an operator, under the method names of DALI's class.
+
+    Args:
+        operator: what it describes.
+        name: of the operator in the catalogue, perhaps an old one.
+
+    Attributes:
+        operator: what it describes.
+    """
+
+    def __init__(self, operator: Operator, name: str) -> None:
+        self.operator = operator
+        self._path = name
+        self._old = operator.old_arguments
+
+    @property
+    def _parameters(self) -> Mapping[str, Parameter]:
+        seed = {"seed": _SEED} if self.HasRandomSeedArg() else {}
+        return {**_COMMON, **seed, **self.operator.parameters}
+
+    def _parameter(self, name: str) -> Parameter:
+        parameter = self._parameters.get(self._old.get(name, name))
+        if parameter is None:
+            raise UnknownArgumentError(
+                f"unknown argument {name!r}.{suggestion(name, self._parameters)}", operator=self.operator.public_name
+            )
+        return parameter
+
+    # Method names are DALI's.
+    # ruff: noqa: N802
+
+    def Name(self) -> str:
+        """Return the name that finds the schema: ``readers__File``."""
+        return schema_name(self._path)
+
+    def OperatorName(self) -> str:
+        """Return the name of the class in its module: ``File``."""
+        return pascal_case(self._path.rpartition(".")[2])
+
+    def ModulePath(self) -> list[str]:
+        """Return the modules below ``fn`` and ``ops``: ``["readers"]``."""
+        return self._path.split(".")[:-1]
+
+    def Dox(self) -> str:
+        """Return what the operator does."""
+        return re.split(r"\n(?:Args|Returns|Raises|Example):\n", self.operator.doc)[0].strip()
+
+    def AliasFor(self) -> str:
+        """Return the schema that this one is another name of, or ""."""
+        modern = HIDDEN_NAMES.get(self._path)
+        return schema_name(modern) if modern else ""
+
+    def IsDeprecated(self) -> bool:
+        """Tell whether the name is an old one."""
+        return self._path in LEGACY_NAMES
+
+    def DeprecatedInFavorOf(self) -> str:
+        """Return the schema that replaced an old one, or ""."""
+        return schema_name(LEGACY_NAMES[self._path]) if self.IsDeprecated() else ""
+
+    def DeprecationMessage(self) -> str:
+        """Return what to write instead of an old name, or ""."""
+        return f"Use fn.{LEGACY_NAMES[self._path]}." if self.IsDeprecated() else ""
+
+    def IsDocHidden(self) -> bool:
+        """Tell whether the operator is no part of the public API."""
+        return any(part in ("hidden", "_conditional") for part in self._path.split("."))
+
+    def IsInternal(self) -> bool:
+        """Tell whether only dalify itself uses the operator."""
+        return any(part.startswith("_") for part in self._path.split("."))
+
+    def IsStateful(self) -> bool:
+        """Tell whether results depend on more than the inputs."""
+        return self.operator.is_random or self.operator.is_reader
+
+    def IsNoPrune(self) -> bool:
+        """Tell whether the operator runs although nobody uses its outputs."""
+        return self.operator.has_side_effect
+
+    def MinNumInput(self) -> int:
+        """Return the smallest number of inputs."""
+        return sum(1 for item in self.operator.inputs if not item.is_optional and not item.is_variadic)
+
+    def MaxNumInput(self) -> int:
+        """Return the largest number of inputs."""
+        inputs = self.operator.inputs
+        return _MOST_INPUTS if any(item.is_variadic for item in inputs) else len(inputs)
+
+    def HasInputDox(self) -> bool:
+        """Tell whether inputs have names and a description; all have here."""
+        return True
+
+    def GetInputName(self, index: int) -> str:
+        """Return the name of an input."""
+        inputs = self.operator.inputs
+        return inputs[min(index, len(inputs) - 1)].name
+
+    def GetInputDox(self, index: int) -> str:
+        """Return the description of an input."""
+        return self._described(self.GetInputName(index))
+
+    def CalculateOutputs(self, spec: Any) -> int:
+        """Return the number of outputs for the arguments of an ``OpSpec``."""
+        defaults = {name: item.default for name, item in self.operator.parameters.items()}
+        return self.operator.output_count({**defaults, **spec.arguments, "input_count": spec.NumRegularInput()})
+
+    def GetSupportedBackends(self) -> list[str]:
+        """Return the devices: ``cpu``, ``gpu``, ``mixed``."""
+        kinds = [device for device in ("cpu", "gpu") if device in self.operator.kernels]
+        if self.operator.is_reader or not kinds:
+            kinds = ["cpu"]
+        return [*kinds, "mixed"] if self.operator.takes_mixed else kinds
+
+    def HasArgument(self, name: str) -> bool:
+        """Tell whether the operator takes an argument, under its name of today or an old one."""
+        return name in self._parameters or name in self._old or (name in RETIRED_ARGUMENTS)
+
+    def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
+        """Return the names of all arguments, sorted, with the old ones."""
+        return sorted({*self._parameters, *self._old})
+
+    def GetArgumentType(self, name: str) -> DALIDataType:
+        """Return the type of an argument's value."""
+        parameter = self._parameter(name)
+        single, several = _TYPES.get(parameter.element, (DALIDataType.PYTHON_OBJECT, DALIDataType.PYTHON_OBJECT))
+        return several if parameter.is_list else single
+
+    def GetArgumentDox(self, name: str) -> str:
+        """Return the description of an argument."""
+        self._parameter(name)
+        return self._described(self._old.get(name, name))
+
+    def IsArgumentOptional(self, arg_name: str) -> bool:
+        """Tell whether an argument may be left out."""
+        return self.HasArgument(arg_name) and not self._parameter(arg_name).is_required
+
+    def HasArgumentDefaultValue(self, name: str) -> bool:
+        """Tell whether an argument has a value where it is not given."""
+        parameter = self._parameter(name)
+        return not parameter.is_required and parameter.default is not None
+
+    def GetArgumentDefaultValueString(self, name: str) -> str:
+        """Return the default of an argument as Python writes it; enumerations by their number.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if not self.HasArgumentDefaultValue(name):
+            raise ValueError(f"the argument {name!r} of {self.operator.public_name} has no default.")
+        parameter = self._parameter(name)
+        value = parameter.default
+        return repr(list(value) if isinstance(value, tuple) else int(value) if isinstance(value, IntEnum) else value)
+
+    def IsTensorArgument(self, name: str) -> bool:
+        """Tell whether an argument may differ from sample to sample."""
+        return self._parameter(name).accepts_node
+
+    def ArgSupportsPerFrameInput(self, name: str) -> bool:
+        """Tell whether an argument may differ from frame to frame."""
+        return self.HasArgument(name) and self._parameter(name).makes_sequences
+
+    def IsDeprecatedArg(self, name: str) -> bool:
+        """Tell whether an argument is an old name."""
+        return name in self._old
+
+    def DeprecatedArgInfo(self, name: str) -> dict[str, Any]:
+        """Tell what replaced an old argument: ``renamed_to``, ``removed``, ``msg``.
+
+        Raises:
+            ValueError: it is not an old one.
+        """
+        self._parameter(name)
+        modern = self._old.get(name)
+        if modern is None:
+            raise ValueError(f"the argument {name!r} of {self.operator.public_name} is not an old one.")
+        return {"renamed_to": modern, "removed": False, "msg": f"{name!r} is now called {modern!r}."}
+
+    def HasRandomSeedArg(self) -> bool:
+        """Tell whether the operator takes ``seed``."""
+        return self.operator.is_random or self.operator.is_reader
+
+    def _described(self, name: str) -> str:
+        found = re.search(rf"^ {{4}}\*?{re.escape(name)}: (.*(?:\n {{6,}}.*)*)", self.operator.doc, re.MULTILINE)
+        return re.sub(r"\n\s+", "\n", found[1]) if found else ""
+
+    def __repr__(self) -> str:
+        """Return the name."""
+        return f"<OpSchema {self.Name()}>"
+
+
+@cache
+def _by_schema_name() -> dict[str, str]:
+    names = [*LEGACY_NAMES, *HIDDEN_NAMES, *catalogue.names()]
+    return {schema_name(name).lower(): name for name in names if catalogue.resolve(name) in catalogue.names()}
+
+
+def get_schema(name: str) -> OpSchema:
+    """Return the schema of an operator.
+
+    Args:
+        name: ``Resize``, ``readers__File``, also of old operators (``FileReader``).
+
+    Raises:
+        UnknownOperatorError: there is none; it is a KeyError, as in DALI.
+    """
+    found = _by_schema_name().get(name.lower())
+    if found is None:
+        known = [schema_name(item) for item in _by_schema_name().values()]
+        raise UnknownOperatorError(f"there is no operator with the schema {name!r}.{suggestion(name, known)}")
+    return OpSchema(catalogue.find(catalogue.resolve(found)), found)
+
+
+def registered(device: str, internal: bool = False) -> list[str]:
+    """Return the names of the schemas of all operators that run on a device.
+
+    Args:
+        device: ``cpu``, ``gpu`` or ``mixed``.
+        internal: also those that only dalify itself uses.
+    """
+    schemas = map(get_schema, map(schema_name, _by_schema_name().values()))
+    return sorted(
+        item.Name() for item in schemas if device in item.GetSupportedBackends() and (internal or not item.IsInternal())
+    )

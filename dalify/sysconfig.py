@@ -1,0 +1,35 @@
+"""Where the package lies, and the flags with which an extension would be compiled, under DALI's names.
+
+dalify has no compiled part: there are no headers and no libraries, so that lists of flags are empty.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["get_compile_flags", "get_include_dir", "get_include_flags", "get_lib_dir", "get_link_flags"]
+
+
+def get_lib_dir() -> str:
+    """Return the folder of the package."""
+    return os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 -- a string, as in DALI
+
+
+def get_include_dir() -> str:
+    """Return the folder of the package; it holds no headers."""
+    return get_lib_dir()
+
+
+def get_include_flags() -> list[str]:
+    """Return no flags."""
+    return []
+
+
+def get_compile_flags() -> list[str]:
+    """Return no flags."""
+    return []
+
+
+def get_link_flags() -> list[str]:
+    """Return no flags."""
+    return []

@@ -1,0 +1,116 @@
+"""Programs for DALI that fail in both libraries: the class of the error is what is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.compatibility.programs import Program, counted, on, run
+
+__all__ = ["MISTAKES"]
+
+
+def _expecting(**options: Any) -> Program:
+    def made(dali: Any) -> Any:
+        given = {name: value(dali) if callable(value) else value for name, value in options.items()}
+        return run(dali, lambda: (dali.fn.random.uniform(), dali.fn.random.uniform()), **given)
+
+    return made
+
+
+def _parallel(dali: Any) -> Any:
+    def pipeline():
+        return dali.fn.external_source(source=lambda info: np.int32(info.idx_in_batch), parallel=True, batch=False)
+
+    return run(dali, pipeline, py_num_workers=None)
+
+
+def _twice_a_name(dali: Any) -> Any:
+    return run(dali, lambda: (dali.fn.random.uniform(name="a"), dali.fn.random.normal(name="a")))
+
+
+def _no_graph(dali: Any) -> Any:
+    dali.Pipeline(2, 1, None).build()
+
+
+def _no_schema(dali: Any) -> Any:
+    dali.backend.GetSchema("NoSuchThing")
+
+
+def _ragged(dali: Any) -> Any:
+    ndd = dali.experimental.dynamic
+    return np.asarray(ndd.tensor(ndd.batch([np.zeros(2, np.int32), np.zeros(3, np.int32)])))
+
+
+def _wrong_crop(dali: Any) -> Any:
+    ndd = dali.experimental.dynamic
+    with ndd.EvalMode.deferred:
+        cut = ndd.crop(ndd.tensor(counted(4, 4, 1), layout="HWC"), crop=[9, 9])
+    return np.asarray(cut)
+
+
+def _checkpoint(method: str, *arguments: Any) -> Program:
+    return lambda dali: getattr(dali.experimental.dynamic.checkpoint.Checkpoint(), method)(*arguments)
+
+
+class _Counter:
+    def get_state(self, **_: Any) -> int:
+        return 3
+
+    def set_state(self, value: Any, **_: Any) -> None:
+        pass
+
+
+def _loaded_and_never_registered(dali: Any) -> None:
+    kind = dali.experimental.dynamic.checkpoint.Checkpoint
+    first, second = kind(), kind()
+    first.register(_Counter(), "counter")
+    first.collect()
+    second.deserialize(first.serialize())
+    second.restore()
+
+
+def _photo(function: Any) -> Program:
+    return on(counted(2, 4, 5, 3), "HWC", function)
+
+
+MISTAKES: dict[str, Program] = {
+    "output_dtype of a text": _expecting(output_dtype="x"),
+    "output_dtype without a type": _expecting(output_dtype=lambda dali: dali.types.NO_TYPE),
+    "negative output_ndim": _expecting(output_ndim=-1),
+    "output_ndim of a text": _expecting(output_ndim="x"),
+    "output_layout of a number": _expecting(output_layout=3),
+    "one output_dtype for two": _expecting(output_dtype=lambda dali: [dali.types.FLOAT]),
+    "another output_dtype": _expecting(output_dtype=lambda dali: dali.types.INT32),
+    "parallel without workers": _parallel,
+    "a name twice": _twice_a_name,
+    "no graph": _no_graph,
+    "no schema": _no_schema,
+    "a ragged batch as a tensor": _ragged,
+    "a crop that does not fit": _wrong_crop,
+    "state of nothing": _checkpoint("get_state", "x"),
+    "empty name of a state": _checkpoint("register", _Counter(), ""),
+    "no checkpoint": _checkpoint("deserialize", "{}"),
+    "loaded and never registered": _loaded_and_never_registered,
+    "an object and background": _photo(
+        lambda dali, x: dali.fn.segmentation.random_object_bbox(
+            dali.fn.cast(x, dtype=dali.types.INT32), background=2, classes=[2]
+        )
+    ),
+    "unknown argument": _photo(lambda dali, x: dali.fn.flip(x, horizontl=1)),
+    "wrong type of an argument": _photo(lambda dali, x: dali.fn.flip(x, horizontal="yes")),
+    "unknown policy": _photo(lambda dali, x: dali.fn.crop(x, crop=[7, 3], out_of_bounds_policy="foo")),
+    "crop without pixels": _photo(lambda dali, x: dali.fn.crop(x, crop=[7, 3])),
+    "layout that normalizing does not know": on(
+        counted(2, 4, 5, 3), "ABC", lambda dali, x: dali.fn.crop_mirror_normalize(x, crop=[2, 2])
+    ),
+    "names of axes without layout": on(
+        counted(2, 4, 5, 3), None, lambda dali, x: dali.fn.expand_dims(x, axes=[0], new_axis_names="F")
+    ),
+    "an axis twice": _photo(lambda dali, x: dali.fn.squeeze(x, axes=[0, 0])),
+    "sets of different sizes": _photo(lambda dali, x: dali.fn.cat([x, x], [x])),
+    "other types of anchor and shape": _photo(
+        lambda dali, x: dali.fn.slice(x, np.float32([0.5]), np.int32([1]), axes=[0])
+    ),
+}

@@ -1,0 +1,172 @@
+"""A pipeline as the transform of a torch dataset, and the evaluation of loaders."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def, types
+
+torch = pytest.importorskip("torch")
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError  # noqa: E402
+from dalify.plugin.pytorch import TorchPythonFunction, torch_utils  # noqa: E402
+from dalify.plugin.pytorch.experimental import proxy  # noqa: E402
+from dalify.plugin.pytorch.loader_evaluator import LoaderEvaluator  # noqa: E402
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def doubled():
+    return fn.external_source(name="x") * 2
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def sum_and_difference():
+    a, b = fn.external_source(name="a"), fn.external_source(name="b")
+    return a + b, a - b
+
+
+class Numbers(torch.utils.data.Dataset[Any]):
+    def __init__(self, transform: Any, size: int = 12) -> None:
+        self.transform = transform
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(np.full((2, 3), index, np.int32)), index
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_datasets(workers, deterministic):
+    with proxy.DALIServer(doubled(), deterministic) as server:
+        loader = proxy.DataLoader(server, Numbers(server.proxy), batch_size=4, num_workers=workers)
+        for _ in range(2):  # epochs
+            batches = list(loader)
+            assert len(batches) == 3
+            for images, labels in batches:
+                assert images.shape == (4, 2, 3)
+                torch.testing.assert_close(images[:, 0, 0], 2 * labels.to(torch.int32))
+            assert sorted(label for _, labels in batches for label in labels.tolist()) == list(range(12))
+
+
+def test_a_loop_that_is_left_disturbs_no_other():
+    with proxy.DALIServer(doubled()) as server:
+        loader = proxy.DataLoader(server, Numbers(server.proxy), batch_size=4, num_workers=1)
+        for _ in loader:
+            break
+        for images, labels in loader:
+            torch.testing.assert_close(images[:, 0, 0], 2 * labels.to(torch.int32))
+
+
+def test_loader_of_torch():
+    """The references can be replaced by hand."""
+    with proxy.DALIServer(doubled()) as server:
+        loader = torch.utils.data.DataLoader(Numbers(server.proxy), batch_size=4)
+        for batch in loader:
+            images, labels = server.produce_data(batch)
+            torch.testing.assert_close(images[:, 0, 0], 2 * labels.to(torch.int32))
+
+
+def test_several_inputs_and_outputs():
+    with proxy.DALIServer(sum_and_difference()) as server:
+        rows = []
+        for index in range(4):
+            a, b = np.float32([index]), np.float32([10])
+            rows.append((a, b, *server.proxy(a=a, b=b)))
+        a, b, plus, minus = server.produce_data(torch.utils.data.default_collate(rows))
+        torch.testing.assert_close(plus, a + b)
+        torch.testing.assert_close(minus, a - b)
+
+
+class Pair(NamedTuple):
+    image: Any
+    number: int
+
+
+class Holder:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def test_references_in_other_structures():
+    with proxy.DALIServer(doubled()) as server:
+        samples = [server.proxy(np.int32([index])) for index in range(3)]
+        ref = torch.utils.data.default_collate(samples)
+        holder = Holder([ref])
+        found = server.produce_data({"pair": Pair(ref, 3), "holder": holder, "again": (ref, [1])})
+        assert found["pair"].number == 3
+        assert found["holder"] is holder
+        for tensor in (found["pair"].image, holder.value[0], found["again"][0]):
+            assert tensor.tolist() == [[0], [2], [4]]
+
+
+def test_errors_reach_the_batch_and_the_next_one_is_served():
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def decoding():
+        return fn.cast(fn.decoders.image(fn.external_source(name="x")), dtype=types.FLOAT)
+
+    with proxy.DALIServer(decoding()) as server:
+        for content in (b"no image", b"none either"):
+            ref = torch.utils.data.default_collate([server.proxy(np.frombuffer(content, np.uint8))])
+            with pytest.raises(RuntimeError, match="image"):
+                server.produce_data(ref)
+
+
+def test_mistakes():
+    with pytest.raises(ArgumentTypeError, match="needs a pipeline"):
+        proxy.DALIServer(doubled)
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def without_inputs():
+        return fn.random.uniform()
+
+    with pytest.raises(PipelineStateError, match="no inputs"):
+        proxy.DALIServer(without_inputs())
+    server = proxy.DALIServer(sum_and_difference())
+    with pytest.raises(ValueError, match=r"proxy\(a=..., b=...\)"):
+        server.proxy(1, 2)
+    with pytest.raises(ArgumentValueError, match=r"proxy\(x\)"):
+        proxy.DALIServer(doubled()).proxy(y=3)
+    ref = torch.utils.data.default_collate([server.proxy(a=np.int32(1), b=np.int32(2))[0]])
+    with pytest.raises(PipelineStateError, match="not running"):
+        server.produce_data(ref)
+
+
+def test_evaluated_loaders(tmp_path, capsys):
+    data = torch.utils.data.DataLoader(Numbers(lambda x: x), batch_size=4)
+    for mode in ("log", "replay"):
+        loader = LoaderEvaluator(data, mode, num_cached_batches=2, metrics_file=str(tmp_path / mode))
+        assert len(loader) == 3
+        assert loader.get_metrics() == {}
+        first = [labels.tolist() for _, labels in loader]
+        expected = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+        assert first == (expected if mode == "log" else [expected[1], expected[2], expected[1]])
+        loader.save_metrics()
+        loader.print_summary()
+        metrics = json.loads((tmp_path / mode).read_text())
+        assert metrics["total_batches"] == len(metrics["batch_times"]) == 3
+        assert metrics["min_batch_time"] <= metrics["avg_batch_time"] <= metrics["max_batch_time"]
+        assert metrics["cache_ready"] == (mode == "replay")
+    assert "mode replay" in capsys.readouterr().out
+
+
+def test_functions_on_tensors():
+    operator = TorchPythonFunction(lambda x: x * 3, num_outputs=1)
+    assert (operator.device, operator.schema_name, operator.preserve) == ("cpu", "TorchPythonFunction", False)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipeline():
+        return operator(fn.external_source(source=lambda: np.ones((2, 3), np.float32)))
+
+    (output,) = pipeline().run()
+    assert output.as_array().tolist() == [[3.0] * 3] * 2
+    tensor = output.as_tensor()
+    for copy in (False, True):
+        found = torch_utils.to_torch_tensor(tensor, copy)
+        assert found.tolist() == [[3.0] * 3] * 2
+        assert (found.data_ptr() == tensor.data_ptr()) is not copy
