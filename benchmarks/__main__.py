@@ -17,6 +17,7 @@ BENCHMARKS = [
     "readers",
     "conditional",
     "modes",
+    "audio_decoding",
     "speech",
     "video",
     "operators",

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
+import os
 import struct
+import threading
 import wave
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +17,8 @@ import pytest
 
 import dalify
 from dalify import types
-from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, MissingPackageError
+from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, LimitError, MissingPackageError
+from dalify.base.limits import Limits, applied
 from dalify.base.optional import LazyModule
 from dalify.codecs import sound as codec
 from tests.helpers.one_operator import run_dalify
@@ -218,3 +224,120 @@ def test_wrong_arguments():
             decode(data, sample_rate=rate)
     with pytest.raises(DTypeError, match="encoded files"):
         decode(STEREO)
+
+
+def with_header(place: int, code: str, *values: int) -> np.ndarray:
+    """Return a WAV file of 24 bits, which libsndfile reads, with other numbers in its header."""
+    data = bytearray(encoded(STEREO[:100], subtype="PCM_24").tobytes())
+    struct.pack_into(code, data, place, *values)
+    return np.frombuffer(bytes(data), np.uint8)
+
+
+def flac_of(frames: int) -> np.ndarray:
+    """Return a FLAC file whose header declares another number of samples: 36 bits, 0 for an unknown number."""
+    data = bytearray(encoded(STEREO[:100], kind="FLAC").tobytes())
+    data[21] = data[21] & 0xF0 | frames >> 32
+    struct.pack_into(">I", data, 22, frames & 0xFFFFFFFF)
+    return np.frombuffer(bytes(data), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "message"),
+    [
+        (flac_of(2**36 - 1), LimitError, "68,719,476,735 samples per channel.*max_declared_samples"),
+        (flac_of(2**31 - 1), LimitError, "max_sample_bytes"),
+        (flac_of(0), DecodeError, "does not declare how many samples"),
+        (flac_of(10**6), DecodeError, "damaged"),
+        (with_header(24, "<I", 0), DecodeError, "sampling rate of 0|damaged"),
+    ],
+    ids=["limit", "bytes", "unknown", "lie", "rate"],
+)
+def test_headers_that_lie(data, kind, message):
+    with pytest.raises(kind, match=message):
+        codec.decode_sound(data, np.dtype(np.float32))
+
+
+def test_a_rate_of_zero_in_a_plain_file():
+    data = encoded(STEREO[:100]).copy()
+    data[24:28] = 0
+    with pytest.raises(DecodeError, match="sampling rate of 0 Hz"):
+        codec.decode_sound(data, np.dtype(np.int16))
+
+
+def test_resampling_beyond_the_limit():
+    data = encoded(STEREO, 1)
+    with pytest.raises(LimitError, match=r"(?s)resampled audio.*max_sample_bytes.*sample 0"):
+        decode(data, sample_rate=1e9)
+
+
+def test_limits_count_for_decoded_audio():
+    with applied(Limits(max_sample_bytes=1000)):
+        for data in (encoded(STEREO), encoded(STEREO, kind="FLAC")):
+            with pytest.raises(LimitError, match="max_sample_bytes=1,000"):
+                codec.decode_sound(data, np.dtype(np.int16))
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory files are those of Linux")
+@pytest.mark.parametrize("size", [500, 3000])
+def test_memory_files_and_file_objects_give_the_same(monkeypatch, size):
+    cases = [(encoded(STEREO[:size], 16000, *form), dtype) for form in FORMATS for dtype in ("float32", "int16")]
+    cases += [(data[: len(data) // 2], dtype) for data, dtype in cases]  # what is damaged is so in both
+    found = [_outcome(data, dtype) for data, dtype in cases]
+    monkeypatch.setattr(codec, "_memory_file", lambda: None)
+    for one, (data, dtype) in zip(found, cases, strict=True):
+        other = _outcome(data, dtype)
+        if isinstance(one, str) or isinstance(other, str):
+            assert isinstance(one, str) is isinstance(other, str)
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
+def _outcome(data: np.ndarray, dtype: str) -> Any:
+    try:
+        return codec.decode_sound(data, np.dtype(dtype))[0]
+    except DecodeError as error:
+        return str(error)
+
+
+GROWING = [encoded(STEREO[: 100 * n], kind="FLAC") for n in range(1, 9)]
+
+
+def open_memory_files() -> int:
+    links = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return sum("dalify-audio" in link for link in links)
+
+
+def lengths(_: int) -> list[int]:
+    return [len(codec.decode_sound(file, np.dtype(np.int16))[0]) for file in GROWING]
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory files are those of Linux")
+def test_memory_files_of_threads_and_processes():
+    """Each has its own, and they are closed when the thread ends."""
+    lengths(0)
+    before = open_memory_files()
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lengths, range(40))) == [[100 * n for n in range(1, 9)]] * 40
+    assert lengths(0) == [100 * n for n in range(1, 9)]
+    with multiprocessing.get_context("fork").Pool(2) as processes:
+        tasks = processes.map_async(lengths, range(20))
+        assert [lengths(0) for _ in range(20)] == [[100 * n for n in range(1, 9)]] * 20
+        assert tasks.get(60) == [[100 * n for n in range(1, 9)]] * 20
+    assert open_memory_files() <= before
+
+
+def test_no_memory_files(monkeypatch):
+    def refuse(name: str) -> int:
+        raise OSError(24, "too many open files")
+
+    monkeypatch.setattr(codec, "_of_thread", threading.local())
+    monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
+    data = encoded(STEREO, kind="FLAC")
+    np.testing.assert_array_equal(codec.decode_sound(data, np.dtype(np.int16))[0], read_by_library(data, "int16"))
+
+
+def test_integers_of_floats_in_parts(monkeypatch):
+    data = encoded(np.linspace(-1.2, 1.2, 5000), kind="WAV", subtype="FLOAT")
+    whole, _ = codec.decode_sound(data, np.dtype(np.int16))
+    monkeypatch.setattr(codec, "_FRAMES_AT_ONCE", 7)
+    np.testing.assert_array_equal(codec.decode_sound(data, np.dtype(np.int16))[0], whole)
