@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError
+from dalify import limits
+from dalify.base.errors import ArgumentTypeError, DalifyError, OperatorError, UnknownArgumentError
 from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, Parameter, catalogue
 from tests.operators.cases import SAMPLES, Case, Data, Each
 from tests.operators.run_case import (
@@ -119,29 +123,70 @@ def _wrong_values(parameter: Parameter) -> list[Any]:
     return [*values, *(Each([node] * (SAMPLES + 1)) for node in WRONG_NODES if parameter.accepts_node)]
 
 
-@every_operator
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_hostile_arguments(name, folder):
-    """Arguments that were not meant: a result, or an error of ours that names the operator."""
+LARGE: dict[type, list[Any]] = {
+    int: [10**6, 10**9, 2**31 - 1, 2**63 - 1, 2**63],
+    float: [1e9, 1e30, 3e38, float("inf"), 1e-30],
+}
+LARGE_NODES = [np.int32(2**31 - 1), np.int32(10**6), np.float32(3e38), np.float32(1e-30), np.uint64(2**64 - 1)]
+
+
+def _large_values(parameter: Parameter) -> list[Any]:
+    """Return values that ask for much memory, and lists with an entry for each frame."""
+    values = LARGE.get(parameter.element, [])
+    if parameter.is_list:
+        values = [[value] * count for value in values for count in (1, 2, 3)]
+    nodes = [Each([node] * (SAMPLES + 1)) for node in LARGE_NODES]
+    nodes += [Each([np.full((3, 2), node)] * (SAMPLES + 1), "FX") for node in LARGE_NODES[:3]]
+    return [*values, *(nodes if parameter.accepts_node else [])]
+
+
+def _failures(name: str, folder: Path, values_of: Callable[[Parameter], list[Any]]) -> list[str]:
+    """Run an operator with each value of each argument; return what came of it other than results and clear errors."""
     case, found = case_of(name), catalogue.find(name)
     given = case.given(folder)
-    failures = []
+    failures: list[str] = []
     for parameter in found.parameters.values():
         # Objects are the user's own; some numbers just ask for much of what there is.
         if parameter.name in READER_PARAMETERS or parameter.element is object or parameter.name == "num_outputs":
             continue
-        for value in _wrong_values(parameter):
+        for value in values_of(parameter):
             hostile = Case(inputs=case.inputs, arguments={**given, parameter.name: value})
             shown = (
                 f"{parameter.name}={value.values[0]!r}" if isinstance(value, Each) else f"{parameter.name}={value!r}"
             )
             try:
                 run_case(name, hostile, folder, (0, 1))
+            except OperatorError as error:
+                failures.append(f"{shown}: no error of its own: {error}")
             except DalifyError as error:
                 if found.public_name not in str(error):
                     failures.append(f"{shown}: the message does not name the operator: {error}")
-            except MemoryError:
-                pass  # what was asked for was asked for
+                if isinstance(error.__cause__, MemoryError):
+                    failures.append(f"{shown}: memory was asked for before the size was checked: {error}")
             except Exception as error:
                 failures.append(f"{shown}: {type(error).__name__}: {error}")
+    return failures
+
+
+@every_operator
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_hostile_arguments(name, folder):
+    """Arguments that were not meant: a result, or an error of ours that names the operator."""
+    failures = _failures(name, folder, _wrong_values)
     assert not failures, "\n".join(failures)
+
+
+@every_operator
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_hostile_sizes(name, folder, small_limits):
+    """Arguments that ask for much: a result within the limits, or an error before memory is asked for."""
+    failures = _failures(name, folder, _large_values)
+    assert not failures, "\n".join(failures)
+
+
+@pytest.fixture
+def small_limits() -> Iterator[None]:
+    before = dataclasses.asdict(limits.current())
+    limits.configure(max_sample_bytes=1 << 24, max_image_pixels=1 << 22)
+    yield
+    limits.configure(**before)
