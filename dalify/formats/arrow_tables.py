@@ -237,7 +237,7 @@ class ArrowFileSource:
         first = self._messages.batches[0]
         try:
             return self.load(0)[0].nbytes / max(first.rows, 1)
-        except ReaderError:  # of its rows alone, when they are read
+        except DalifyError:  # of its rows alone, when they are read
             return first.body_bytes / max(first.rows, 1)
 
     def _has_to_be_decoded(self, message: Message) -> bool:

@@ -51,7 +51,15 @@ _EXTENSIONS = ("hdf5plugin",)
 
 
 class _EndedError(Exception):
-    """The helper process has ended."""
+    """The helper process has ended.
+
+    Args:
+        was_idle: before it was asked for anything.
+    """
+
+    def __init__(self, was_idle: bool = False) -> None:
+        super().__init__()
+        self.was_idle = was_idle
 
 
 class _Helper:
@@ -76,7 +84,8 @@ class _Helper:
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # it is only slower
                 importlib.import_module("fcntl").fcntl(self._from, _SET_PIPE_SIZE, _PIPE_BYTES)
-        self._send((list(sys.path), [name for name in _EXTENSIONS if name in sys.modules]))
+        with contextlib.suppress(_EndedError):  # whoever asks is told
+            self._send((list(sys.path), [name for name in _EXTENSIONS if name in sys.modules]))
 
     def ask(self, request: tuple[Any, ...], out: NDArray[Any] | None) -> tuple[Any, list[NDArray[Any]]]:
         """Send a request; return the header of the answer and the arrays behind it."""
@@ -106,7 +115,7 @@ class _Helper:
             while left:
                 left = left[os.write(self._to, left) :]
         except OSError:
-            raise _EndedError from None
+            raise _EndedError(was_idle=True) from None
 
     def _fill(self, memory: NDArray[np.uint8]) -> None:
         """Fill memory with what the helper sends."""
@@ -224,9 +233,9 @@ def call(
         helper, is_new = _helpers.take()
         try:
             header, arrays = helper.ask(request, out)
-        except _EndedError:
+        except _EndedError as ended:
             code = helper.end()
-            if code == 0 and not is_new:  # it was idle for too long
+            if not is_new and (ended.was_idle or code == 0):  # it was idle for too long, or somebody ended it
                 continue
             message = f"the {what} file {path!r} is damaged: {_reason(code, processor_s)}."
             # Other rows may be sound where some crash; where reading does not end, they would take as long.

@@ -327,7 +327,7 @@ def _text(index: str) -> bytes:
 def _read_index(index: str) -> Iterator[_Components]:
     lines = _text(index).splitlines()
     head = lines[0].split() if lines else []
-    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit():
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MOST_DIGITS:
         raise ReaderError(
             f"{index!r} is no WebDataset index: it must begin with its version, v1.1 or v1.2, and a count.",
             hint="Make it anew: python -m dalify.tools.wds2idx ARCHIVE INDEX",

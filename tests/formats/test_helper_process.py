@@ -1,0 +1,166 @@
+"""Helper processes: what ends them, and who ends with them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from dalify.base.errors import MissingPackageError, ReaderError
+from dalify.base.optional import LazyModule
+from dalify.formats import helper_main, helper_process
+
+PROGRAM = f"""
+import importlib.util, os, signal, sys, time
+import numpy as np
+spec = importlib.util.spec_from_file_location("helper_main", {helper_main.__file__!r})
+main = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(main)
+
+def spin(path, *arguments):
+    while True:
+        pass
+
+def missing(path):
+    raise ImportError("no such library")
+
+main.FUNCTIONS.update(
+    crash=lambda path: os.kill(os.getpid(), signal.SIGSEGV),
+    spin=spin,
+    leave=lambda path: os._exit(3),
+    fail=lambda path: 1 / 0,
+    missing=missing,
+    process=lambda path: os.getpid(),
+    array=lambda path: np.arange(200_000.0).reshape(2, -1),
+    lists=lambda path: [np.arange(n) for n in range(4)],
+    noise=lambda path: (print("noise", flush=True), os.write(1, b"noise"), sys.stderr.write("noise"))[1],
+    grow=lambda path: len(bytearray(1 << 40)),
+)
+main._main(int(sys.argv[1]))
+"""
+LIBRARY = LazyModule("no_such_library_at_all", "the test", "dalify[test]")
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    monkeypatch.setattr(helper_main, "__file__", str(program))
+    monkeypatch.setattr(helper_process, "_helpers", helper_process._Helpers())
+    monkeypatch.setattr(helper_process, "_known_to_end", {})
+    yield str(program)
+    helper_process._helpers.end()
+
+
+def call(function: str, path: str, *arguments: Any, **options: Any) -> Any:
+    return helper_process.call(function, path, *arguments, library=LIBRARY, what="test", **options)
+
+
+def test_results(path: str) -> None:
+    np.testing.assert_array_equal(call("array", path), np.arange(200_000.0).reshape(2, -1))
+    out = np.empty((2, 100_000))
+    assert call("array", path, out=out) is out
+    assert out[1, -1] == 199_999
+    assert call("array", path, out=np.empty(3)).shape == (2, 100_000)
+    assert [item.tolist() for item in call("lists", path)] == [[], [0], [0, 1], [0, 1, 2]]
+    assert call("process", path) == call("process", path) != os.getpid()
+
+
+def test_what_a_library_prints_does_not_matter(path: str) -> None:
+    assert call("noise", path) == 5
+    assert call("process", path) > 0
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [("crash", "SIGSEGV"), ("leave", "exit code 3"), ("fail", "ZeroDivisionError"), ("grow", "MemoryError")],
+)
+def test_what_ends_or_fails_is_an_error_of_the_file(path: str, function: str, message: str) -> None:
+    before = call("process", path)
+    with pytest.raises(ReaderError, match=rf"program\.py.*{message}"):
+        call(function, path)
+    after = call("process", path)
+    assert (after == before) == (function in ("fail", "grow"))
+
+
+def test_what_does_not_end_is_ended_once(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper_process, "_PROCESSOR_S", 0.3)
+    with pytest.raises(ReaderError, match="processor time"):
+        call("spin", path, "a", 1)
+    monkeypatch.setattr(helper_process, "_Helper", None)  # no other one is started
+    helper_process._helpers.end()
+    with pytest.raises(ReaderError, match="processor time"):
+        call("spin", path, "a", 2)
+
+
+def test_a_file_that_was_replaced_is_tried_again(path: str, tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"1")
+    with pytest.raises(ReaderError, match="SIGSEGV"):
+        call("crash", str(file))
+    assert len(helper_process._known_to_end) == 1
+    file.write_bytes(b"12")
+    with pytest.raises(ReaderError, match="SIGSEGV"):
+        call("crash", str(file))
+    assert len(helper_process._known_to_end) == 2
+
+
+def test_a_helper_that_ended_while_it_was_idle(path: str) -> None:
+    process = psutil.Process(call("process", path))
+    process.send_signal(signal.SIGKILL)
+    while process.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert call("process", path) != process.pid
+
+
+def test_a_library_that_is_not_installed(path: str) -> None:
+    with pytest.raises(MissingPackageError, match="no_such_library_at_all"):
+        call("missing", path)
+
+
+def test_pipes_and_folders_are_not_waited_for(path: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, message in (("pipe", "pipe"), ("", "folder"), ("none", "No such file")):
+        with pytest.raises(ReaderError, match=message):
+            call("process", str(tmp_path / name))
+
+
+def test_after_a_fork_both_have_their_own(path: str) -> None:
+    mine = call("process", path)
+    child = os.fork()
+    if not child:
+        is_other = False
+        try:
+            is_other = call("process", path) != mine
+            helper_process._helpers.end()
+        finally:
+            os._exit(0 if is_other else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert call("process", path) == mine
+
+
+def test_helpers_end_when_their_process_is_gone(path: str) -> None:
+    program = f"""
+        import os, sys
+        sys.path.insert(0, {str(Path.cwd())!r})
+        from dalify.formats import helper_main, helper_process
+        helper_main.__file__ = {path!r}
+        print(helper_process.call("process", {path!r}, library=None, what="test"), flush=True)
+        os._exit(0)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
+    helper = int(done.stdout)
+    deadline = time.monotonic() + 60
+    while psutil.pid_exists(helper) and psutil.Process(helper).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
