@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.whole_files import write_whole
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.records import Record, Records, read_integers
 from dalify.formats.storage import is_remote, size_of
@@ -188,5 +188,5 @@ def write_index(path: str, index: str) -> int:
         if word >> _LENGTH_BITS in (_WHOLE, _BEGIN):
             lines.append(f"{len(lines)}\t{offset}\n")
         offset += _HEAD.size + (length + 3) // 4 * 4
-    Path(index).write_text("".join(lines), encoding="ascii")
+    write_whole(index, ["".join(lines).encode()])
     return len(lines)

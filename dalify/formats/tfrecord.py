@@ -8,7 +8,6 @@ of DALI's ``tfrecord2idx``: a line "offset size" per record, frame included.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
+from dalify.base.whole_files import write_whole
 from dalify.formats.forward_file import ForwardFile
 from dalify.formats.pieces import Pieces
 from dalify.formats.records import Record, Records, paired, read_integers
@@ -122,7 +122,7 @@ def write_index(path: str, index: str) -> int:
     """
     offsets, sizes = scan(path)
     lines = [f"{offset} {size}\n" for offset, size in zip(offsets.tolist(), sizes.tolist(), strict=True)]
-    Path(index).write_text("".join(lines), encoding="ascii")
+    write_whole(index, ["".join(lines).encode()])
     return len(lines)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.pieces import samples_in
@@ -380,5 +381,5 @@ def write_index(path: str, index: str) -> int:
                 words.append(name)
         lines.append(b" ".join(words))
     version = b"v1.1" if has_blanks else b"v1.2"  # the older version has no names that blanks could be in
-    Path(index).write_bytes(b"%s %d\n" % (version, len(groups)) + b"\n".join(lines) + b"\n")
+    write_whole(index, [b"%s %d\n" % (version, len(groups)), b"\n".join(lines), b"\n"])
     return len(groups)

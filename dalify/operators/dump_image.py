@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ReaderError, ShapeError
+from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
 from dalify.registry import Spec, operator
 
@@ -64,9 +65,7 @@ def _(x, *, suffix):
         path = Path(f"{index}-{suffix}-0.ppm")
         try:
             # Batches are made ahead: whoever looks at a file must not find it half written.
-            partial = path.with_suffix(".part")
-            partial.write_bytes(text)
-            partial.replace(path)
+            write_whole(path, [text])
         except OSError as error:
-            raise ReaderError(f"cannot write the file {str(path.absolute())!r}: {error.strerror}.") from None
+            raise ReaderError(f"cannot write the file {str(path)!r}: {error.strerror}.") from None
     return x

@@ -13,12 +13,12 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import CheckpointError
+from dalify.base.whole_files import write_whole
 from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, Graph, Node, rule_arguments
 
@@ -252,10 +252,4 @@ def dumps(state: Mapping[str, Any]) -> bytes:
 
 def write(path: str | os.PathLike[str], text: bytes) -> None:
     """Write a file so that at any moment, also that of a crash, the old or the new contents are there in whole."""
-    target = Path(path)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
-    with unfinished.open("wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())  # or a machine that stops may keep the new name and not the contents
-    unfinished.replace(target)
+    write_whole(path, [text], is_durable=True)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, suggestion
 from dalify.base.source_line import SourceLine
+from dalify.base.whole_files import write_whole
 
 __all__ = ["Checkpoint", "StateText", "Stateful"]
 
@@ -302,9 +303,7 @@ class Checkpoint:
         numbers = _numbered(filename)
         text = self.serialize()
         path = Path(filename.format(seq=max(numbers, default=-1) + 1))
-        part = path.with_name(path.name + ".part")  # a crash leaves no half of a checkpoint
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        write_whole(path, [text.encode()], is_durable=True)  # a crash leaves no half of a checkpoint
         return str(path)
 
     def load(self, filename: str) -> str:
