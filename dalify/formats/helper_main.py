@@ -21,7 +21,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FUNCTIONS", "RefusedError"]
+__all__ = [
+    "FUNCTIONS",
+    "RefusedError",
+    "describe_hdf5",
+    "labels_of_hdf5",
+    "read_fits",
+    "read_hdf5",
+    "read_hdf5_rows",
+]
 
 HEAD = struct.Struct("<QQ")  # bytes of the header, and of the arrays behind it
 _IDLE_S = 10.0
