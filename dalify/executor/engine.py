@@ -218,14 +218,15 @@ class Engine:
         self.feeds.restore(state["sources"])
         self.recovery.forget()
 
-    def start_epoch(self, epoch: int) -> None:
+    def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
         """Drop what is under way. Begin an epoch of all readers, and the next one of all external sources.
 
         Args:
             epoch: number of the readers' epoch, 0 for the first.
+            is_next: whether external sources count an epoch; otherwise theirs begins again.
         """
         self.discard()
-        self.feeds.start_epoch(epoch)
+        self.feeds.start_epoch(epoch, is_next)
         self.recovery.begin(epoch)
 
     def close(self, *, wait: bool = True) -> None:

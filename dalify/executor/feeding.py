@@ -101,12 +101,17 @@ class Feeds:
         """Whether a source has given items that it can give no second time, for instance a generator."""
         return any(feed.is_spent for feed in self.externals)
 
-    def start_epoch(self, epoch: int) -> None:
-        """Begin an epoch of all readers, and the next one of all external sources, at its first sample."""
+    def start_epoch(self, epoch: int, is_next: bool) -> None:
+        """Begin an epoch of all readers, and the next one of all external sources, at its first sample.
+
+        Args:
+            epoch: number of the readers' epoch.
+            is_next: whether external sources count an epoch; otherwise theirs begins again.
+        """
         for reader in self.readers.values():
             reader.sampler.start_epoch(epoch)
         for feed in self.externals:
-            feed.restart()
+            feed.restart(is_next)
 
     def abandon(self) -> None:
         """Let go of threads that wait for samples from elsewhere."""

@@ -264,11 +264,11 @@ class ExternalFeed:
         if self.source is not None:
             self.source.reset()
 
-    def restart(self) -> None:
-        """Begin the source's next epoch at its first item, wherever this one stands."""
+    def restart(self, is_next: bool) -> None:
+        """Begin the source's next epoch, or this one again, at its first item, wherever this one stands."""
         self._taken_back = None
         if self.source is not None:
-            self.source.restart()
+            self.source.restart(is_next)
 
     def state(self) -> dict[str, Any] | None:
         """Return the source's state; None where data are fed by hand: who feeds them knows where he is."""

@@ -182,8 +182,8 @@ class _Runner:
         self._ready.clear()
         self.scheduled = 0
 
-    def start_epoch(self, epoch: int) -> None:
-        """Begin an epoch of all sources."""
+    def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
+        """Begin an epoch of all sources, which know themselves whether it is the next one."""
         self.discard()
         for source in self.sources.values():
             source.start_epoch(epoch)
@@ -258,7 +258,7 @@ class DebugPipeline(Pipeline):
             self._runner.discard()
             for source in self._runner.sources.values():
                 source.reset()
-            self._at_end = False
+            self._at_end = self._has_delivered = False
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Refuse: a function that is run has no state that could be saved.

@@ -70,6 +70,9 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         stream_policy: accepted.
         concurrency: accepted.
         options: what DALI does not have: enable_conditionals, on_error, max_error_rate, limits, precision, taps.
+
+    Attributes:
+        next_epoch: number of the first epoch of which no iterator has given a batch.
     """
 
     def __init__(
@@ -114,6 +117,8 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         self._built: building.Built | None = None
         self._lock = ForkLock()
         self._at_end = False
+        self._has_delivered = False  # a batch of this epoch of the external sources, an error, or its end
+        self.next_epoch = 0
         self._closed = False
         self._api: PipelineAPIType | None = None
         self._checks_api = True
@@ -209,8 +214,14 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     def _collect(self) -> tuple[TensorList, ...]:
         engine = self._engine()
         if not engine.scheduled and self._at_end:
+            self._has_delivered = True
             raise StopIteration
-        outputs = self._without_taps(engine.collect())
+        try:
+            outputs = self._without_taps(engine.collect())
+        except Exception:
+            self._has_delivered = True
+            raise
+        self._has_delivered = True
         self._check_outputs(outputs)
         return tuple(tensor_list(batch) for batch in outputs)
 
@@ -268,7 +279,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
 
     def __iter__(self) -> Iterator[tuple[TensorList, ...]]:
         """Yield batches until the data end, beginning anew where they had ended."""
-        if self._at_end:
+        if self.is_at_end:
             self.reset()
         return self
 
@@ -331,13 +342,16 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     def reset(self) -> None:
         """Begin the next epoch of all external sources, wherever the last one stands.
 
-        Their batches under way are dropped.
+        Their batches under way are dropped. An epoch that has delivered nothing yet is the next one: nothing happens.
 
         DALI ignores a reset before the end of the data; here it takes effect. Readers have no end: they go on where
         they are.
         """
         with self._lock:
             engine = self._engine()
+            if not self._has_delivered:
+                return
+            self._has_delivered = False
             engine.discard()
             for feed in engine.feeds.externals:
                 feed.reset()
@@ -348,11 +362,14 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         """Begin an epoch at its first sample, wherever the last one stands; batches under way are dropped.
 
         Args:
-            epoch: number of the readers' epoch: it decides on order and shard. External sources begin their next epoch.
+            epoch: number of the readers' epoch: it decides on order and shard. External sources begin their next epoch,
+                or the same one if it has delivered nothing.
         """
         with self._lock:
-            self._engine().start_epoch(epoch)
-            self._at_end = False
+            engine = self._engine()
+            if self._has_delivered or not self.has_only_sources:
+                engine.start_epoch(epoch, is_next=self._has_delivered)
+                self._at_end = self._has_delivered = False
             self._iterator_state = None
             self._shared = None
 
@@ -373,6 +390,11 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         Only readers and generators of random numbers feed the pipeline.
         """
         return not self._engine().feeds.externals
+
+    @property
+    def has_only_sources(self) -> bool:
+        """Whether no reader feeds the pipeline."""
+        return not self._engine().feeds.readers
 
     def prepare(self) -> None:
         """Begin batches ahead, so that the first one is ready sooner; without data for that, nothing happens."""

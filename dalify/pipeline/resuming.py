@@ -40,6 +40,8 @@ class Resumable:
     _seed: int
     _built: Built | None
     _at_end: bool
+    _has_delivered: bool
+    next_epoch: int
     _api: Any
     _shared: Any
     _restoring: dict[str, Any] | None = None  # a state, until there is an engine to restore
@@ -168,6 +170,8 @@ class Resumable:
             raise
         self._seed = state["seed"]
         self._at_end = state["at_end"]
+        self._has_delivered = self._at_end or any(source and source.get("iteration") for source in state["sources"])
+        self.next_epoch = 0
         self._iterator_state = state.get("iterator")
         self._is_restored = True
         self._api = None  # nothing was run since

@@ -83,14 +83,18 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         self._fresh_epochs = fresh_epochs
         for pipeline in self._pipelines:
             pipeline.build()
+        # After another iterator, the next epoch; what was run by hand before is no part of it.
+        self._epoch = max(pipeline.next_epoch for pipeline in self._pipelines)
+        for pipeline in self._pipelines:
             if pipeline.has_run:
-                pipeline.start_epoch(0)  # what was run by hand before is no part of the first epoch
+                pipeline.start_epoch(self._epoch)
         self._policy = _checked_policy(fill_last_batch, last_batch_policy)
         self._is_padded = last_batch_padded
         self._reader_name = reader_name
         self._epochs = self._counted(int(size), reader_name, self._policy, last_batch_padded)
+        if self._epoch:
+            self._epochs.restart(self._epoch)
         self._is_sized = self._epochs.batches is not None
-        self._epoch = 0
         self._delivered = 0  # batches of this epoch
         self._is_over = False  # the epoch is at its end, and the next one was not begun
         self._reported = 0  # bad samples that the user was told of
@@ -186,6 +190,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         outputs: list[Outputs] = []
         failure = HeldError()
         for pipeline in self._pipelines:
+            pipeline.next_epoch = self._epoch + 1
             try:
                 outputs.append(pipeline.next_outputs())
             except StopIteration:

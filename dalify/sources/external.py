@@ -125,21 +125,27 @@ class ExternalSource:
 
     def reset(self) -> None:
         """Begin the next epoch: indices start at 0 again. Iterables go on where they are, as in DALI."""
-        self._ended = False
-        self.iteration = 0
-        self.epoch += 1
+        self._begin(self.epoch + 1)
 
-    def restart(self) -> None:
-        """Begin the next epoch at the first item, in the middle of this one.
+    def restart(self, is_next: bool = True) -> None:
+        """Begin an epoch at the first item, in the middle of this one.
 
         With ``cycle=None`` an iterable goes on where it is: nothing says that it can be walked twice.
+
+        Args:
+            is_next: begin the next epoch; otherwise this one again.
         """
         if self.callback.cycle is not Cycle.NO:
             epoch = epoch_of(self.callback.source)
-            if self._walk is not None and epoch is not None:
+            if is_next and self._walk is not None and epoch is not None:
                 self.callback.source.set_epoch(epoch + 1)
             self._walk = None
-        self.reset()
+        self._begin(self.epoch + is_next)
+
+    def _begin(self, epoch: int) -> None:
+        self._ended = False
+        self.iteration = 0
+        self.epoch = epoch
 
     def close(self) -> None:
         """Let go of the walk over the source, so that a generator's ``finally`` runs now."""

@@ -317,18 +317,21 @@ class ParallelSource:
 
     def reset(self) -> None:
         """Begin the next epoch: indices start at 0 again. Iterables go on where they are, as in DALI."""
+        self._begin(self.epoch + 1)
+
+    def _begin(self, epoch: int) -> None:
         self._ended = False
         self.iteration = 0
-        self.epoch += 1
+        self.epoch = epoch
         if self._is_callable:
             self._drop_flights()
 
-    def restart(self) -> None:
-        """Begin the next epoch at the first item, in the middle of this one; see ``ExternalSource.restart``."""
+    def restart(self, is_next: bool = True) -> None:
+        """Begin an epoch at the first item, in the middle of this one; see ``ExternalSource.restart``."""
         if self.callback.cycle is not Cycle.NO:
             self._drop_flights()  # a worker that sees a new generation begins its walk anew
             self._taken = self._walked_items = 0
-        self.reset()
+        self._begin(self.epoch + is_next)
 
     def _drop_flights(self) -> None:
         # What is in the making is not wanted any more. Its slots come back with its results.
