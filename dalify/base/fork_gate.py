@@ -7,9 +7,9 @@ threads say when they work, each for milliseconds except in the first batch, and
 
 from __future__ import annotations
 
-import _thread
 import logging  # noqa: F401 -- its hook before a fork takes a lock: hooks run in reverse order, so ours must come later
 import os
+import signal
 import threading
 import time
 import weakref
@@ -93,7 +93,8 @@ def _go_on() -> None:
     is_interrupted, state.is_interrupted = state.is_interrupted, False
     state.forking.release()
     if is_interrupted:  # when the fork is over, as if the key had been pressed then
-        repeat = threading.Timer(_REPEAT_INTERRUPT_S, _thread.interrupt_main)
+        main = threading.main_thread().ident
+        repeat = threading.Timer(_REPEAT_INTERRUPT_S, signal.pthread_kill, (main, signal.SIGINT))
         repeat.daemon = True
         repeat.start()
 
