@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _signal  # pyright: ignore[reportMissingImports]
+import _thread
 import atexit
 import os
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 __all__ = [
     "PATIENCE_S",
     "CallAtEnd",
+    "Completion",
     "deferred_interrupts",
     "kept_interrupts",
     "leave_running",
@@ -106,6 +108,49 @@ class CallAtEnd(partial[Any]):
     """
 
     __del__ = partial.__call__
+
+
+class Completion:
+    """An event that happens once, and whose ``wait`` Ctrl-C can interrupt anywhere.
+
+    ``threading.Event`` cannot be used where the main thread waits: a KeyboardInterrupt in the middle of its ``wait``
+    releases the event's lock although another thread holds it, and ``set`` fails in that thread.
+    """
+
+    __slots__ = ("_lock", "_unset")
+
+    def __init__(self) -> None:
+        self._lock = _thread.allocate_lock()
+        self._lock.acquire()
+        self._unset = [True]
+
+    def set(self) -> None:
+        """Let all go on that wait. Again, it does nothing."""
+        with suppress(IndexError):
+            self._unset.pop()  # one thread only gets it
+            self._lock.release()
+
+    def is_set(self) -> bool:
+        """Tell whether it has happened."""
+        return not self._unset
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until it has happened.
+
+        Args:
+            timeout_s: in seconds; None for any time.
+
+        Returns:
+            whether it has happened.
+        """
+        if self._unset:
+            if timeout_s is None:
+                with self._lock:  # released again for the next thread that waits
+                    return True
+            if not self._lock.acquire(timeout=timeout_s):
+                return False
+            self._lock.release()
+        return True
 
 
 _has_left_threads = False

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.base.held_error import HeldError
+from dalify.base.interrupts import Completion
 from dalify.data import Batch
 from dalify.executor.frame import Collector
 from dalify.executor.steps import Step, located
@@ -61,7 +62,7 @@ class Iteration:
         self.parts: list[tuple[int, dict[Branch | None, np.ndarray[Any, Any]]]] = []
         self.chunk_seconds = 0.0
         self.event: Any = None
-        self.ready = threading.Event()
+        self.ready = Completion()
         self.discarded = False
         self.lock = threading.Lock()
 

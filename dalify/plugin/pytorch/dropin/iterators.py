@@ -23,7 +23,7 @@ from torch.utils.data import _utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from dalify.base.fork_gate import working
-from dalify.base.interrupts import kept_interrupts
+from dalify.base.interrupts import Completion, kept_interrupts
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 
@@ -64,8 +64,8 @@ class _Task:
         self.indices = indices
         self.worker = worker
         self.data: Any = None
-        self.is_made = threading.Event()
-        self.is_collated = threading.Event()
+        self.is_made = Completion()
+        self.is_collated = Completion()
 
 
 class _Worker:
