@@ -121,18 +121,27 @@ class FileMemory:
         number: of the file.
         memory: uint8 ``[n]``, all zeros.
         offset: of the first byte in the file.
+        mapped: the whole file, uint8, where its values are to be looked at in a memory map.
 
     Attributes:
         held_bytes: how much of the file was read into the memory.
     """
 
-    def __init__(self, files: OpenFiles, number: int, memory: NDArray[np.uint8], offset: int) -> None:
+    def __init__(
+        self,
+        files: OpenFiles,
+        number: int,
+        memory: NDArray[np.uint8],
+        offset: int,
+        mapped: NDArray[np.uint8] | None = None,
+    ) -> None:
         self.held_bytes = 0
         self._files = files
         self._number = number
         self._memory = memory
         self._address = memory.ctypes.data
         self._offset = offset
+        self._mapped = mapped
 
     def load(self, buffer: Any) -> None:
         """Read what a pyarrow buffer is to hold, where it lies in this memory.
@@ -151,6 +160,8 @@ class FileMemory:
         if not buffer.size or not self._holds(buffer):
             return None
         offset = self._offset + buffer.address - self._address
+        if self._mapped is not None:
+            return Values(np.frombuffer(self._mapped, dtype, buffer.size // dtype.itemsize, offset))
         return ValuesInFile(self._files, self._number, offset, buffer.size // dtype.itemsize, dtype)
 
     def _holds(self, buffer: Any) -> bool:

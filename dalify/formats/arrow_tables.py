@@ -6,10 +6,12 @@ mapped, whoever maps them: a mapped file that becomes shorter ends the process.
 
 from __future__ import annotations
 
+import mmap
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -77,13 +79,38 @@ class _IdleReaders:
 class TableFiles(OpenFiles):
     """Files of tables.
 
+    Args:
+        paths: of the files.
+        memory_map: values of Arrow files are looked at in memory maps.
+
     Attributes:
         idle: readers of these files that nobody uses.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], memory_map: bool = False) -> None:
         super().__init__(paths)
         self.idle = _IdleReaders()
+        self._memory_map = memory_map
+        self._maps: dict[int, NDArray[np.uint8]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: nothing that is open."""
+        return {**super().__getstate__(), "memory_map": self._memory_map}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over paths."""
+        self.__init__(state["paths"], state["memory_map"])
+
+    def mapped(self, number: int) -> NDArray[np.uint8] | None:
+        """Return a file in a memory map, uint8; None where maps are not wanted."""
+        if not self._memory_map:
+            return None
+        found = self._maps.get(number)
+        if found is None:
+            with Path(storage.local_copy(self.paths[number])).open("rb") as file:
+                found = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            found = self._maps.setdefault(number, found)
+        return found
 
 
 class ArrowSource(Protocol):
@@ -280,7 +307,7 @@ class ArrowFileSource:
             part = None
         else:
             self._files.read(self._number, batch.offset, batch.metadata_bytes, memory[place:body])
-            part = FileMemory(self._files, self._number, memory[body:], batch.body)
+            part = FileMemory(self._files, self._number, memory[body:], batch.body, self._files.mapped(self._number))
         options = pyarrow_ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         found = pyarrow_ipc.open_stream(pyarrow.py_buffer(memory), options=options).read_next_batch()
         if found.num_rows != batch.rows:
@@ -378,18 +405,21 @@ def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> Ar
     return ArrowFileSource(files, number, columns)
 
 
-def opened(paths: Sequence[str], columns: Sequence[str], kind: Callable[..., ArrowSource]) -> list[ArrowSource]:
+def opened(
+    paths: Sequence[str], columns: Sequence[str], kind: Callable[..., ArrowSource], *, memory_map: bool = False
+) -> list[ArrowSource]:
     """Return the sources for files; those on other machines are asked at once what they hold.
 
     Args:
         paths: of the files.
         columns: names of the wanted columns.
         kind: ``ParquetSource``, or ``source_of_file`` where the files tell.
+        memory_map: values of Arrow files are looked at in memory maps.
 
     Raises:
         ReaderError, ArgumentValueError, DTypeError: see there.
     """
-    files = TableFiles(paths)
+    files = TableFiles(paths, memory_map)
     if not files.is_remote:
         return [kind(files, number, columns) for number in range(len(paths))]
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:

@@ -20,6 +20,7 @@ def arrow(
     source: Any,
     columns: _Many[str],
     cache_bytes: int | None = 1073741824,
+    memory_map: bool | None = False,
     allow_outside_root: bool | None = False,
     random_shuffle: bool | None = False,
     initial_fill: int | None = 1024,

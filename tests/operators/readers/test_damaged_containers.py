@@ -201,6 +201,17 @@ def test_strings_in_several_buffers(tmp_path: Path) -> None:
     assert [np.array(sample).tobytes().decode() for _ in range(10) for sample in pipe.run()[0]] == texts
 
 
+def test_memory_maps_give_the_same(tmp_path: Path) -> None:
+    columns = table(40, 3000).append_column("text", pa.array([f"text {n}" * n for n in range(40)], pa.string_view()))
+    with pa.ipc.new_file(tmp_path / "a", columns.schema) as file:
+        file.write_table(columns, max_chunksize=7)
+    found = []
+    for memory_map in (False, True):
+        pipe = reading("arrow", source=str(tmp_path / "a"), columns=columns.column_names, memory_map=memory_map)
+        found.append([np.array(sample).tolist() for _ in range(13) for output in pipe.run() for sample in output])
+    assert found[0] == found[1]
+
+
 def test_categories_are_not_expanded(tmp_path: Path) -> None:
     """One value of 8 MiB and 100,000 rows that name it: 800 GB if each had its own."""
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int8)), pa.array([bytes(8 << 20)]))
