@@ -32,6 +32,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from dalify.base.compile_progress import CompileProgress
+from dalify.base.errors import OperatorError
 from dalify.base.whole_files import write_whole
 
 __all__ = ["KernelCache", "njit", "progress"]
@@ -92,6 +93,9 @@ class KernelCache(NullCache):
 
         numba would load all that it can compile with before it looks for a file, SciPy included: 0.3 s that code from a
         file does not need. The compiler does it by itself.
+
+        Raises:
+            OperatorError: no file has it, and it cannot be compiled because the working folder was deleted.
         """
         rtsys.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
@@ -101,6 +105,7 @@ class KernelCache(NullCache):
                 contents = (folder / name).read_bytes()
                 if _digest(contents[_DIGEST_BYTES:]) == contents[:_DIGEST_BYTES]:
                     return CompileResult._rebuild(target_context, *pickle.loads(contents[_DIGEST_BYTES:]))
+        _check_working_folder()
         return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
@@ -222,6 +227,16 @@ def _is_private(folder: Path) -> bool:
         if is_shared or status.st_uid not in (0, os.geteuid()):
             return False
     return True
+
+
+def _check_working_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError as error:  # numba makes the paths of source files relative to it
+        raise OperatorError(
+            "kernels cannot be compiled: the working folder of this process was deleted.",
+            hint="Change to a folder that exists: os.chdir(...). Or compile before: python -m dalify.warmup.",
+        ) from error
 
 
 def _warn(text: str) -> None:

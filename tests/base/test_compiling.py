@@ -136,6 +136,29 @@ def test_folder_of_the_environment_comes_first(toy: Path, tmp_path: Path) -> Non
     assert run(toy) == "13 compiled"
 
 
+@needs_unix
+def test_working_folder_that_was_deleted(toy: Path, tmp_path: Path) -> None:
+    """Numba cannot compile there; what is compiled already runs."""
+    program = textwrap.dedent(f"""
+        import os
+        os.mkdir({str(tmp_path / "gone")!r})
+        os.chdir({str(tmp_path / "gone")!r})
+        os.rmdir({str(tmp_path / "gone")!r})
+    """)
+    expected = """
+        import toy.caller
+        try:
+            toy.caller.outer(1)
+        except RuntimeError as error:
+            assert "the working folder of this process was deleted" in str(error), error
+        else:
+            raise SystemExit("compiled")
+        os.chdir("/")
+    """
+    assert run(toy, program + textwrap.dedent(expected)) == "13 compiled"
+    assert run(toy, program) == "13 loaded"
+
+
 @pytest.mark.parametrize("flags", [("-O",), ("-B",), ("-OO", "-B")], ids=" ".join)
 def test_flags_of_python(toy: Path, flags: tuple[str, ...]) -> None:
     assert run(toy, flags=flags) == "13 compiled"

@@ -312,12 +312,11 @@ def test_remote_data_set_with_a_list(tmp_path: Path) -> None:
         for _ in range(2):
             assert pipe.run()[0].at(0).tobytes() == b"contents"
         pipe.close()
-        behaviour.asked.clear()
         for name in ("../secret.jpg", f"{url}/secret.jpg", "%2e%2e/secret.jpg"):
             (served / "set" / "list.txt").write_text(f"{name} 0\n")
             with pytest.raises(ReaderError, match=r"line 1: the name .* leads out of"):
                 _first(fn.readers.file, {"file_list": f"{url}/set/list.txt"}).run()
-        assert set(behaviour.asked) == {"/set/list.txt"}
+        assert not [path for path in behaviour.asked if "secret" in path]
 
 
 @pytest.mark.parametrize("name", ["line\u2028separator.jpg", "next\x85line.jpg", "form\x0cfeed.jpg", "caf\udce9.jpg"])

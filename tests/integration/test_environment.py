@@ -90,8 +90,11 @@ def test_programs_run(
     program.write_text(PROGRAM, encoding="utf-8")
     settings = {**os.environ, "PYTHONPATH": str(PROJECT), **environment}
     folder, names = photos
+    command = [sys.executable, "-W", "error", str(program), str(folder), *names]
+    if flags:  # what is compiled already does not need a working folder
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(PROJECT)}, check=True, timeout=300, cwd=tmp_path)
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(program), str(folder), *names, *flags],
+        [*command, *flags],
         env={name: value for name, value in settings.items() if value is not None},
         cwd=tmp_path,
         capture_output=True,
