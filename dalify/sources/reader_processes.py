@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, WorkerError
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
 from dalify.sources.worker_death import Death
@@ -70,6 +71,7 @@ class ReaderProcesses:
         self._pool: WorkerPool | None = None
         self._collector: threading.Thread | None = None
         self._process = os.getpid()
+        self._starting = ForkLock()
 
     def start(self) -> None:
         """Start the processes.
@@ -86,14 +88,16 @@ class ReaderProcesses:
 
     def submit(self, number: int, place: int, entry: int) -> Future[Any]:
         """Begin to read an entry, for a place of a batch."""
-        if self._pool is None or self._process != os.getpid():
-            self.start()
-        assert self._pool is not None, "dalify bug: no processes"
-        if self._collector is None:  # not before the processes have been forked
-            self._collector = threading.Thread(target=_collect, args=(self._pool,), name="dalify-collect", daemon=True)
-            self._collector.start()
+        with self._starting:  # in a forked child, several threads may be the first
+            if self._pool is None or self._process != os.getpid():
+                self.start()
+            pool = self._pool
+            assert pool is not None, "dalify bug: no processes"
+            if self._collector is None:  # not before the processes have been forked
+                self._collector = threading.Thread(target=_collect, args=(pool,), name="dalify-collect", daemon=True)
+                self._collector.start()
         future: Future[Any] = Future()
-        self._pool.submit(0, 0, (entry, mixed_key(self._seed, number, place), 0, 0, 0, 0), future)
+        pool.submit(0, 0, (entry, mixed_key(self._seed, number, place), 0, 0, 0, 0), future)
         return future
 
     def maker(self) -> _Reading:
