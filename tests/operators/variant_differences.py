@@ -32,13 +32,11 @@ REFUSED: dict[str, str] = {
     "hue | four channels": _STRADDLES,
     "paste | four channels": "DALI fills the canvas with three values in turn, which do not meet the channels",
     "power_spectrum | nothing": "a signal without samples has no spectrum; DALI gives zeros",
-    "resize | no rows": "there is no pixel to take a value from; DALI gives an image of no rows",
     "saturation | four channels": _STRADDLES,
 }
 
 # "operator | label": why the result is another one.
 DIFFERENT: dict[str, str] = {
-    "cat | no rows": "DALI leaves out samples without elements, so that the width of the result depends on the height",
     "crop | pad, beyond": _WRAPS,
     "crop_mirror_normalize | pad, beyond": _WRAPS,
     "coord_transform | nothing": "no points are still points of two coordinates; DALI forgets their number",

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dalify.api.functions import use
-from dalify.base.errors import ArgumentValueError
-from dalify.base.source_line import SourceLine
 from dalify.registry import catalogue
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema
@@ -61,11 +59,6 @@ def numba_function(
     Raises:
         ArgumentValueError: not as many types as dimensions.
     """
-    for what, types, dimensions in (("in", in_types, ins_ndim), ("out", out_types, outs_ndim)):
-        if len(types) != len(dimensions):
-            raise ArgumentValueError(
-                f"{what}_types has {len(types)} items, {what}s_ndim {len(dimensions)}.", line=SourceLine.capture()
-            )
     arguments = {
         "run_fn": run_fn,
         "out_types": out_types,
