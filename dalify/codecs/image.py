@@ -74,8 +74,8 @@ def decode_image(
 
     Args:
         data: encoded image, 1-D uint8 or bytes.
-        output_type: RGB, BGR, GRAY, YCbCr (studio range) or ANY_DATA (as stored: 1 to 4 channels; CMYK with 0 for no
-            ink).
+        output_type: RGB, BGR, GRAY, YCbCr (studio range) or ANY_DATA (as stored: 1 to 4 channels, of TIFF also more;
+            CMYK with 0 for no ink).
         dtype: element type; values are scaled from full range to full range.
         adjust_orientation: turn as the EXIF note says.
         use_fast_idct: of JPEG: 5 % faster, values differ by up to 5.

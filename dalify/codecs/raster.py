@@ -41,7 +41,8 @@ class RasterHeader(NamedTuple):
     Attributes:
         height: rows of the stored image.
         width: columns of the stored image.
-        channels: as stored: 1 gray, 2 gray and alpha, 3 color, 4 color and alpha. Palettes and CMYK count as color.
+        channels: as stored: 1 gray, 2 gray and alpha, 3 color, 4 color and alpha; of TIFF any number. Palettes and CMYK
+            count as color.
         bits: bits per sample.
         orientation: EXIF orientation, 1 to 8.
     """
@@ -131,6 +132,8 @@ def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
         image = open_by_pillow(tiff.data, kind)
     except (SyntaxError, TypeError):  # one that Pillow cannot represent, for instance colors of floats
         return _open_unusual_tiff(data, tiff)
+    if _channels_of(image) < tiff.samples and tiff.as_gray is not None:
+        return _open_tiff_of_channels(data, tiff, tiff.as_gray())
     bits = 32 if image.mode == "F" else 16 if image.mode.startswith("I;16") else max(8, tiff.bits)
     header = RasterHeader(tiff.height, tiff.width, _channels_of(image), bits, tiff.orientation)
     if bits > 8:
@@ -143,10 +146,23 @@ def _open_unusual_tiff(data: Bytes, tiff: TiffFile) -> tuple[RasterHeader, Itera
     if tiff.is_rgb and tiff.samples in (3, 4) and tiff.bits in (16, 32):
         header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
         return header, _strips_of_opencv(contents, data, "TIFF", header)
+    if tiff.samples > 1 and tiff.as_gray is not None:
+        return _open_tiff_of_channels(data, tiff, tiff.as_gray())
     pixels = decode_by_opencv(contents, "TIFF")  # nobody else can tell what OpenCV makes of the rest
     channels = pixels.shape[2]
     header = RasterHeader(tiff.height, tiff.width, channels, 8 * pixels.dtype.itemsize, tiff.orientation)
     return header, ((top, reordered(rows, channels)) for top, rows in strips_of(pixels))
+
+
+def _open_tiff_of_channels(data: Bytes, tiff: TiffFile, gray: bytes) -> tuple[RasterHeader, Iterator[Strip]]:
+    """Open a TIFF of more channels than the libraries know, or would return for images of its kind."""
+    header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
+    stored = header._replace(width=tiff.width * tiff.samples, channels=1)
+    if tiff.bits > 8:
+        strips = _strips_of_opencv(np.frombuffer(gray, np.uint8), data, "TIFF", stored)
+    else:
+        strips = _strips_of_pillow(open_by_pillow(gray, "TIFF"), data, "TIFF", stored)
+    return header, ((top, tiff.pixels_of_gray(rows)) for top, rows in strips)
 
 
 def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:

@@ -7,7 +7,11 @@ notes are gone, so that nothing in it can make them allocate memory, warn, or wr
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image, check_shape
@@ -16,7 +20,10 @@ from dalify.codecs.signature import Bytes
 __all__ = ["TiffFile", "read_tiff"]
 
 _WIDTH, _HEIGHT, _BITS, _ORIENTATION, _SAMPLES = 256, 257, 258, 274, 277
-_PHOTOMETRIC, _RGB = 262, 2
+_PHOTOMETRIC, _BLACK_IS_ZERO, _RGB = 262, 1, 2
+_COMPRESSION, _PLANAR, _PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 259, 284, 317, 338, 339
+# None, LZW, deflate under two numbers, PackBits: what they decompress to does not depend on the number of samples.
+_OF_BYTES = frozenset({1, 5, 8, 32946, 32773})
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
 # With one value each. The others of ``_KEPT`` have as many as there are samples, strips or colors.
 _SINGLE = frozenset(
@@ -25,8 +32,7 @@ _SINGLE = frozenset(
 _KEPT = _SINGLE | frozenset({258, 273, 279, 320, 324, 325, 338, 339, 347, 519, 520, 521, 529, 530, 532, 37439, 50674})
 _TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _INTEGERS = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q", 18: "Q"}
-# Pillow knows 6, OpenCV 4; more would only be memory.
-_MAX_SAMPLES_PER_PIXEL = 6
+_MAX_SAMPLES_PER_PIXEL = 1024
 
 
 class TiffFile(NamedTuple):
@@ -40,6 +46,9 @@ class TiffFile(NamedTuple):
         samples: samples per pixel.
         is_rgb: samples are red, green, blue and perhaps alpha.
         orientation: EXIF orientation, 1 to 8.
+        as_gray: makes the file whose rows of `width` pixels are declared as rows of `width * samples` gray pixels, for
+            libraries that know few numbers of samples; None where the samples of a pixel are not stored side by side.
+        predicted_columns: columns of a tile or row whose samples are differences from the pixel before; 0: none are.
     """
 
     data: bytes
@@ -49,6 +58,17 @@ class TiffFile(NamedTuple):
     samples: int
     is_rgb: bool
     orientation: int
+    as_gray: Callable[[], bytes] | None = None
+    predicted_columns: int = 0
+
+    def pixels_of_gray(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return ``[rows, width, samples]`` of the rows that ``as_gray`` decodes to."""
+        pixels = rows.reshape(len(rows), self.width, self.samples)
+        if not self.predicted_columns:
+            return pixels
+        starts = range(0, self.width, self.predicted_columns)
+        parts = [pixels[:, start : start + self.predicted_columns] for start in starts]
+        return np.concatenate([np.cumsum(part, axis=1, dtype=pixels.dtype) for part in parts], axis=1)
 
 
 def read_tiff(data: Bytes) -> TiffFile:
@@ -76,7 +96,7 @@ def read_tiff(data: Bytes) -> TiffFile:
     first = start + count_bytes
     count = min(declared, (size - first) // entry.size)
     kept: dict[int, tuple[int, int, bytes]] = {}
-    orientation, values = 1, {}
+    orientation, values, is_uniform = 1, {}, True
     for number in range(count):
         tag, kind, length, inline = entry.unpack_from(view, first + number * entry.size)
         if tag in kept or not (tag in _KEPT or tag == _ORIENTATION) or kind not in _TYPE_BYTES or not length:
@@ -96,8 +116,10 @@ def read_tiff(data: Bytes) -> TiffFile:
                 continue
             values[tag] = value
             length, inline = 1, bytes(contents[: _TYPE_BYTES[kind]]).ljust(inline_bytes, b"\0")
-        elif tag == _BITS and code is not None:
-            values[tag] = max(struct.unpack_from(f"{order}{min(length, _MAX_SAMPLES_PER_PIXEL)}{code}", contents))
+        elif tag in (_BITS, _SAMPLE_FORMAT) and code is not None:
+            several = struct.unpack_from(f"{order}{min(length, _MAX_SAMPLES_PER_PIXEL)}{code}", contents)
+            values[tag] = max(several)
+            is_uniform = is_uniform and min(several) == max(several)
         kept[tag] = (kind, length, inline)
     height, width, bits = values.get(_HEIGHT, 0), values.get(_WIDTH, 0), values.get(_BITS, 1)
     if not height or not width:
@@ -108,9 +130,33 @@ def read_tiff(data: Bytes) -> TiffFile:
     if samples > _MAX_SAMPLES_PER_PIXEL or bits > 64:
         raise DecodeError(f"TIFF of {samples} samples per pixel and {bits} bits per sample is not supported.")
     check_shape((height, width, samples), (bits + 7) // 8, "the TIFF")
-    entries = [entry.pack(tag, *kept[tag]) for tag in sorted(kept)]
-    directory = struct.pack(order + count_code, len(entries)) + b"".join(entries) + struct.pack(order + offset_code, 0)
     end = first + count * entry.size + struct.calcsize(offset_code)
-    # The old directory may end with the file, without the offset of the next one.
-    rewritten = b"".join([view[:start], directory.ljust(end - start, b"\0"), view[end:]])
-    return TiffFile(rewritten, height, width, bits, samples, values.get(_PHOTOMETRIC) == _RGB, orientation)
+
+    def rewritten(tags: dict[int, tuple[int, int, bytes]]) -> bytes:
+        entries = [entry.pack(tag, *tags[tag]) for tag in sorted(tags)]
+        head = struct.pack(order + count_code, len(entries))
+        directory = head + b"".join(entries) + struct.pack(order + offset_code, 0)
+        # The old directory may end with the file, without the offset of the next one.
+        return b"".join([view[:start], directory.ljust(end - start, b"\0"), view[end:]])
+
+    colors = values.get(_PHOTOMETRIC)
+    found = TiffFile(rewritten(kept), height, width, bits, samples, colors == _RGB, orientation)
+    is_plain = is_uniform and bits in (8, 16) and values.get(_SAMPLE_FORMAT, 1) == 1 and values.get(_PLANAR, 1) == 1
+    predictor = values.get(_PREDICTOR, 1)
+    if not (
+        is_plain
+        and samples > 1
+        and colors in (_BLACK_IS_ZERO, _RGB)
+        and values.get(_COMPRESSION, 1) in _OF_BYTES
+        and predictor in (1, 2)
+    ):
+        return found
+    tile_width = values.get(_TILE_WIDTH)
+    declared_as = {_WIDTH: width * samples, _BITS: bits, _PHOTOMETRIC: _BLACK_IS_ZERO, _SAMPLES: 1}
+    if tile_width is not None:
+        declared_as[_TILE_WIDTH] = tile_width * samples
+    gray = {tag: item for tag, item in kept.items() if tag not in (_PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT)}
+    for tag, value in declared_as.items():
+        gray[tag] = (4, 1, struct.pack(order + "I", value).ljust(inline_bytes, b"\0"))
+    columns = (tile_width or width) if predictor == 2 else 0
+    return found._replace(as_gray=partial(rewritten, gray), predicted_columns=columns)

@@ -9,6 +9,7 @@ import warnings
 import cv2
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
 from dalify.base.errors import DecodeError, LimitError
@@ -16,6 +17,7 @@ from dalify.base.limits import Limits, applied
 from dalify.codecs.image import decode_image, image_shape
 from dalify.codecs.signature import as_bytes_array
 from dalify.codecs.tiff import read_tiff
+from dalify.data.dtypes import DALIDataType, DALIImageType
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 48, 3), np.uint8)
 COMPRESSIONS = [None, "packbits", "tiff_lzw", "tiff_adobe_deflate", "lzma"]
@@ -103,3 +105,36 @@ def test_samples_of_many_bytes_are_limited() -> None:
     assert is_written
     with applied(Limits(max_sample_bytes=4 * 3 * 40 * 48 - 1)), pytest.raises(LimitError, match="max_sample_bytes"):
         decode_image(data.reshape(-1))
+
+
+@pytest.mark.parametrize("options", [{}, {"tile": (16, 32)}, {"compression": "zlib"}, {"byteorder": ">"}], ids=str)
+@pytest.mark.parametrize("predictor", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize(
+    ("photometric", "channels"), [*(("minisblack", n) for n in (2, 3, 4, 6, 13)), *(("rgb", n) for n in (4, 5, 6, 8))]
+)
+def test_any_number_of_channels(photometric: str, channels: int, dtype: type, predictor: bool, options: dict) -> None:
+    """All samples are read; the first three count as colors."""
+    if predictor:
+        options = {**options, "compression": "zlib", "predictor": True}
+    pixels = np.random.default_rng(0).integers(0, np.iinfo(dtype).max + 1, (37, 41, channels), dtype)
+    file = io.BytesIO()
+    extra = ["unspecified"] * (channels - (3 if photometric == "rgb" else 1))
+    tifffile.imwrite(file, pixels, photometric=photometric, planarconfig="contig", extrasamples=extra, **options)
+    kind = {np.uint8: DALIDataType.UINT8, np.uint16: DALIDataType.UINT16}[dtype]
+    found = decode_image(file.getvalue(), DALIImageType.ANY_DATA, kind)
+    np.testing.assert_array_equal(found, pixels)
+    assert image_shape(file.getvalue()) == (37, 41, 3)
+    if channels > 2:
+        np.testing.assert_array_equal(decode_image(file.getvalue(), DALIImageType.RGB, kind), pixels[..., :3])
+    part = decode_image(file.getvalue(), DALIImageType.ANY_DATA, kind, window=(5, 20, 7, 9))
+    np.testing.assert_array_equal(part, pixels[5:12, 20:29])
+
+
+@pytest.mark.parametrize("change", [{"planarconfig": "separate"}, {"dtype": np.float32}], ids=str)
+def test_channels_that_cannot_be_read(change: dict) -> None:
+    pixels = np.zeros((6, 12, 10), change.pop("dtype", np.uint8))
+    file = io.BytesIO()
+    tifffile.imwrite(file, pixels, photometric="minisblack", **{"planarconfig": "contig", **change})
+    with pytest.raises(DecodeError, match="TIFF"):
+        decode_image(file.getvalue(), DALIImageType.ANY_DATA)

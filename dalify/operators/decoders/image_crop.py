@@ -56,7 +56,7 @@ def image_crop(
         crop_pos_y: from 0 (top) to 1 (bottom).
         crop_pos_z: of volumes: accepted, without effect.
         rounding: of the first row and column: "round" (half away from zero) or "truncate".
-        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (as stored: 1 to 4 channels).
+        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
         dtype: element type. The full range of the stored values becomes the full range of the type: FLOAT is 0 to 1.
         adjust_orientation: turn the image upright as its EXIF note says.
         use_fast_idct: of JPEG: a few percent faster, values differ by up to 9.

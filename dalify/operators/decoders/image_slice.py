@@ -67,7 +67,7 @@ def image_slice(
         axis_names: letters of the axes.
         normalized_anchor: whether an ``anchor`` of floats is in parts of the extent; pixels otherwise.
         normalized_shape: whether a ``shape_input`` of floats is in parts of the extent; pixels otherwise.
-        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (as stored: 1 to 4 channels).
+        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
         dtype: element type. The full range of the stored values becomes the full range of the type: FLOAT is 0 to 1.
         adjust_orientation: turn the image upright as its EXIF note says.
         use_fast_idct: of JPEG: a few percent faster, values differ by up to 9.
