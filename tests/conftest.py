@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.helpers.photos import write_photo_folder
+from tests.helpers.processes import end_children_since
 
 # Kernels compile during a first example, so a deadline would measure the compiler.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -17,6 +20,15 @@ settings.register_profile("ci", parent=settings.get_profile("local"), derandomiz
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 PROJECT = Path(__file__).parent.parent
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """End the processes that a test has started when it fails, and so did not end itself."""
+    report = yield
+    if report.failed and call.when == "call":
+        end_children_since(call.start)
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import psutil
 
-__all__ = ["children", "is_running"]
+__all__ = ["children", "end_children_since", "is_running"]
+
+_CLOCK_S = 0.02  # how exactly the system tells when a process began
 
 
 def children() -> set[int]:
@@ -19,6 +21,20 @@ def children() -> set[int]:
         except psutil.NoSuchProcess:
             pass
     return found
+
+
+def end_children_since(start: float) -> None:
+    """Kill our descendants that began at a time or later.
+
+    Args:
+        start: seconds since 1970.
+    """
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if process.create_time() >= start - _CLOCK_S:
+                process.kill()
+        except psutil.NoSuchProcess:
+            pass
 
 
 def is_running(process: int) -> bool:

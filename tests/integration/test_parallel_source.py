@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
-import subprocess
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import pytest
 from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceError
 from tests.helpers.processes import children, is_running
+from tests.helpers.programs import LIMIT_S, running
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
 
@@ -43,7 +42,7 @@ def make() -> Iterator[Callable[..., Any]]:
         pipe.close()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = LIMIT_S) -> bool:
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -323,63 +322,41 @@ if __name__ == "__main__":
 """
 
 
-def start(tmp_path: Path, end: str, method: str = "fork") -> tuple[subprocess.Popen[str], list[int]]:
-    """Start the program; return it and the ids of its workers once it has run some batches."""
+@contextmanager
+def started(tmp_path: Path, end: str, method: str = "fork") -> Iterator[tuple[Any, list[int]]]:
+    """Start the program; yield it and the ids of its workers once it has run some batches."""
     script = tmp_path / "program.py"
     script.write_text(PROGRAM + textwrap.indent(textwrap.dedent(end), "    "))
-    process = subprocess.Popen(
-        [sys.executable, str(script), method],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    workers: list[int] = []
-    for line in process.stdout:
-        if line.startswith("ready"):
-            break
-        workers.append(int(line))
-    return process, workers
+    with running(script, method) as process:
+        assert process.stdout is not None
+        workers: list[int] = []
+        for line in process.stdout:
+            if line.startswith("ready"):
+                break
+            workers.append(int(line))
+        yield process, workers
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_program_that_closes_nothing_ends(tmp_path: Path, method: str) -> None:
-    process, workers = start(tmp_path, "pass", method)
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
-    assert len(workers) == 2
-    assert wait_until(lambda: not any(map(is_running, workers)))
+    with started(tmp_path, "pass", method) as (process, workers):
+        _, errors = process.communicate(timeout=LIMIT_S)
+        assert (process.returncode, errors) == (0, "")
+        assert len(workers) == 2
+        assert wait_until(lambda: not any(map(is_running, workers)))
 
 
 def test_a_program_that_fails_ends(tmp_path: Path) -> None:
-    process, workers = start(tmp_path, "raise RuntimeError('my own mistake')")
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert errors.count("Traceback") == 1
-    assert "my own mistake" in errors
-    assert wait_until(lambda: not any(map(is_running, workers)))
-
-
-def test_ctrl_c_ends_program_and_workers(tmp_path: Path) -> None:
-    process, workers = start(
-        tmp_path,
-        """
-        while True:
-            pipe.run()
-        """,
-    )
-    time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all processes of the program
-    _, errors = process.communicate(timeout=20)
-    assert errors.count("Traceback") == 1
-    assert "KeyboardInterrupt" in errors
-    assert wait_until(lambda: not any(map(is_running, workers)))
+    with started(tmp_path, "raise RuntimeError('my own mistake')") as (process, workers):
+        _, errors = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 1
+        assert errors.count("Traceback") == 1
+        assert "my own mistake" in errors
+        assert wait_until(lambda: not any(map(is_running, workers)))
 
 
 def test_workers_end_when_the_program_is_killed(tmp_path: Path) -> None:
-    process, workers = start(tmp_path, "time.sleep(60)")
-    process.kill()
-    process.communicate()
-    assert wait_until(lambda: not any(map(is_running, workers)), 10)
+    with started(tmp_path, "time.sleep(60)") as (process, workers):
+        process.kill()
+        process.wait()
+        assert wait_until(lambda: not any(map(is_running, workers)))

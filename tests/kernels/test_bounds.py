@@ -51,5 +51,9 @@ def test_no_kernel_leaves_its_arrays(request: pytest.FixtureRequest, tmp_path: P
                 command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
             )
         )
-    failures = [output for process in running if (output := process.communicate()[0]) and process.returncode]
+    try:
+        failures = [output for process in running if (output := process.communicate()[0]) and process.returncode]
+    finally:
+        for process in running:
+            process.kill()
     assert not failures, "\n".join(text[-8000:] for text in failures)

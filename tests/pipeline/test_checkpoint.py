@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 import warnings
@@ -25,8 +22,7 @@ from hypothesis import strategies as st
 from dalify import fn, pipeline_def
 from dalify.base.errors import CheckpointError
 from dalify.pipeline import Pipeline
-
-PROJECT = Path(__file__).parents[2]
+from tests.helpers.programs import finished, running
 
 # How a restored pipeline may differ from the one that was saved.
 OTHERS = [{}, {"num_threads": 3}, {"prefetch_queue_depth": 1}, {"prefetch_queue_depth": 4}, {"exec_async": False}]
@@ -606,32 +602,30 @@ def test_a_training_that_is_killed_again_and_again(files: list[str], tmp_path: P
     program.write_text(textwrap.dedent(TRAINING))
     log, saved = tmp_path / "log", tmp_path / "checkpoint"
 
-    def start(log: Path, saved: Path, depth: int) -> subprocess.Popen[str]:
-        arguments = [str(program), str(log), str(saved), json.dumps(files), str(steps), str(depth)]
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-        return subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=environment)
+    def arguments(log: Path, saved: Path, depth: int) -> list[Any]:
+        return [program, log, saved, json.dumps(files), steps, depth]
 
     for attempt in range(3):
-        process = start(log, saved, 1 + attempt)
-        lines = _line_count(log)
-        until = time.monotonic() + 60
-        while _line_count(log) == lines and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0.0, 0.2))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        with running(*arguments(log, saved, 1 + attempt)) as process:
+            lines = _line_count(log)
+            until = time.monotonic() + 60
+            while _line_count(log) == lines and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0.0, 0.2))
+            process.kill()
+            process.wait()
         if attempt == 0:
             first = json.loads(saved.read_text())
             seed = first["seed"]
         assert json.loads(saved.read_text())["seed"] == seed
     done = _line_count(log)
-    assert start(log, saved, 2).communicate(timeout=120)[0] == "finished\n"
+    assert finished(*arguments(log, saved, 2))[1] == "finished\n"
 
     undisturbed = tmp_path / "undisturbed"
     begin = reading_for_training(files, seed).checkpoint()
     other = tmp_path / "other"
     other.write_bytes(begin)
-    assert start(undisturbed, other, 2).communicate(timeout=120)[0] == "finished\n"
+    assert finished(*arguments(undisturbed, other, 2))[1] == "finished\n"
     expected = [json.loads(line) for line in undisturbed.read_text().splitlines()]
     assert len(expected) == steps
     assert 4 < done < steps, "the kills must hit the run in its middle"

@@ -7,9 +7,6 @@ import multiprocessing
 import os
 import re
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 
@@ -32,6 +29,7 @@ from dalify.sources.external import ExternalSource
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.worker_pool import WorkerPool
 from tests.helpers.processes import is_running
+from tests.helpers.programs import running
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need Linux or macOS")
 
@@ -472,26 +470,13 @@ def test_states_that_do_not_fit(make_pool):
 
 def run_script(text, *, interrupt=False):
     """Run a program on its own, interrupt it like Ctrl-C once it says so, and return what it wrote."""
-    program = textwrap.dedent(text)
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )
-    out = ""
-    try:
+    with running(text, options=["-W", "error"]) as process:
+        out = ""
         if interrupt:
             out = process.stdout.readline()
             os.killpg(process.pid, signal.SIGINT)
         rest, errors = process.communicate(timeout=LIMIT_S)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    return process.returncode, out + rest, errors
+        return process.returncode, out + rest, errors
 
 
 SCRIPT = """

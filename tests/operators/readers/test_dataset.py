@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from typing import Any
@@ -20,6 +17,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset, WeightedRa
 from dalify import Pipeline, fn, samplers
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WorkerError
 from tests.helpers.processes import children
+from tests.helpers.programs import LIMIT_S, running
 
 STARTS = ["fork", "spawn"]
 
@@ -191,13 +189,12 @@ PROGRAM = """
 
 
 def test_processes_end_when_the_program_is_killed() -> None:
-    program = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+    with running(PROGRAM) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "reads\n"
         process.kill()
         # Not awaited before its output ends, which its workers have inherited: they must not wait for that themselves.
-        assert process.communicate(timeout=30)[0] == ""
+        assert process.communicate(timeout=LIMIT_S)[0] == ""
 
 
 def test_no_process_is_left() -> None:

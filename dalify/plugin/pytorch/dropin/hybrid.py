@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.utils.data import _utils
 
+from dalify.base.interrupts import kept_interrupts
 from dalify.plugin.pytorch.dropin.collating import default_collate
 from dalify.plugin.pytorch.dropin.datasets import Watch, find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
@@ -139,7 +140,8 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], faster: Fast
         elif loader.collate_fn is torch.utils.data.default_collate:
             attributes["collate_fn"] = NotedCollate(default_collate)
     try:
-        return get_iterator(ExchangedLoader(loader, **attributes))
+        with kept_interrupts():  # processes are forked, and what hooks of a fork raise is ignored
+            return get_iterator(ExchangedLoader(loader, **attributes))
     except Exception as error:
         note_failed_start(error, loader.num_workers)
         raise

@@ -1,0 +1,301 @@
+"""Ctrl-C at any moment of any mode: one KeyboardInterrupt, the status of SIGINT, and nothing left behind.
+
+How long it takes is not tested: machines that run tests are busy.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.helpers.photos import write_photo_folder
+from tests.helpers.programs import LIMIT_S, finished, running
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+
+BEGIN = """
+import os, sys, time
+import numpy as np
+
+def ready():
+    print("ready", flush=True)
+
+def source(info):
+    return np.full((20, 20), info.idx_in_epoch)
+
+def late_source(info):
+    if info.iteration:
+        time.sleep(3600)
+    return np.full((20, 20), info.idx_in_epoch)
+
+class Items:
+    def __init__(self, is_late):
+        self.is_late = is_late
+
+    def __len__(self):
+        return 1000
+
+    def __getitem__(self, number):
+        if self.is_late and number > 30:
+            time.sleep(3600)
+        return np.full((20, 20), number)
+
+folder = sys.argv[1]
+"""
+PHOTOS = """
+from dalify import fn, pipeline_def
+
+@pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=3)
+def photos():
+    encoded, label = fn.readers.file(file_root=folder, random_shuffle=True, name="Reader")
+    image = fn.rotate(fn.resize(fn.decoders.image(encoded), size=[60, 60]), angle=10.0, fill_value=0)
+    return fn.crop_mirror_normalize(image, mean=[128.0] * 3, std=[60.0] * 3), label
+"""
+PARALLEL = """
+from dalify import fn, pipeline_def
+
+@pipeline_def(batch_size=8, num_threads=2, py_num_workers=2, py_start_method="{method}")
+def batches():
+    return fn.external_source({source}, batch=False, parallel=True, prefetch_queue_depth=2) + 1
+
+if __name__ == "__main__":
+    pipe = batches()
+    pipe.build()
+    ready()
+    while True:
+        pipe.run()
+"""
+DATASET = """
+from dalify import fn, pipeline_def
+
+@pipeline_def(batch_size=8, num_threads=2)
+def batches():
+    return fn.readers.dataset(dataset=Items({is_late}), num_outputs=1, processes=2)
+
+pipe = batches()
+pipe.build()
+ready()
+while True:
+    pipe.run()
+"""
+LOADER = """
+import torch
+from tests.helpers.torchvision_import import import_torchvision
+transforms = import_torchvision("torchvision.transforms.v2")
+datasets = import_torchvision("torchvision.datasets")
+from dalify.plugin.pytorch import DataLoader
+
+steps = [transforms.Resize((60, 60)), {own} transforms.ToImage(), transforms.ToDtype(torch.float32, scale=True)]
+loader = DataLoader(
+    datasets.ImageFolder(folder, transforms.Compose(steps)), batch_size=4, num_workers=2, multiprocessing_context="fork"
+)
+ready()
+while True:
+    for _ in loader:
+        pass
+"""
+CALLS = """
+import dalify
+from dalify import eager
+image = np.zeros((100, 90, 3), np.uint8)
+{before}
+ready()
+while True:
+    {call}
+"""
+
+PROGRAMS = {
+    "pipeline": PHOTOS + "pipe = photos()\npipe.run()\nready()\nwhile True: pipe.run()",
+    "first batch": PHOTOS + "ready()\npipe = photos()\nwhile True: pipe.run()",
+    "debug mode": PHOTOS.replace("prefetch_queue_depth=3", "debug=True")
+    + "pipe = photos()\nready()\nwhile True: pipe.run()",
+    "iterator": PHOTOS
+    + "from dalify.plugin.pytorch import DALIGenericIterator\n"
+    + "batches = DALIGenericIterator(photos(), ['x', 'y'], reader_name='Reader', auto_reset=True)\nready()\n"
+    + "while True:\n    for batch in batches: pass",
+    "parallel, fork": PARALLEL.format(method="fork", source="source"),
+    "parallel, spawn": PARALLEL.format(method="spawn", source="source"),
+    "parallel, forkserver": PARALLEL.format(method="forkserver", source="source"),
+    "parallel, late": PARALLEL.format(method="fork", source="late_source"),
+    "data set": DATASET.format(is_late=False),
+    "data set, late": DATASET.format(is_late=True),
+    "loader with threads": LOADER.format(own=""),
+    "loader with processes": LOADER.format(own="transforms.Lambda(abs if folder == 0 else lambda x: x),"),
+    "eager": CALLS.format(before="", call="eager.rotate(eager.resize(image, size=[64, 64]), angle=30.0, fill_value=0)"),
+    "lazy": CALLS.format(
+        before="",
+        call="with dalify.lazy(): "
+        "np.asarray(eager.rotate(eager.resize(image, size=[64, 64]), angle=30.0, fill_value=0))",
+    ),
+    "dynamic": CALLS.format(
+        before="import dalify.experimental.dynamic as ndd\nimages = ndd.Batch([image] * 8)",
+        call="ndd.rotate(ndd.resize(images, size=[64, 64]), angle=30.0, fill_value=0).evaluate()",
+    ),
+    "function that takes long": "from dalify import fn, pipeline_def\n"
+    "def waits(x):\n    time.sleep(3600)\n    return x\n"
+    "@pipeline_def(batch_size=8, num_threads=2)\n"
+    "def batches(): return fn.python_function(fn.external_source(lambda i: np.zeros((8, 4))), function=waits)\n"
+    "pipe = batches()\nready()\npipe.run()",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("photos")
+    write_photo_folder(path)
+    return path
+
+
+def session_of(process: int) -> list[psutil.Process]:
+    """Return the living processes of a session."""
+    found = []
+    for other in psutil.process_iter():
+        try:
+            if os.getsid(other.pid) == process and other.status() != psutil.STATUS_ZOMBIE:
+                found.append(other)
+        except (ProcessLookupError, PermissionError, psutil.Error):
+            pass
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ctrl_c(folder: Path, tmp_path: Path, name: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(BEGIN + PROGRAMS[name])
+    chance = random.Random(name)
+    for _ in range(2):
+        with running(program, folder) as process:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            time.sleep(chance.uniform(0, 0.7))
+            os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all processes of the program
+            _, errors = process.communicate(timeout=LIMIT_S)
+            assert line == "ready\n", errors
+            assert process.returncode == -signal.SIGINT, errors
+            if name != "loader with processes":  # torch's workers print their own while they start
+                assert errors.count("Traceback") == 1, errors
+            assert errors.rstrip().endswith("KeyboardInterrupt"), errors
+            deadline = time.monotonic() + LIMIT_S
+            while session_of(process.pid):
+                assert time.monotonic() < deadline, session_of(process.pid)
+                time.sleep(0.02)
+
+
+def test_a_shell_loop_stops(folder: Path, tmp_path: Path) -> None:
+    """A shell goes on after a program with any other status, and would begin the next training."""
+    (tmp_path / "program.py").write_text(BEGIN + PROGRAMS["pipeline"])
+    loop = f"for number in 1 2 3; do '{sys.executable}' program.py '{folder}'; done; echo went on"
+    wrapper = """
+        import os, subprocess, sys
+        sys.exit(subprocess.call(["/bin/bash", "-c", sys.argv[1]], cwd=sys.argv[2]))
+    """
+    with running(wrapper, loop, tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=LIMIT_S)
+        assert "went on" not in out
+        assert "ready" not in out
+
+
+def test_sigterm_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    shared = Path("/dev/shm")
+    before = set(shared.iterdir()) if shared.is_dir() else set()
+    for name in ("parallel, fork", "parallel, late", "data set, late"):
+        program = tmp_path / "program.py"
+        program.write_text(BEGIN + PROGRAMS[name])
+        with running(program, folder) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            process.terminate()
+            process.wait(LIMIT_S)
+            deadline = time.monotonic() + LIMIT_S
+            while session_of(process.pid):
+                assert time.monotonic() < deadline, session_of(process.pid)
+                time.sleep(0.02)
+    mine = [path for path in (set(shared.iterdir()) if shared.is_dir() else set()) - before if "dalify" in path.name]
+    assert mine == []
+
+
+CONTINUES = """
+    import os, random, signal, sys, threading, time
+    import numpy as np
+    from dalify import fn, pipeline_def
+
+    def source(info):
+        return np.full((20, 20), info.idx_in_epoch)
+
+    @pipeline_def(batch_size=4, num_threads=2, prefetch_queue_depth=3, py_num_workers=2)
+    def batches():
+        numbers = fn.readers.dataset(dataset=[(number,) for number in range(10)], num_outputs=1)
+        if sys.argv[1] == "parallel":
+            return fn.external_source(source, batch=False, parallel=True, prefetch_queue_depth=2), numbers
+        return fn.external_source(source, batch=False) + 0, numbers
+
+    if __name__ == "__main__":
+        pipe = batches()
+        pipe.run()
+        ends = threading.Event()
+
+        def press():
+            chance = random.Random(1)
+            for _ in range(100):
+                time.sleep(chance.uniform(0, 0.01))
+                os.kill(os.getpid(), signal.SIGINT)
+            ends.set()
+
+        threading.Thread(target=press).start()
+        seen, count = [], 0
+        while not ends.is_set() or len(seen) < 50:
+            try:
+                one, other = pipe.run()
+                seen.append((int(one.as_array()[0, 0, 0]) // 4, int(other.as_array()[0]) // 2))
+            except KeyboardInterrupt:
+                count += 1
+        while True:
+            try:
+                ends.wait(0.1)
+                break
+            except KeyboardInterrupt:
+                count += 1
+        assert seen == sorted(set(seen)), seen
+        # A batch may be lost with the interrupt that comes while it is handed over, but never half of one.
+        assert all(number * 2 % 5 == other for number, other in seen), seen
+        assert seen[-1][0] - len(seen) <= count, (seen[-1], len(seen), count)
+        print("fine", count > 50)
+"""
+
+
+@pytest.mark.parametrize("kind", ["parallel", "in this process"])
+def test_a_program_that_handles_it_goes_on(tmp_path: Path, kind: str) -> None:
+    """As in a notebook: interrupted again and again, no call hangs, and sources stay in step with readers."""
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(CONTINUES))
+    code, out, errors = finished(program, kind)
+    assert (code, errors) == (0, "")
+    assert out == "fine True\n"
+
+
+def test_tests_pass_in_the_background(tmp_path: Path) -> None:
+    """A shell ignores SIGINT for what it runs in the background, and children inherit that."""
+    test = "tests/integration/test_ctrl_c.py::test_ctrl_c[pipeline]"
+    command = f"trap '' INT; exec '{sys.executable}' -m pytest -q -p no:cacheprovider -p no:xdist '{test}'"
+    result = subprocess.run(
+        ["/bin/bash", "-c", command],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=2 * LIMIT_S,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout
+    assert "1 passed" in result.stdout
