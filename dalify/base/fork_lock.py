@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 __all__ = ["ForkLock"]
 
@@ -21,13 +23,18 @@ class ForkLock:
         self._lock = threading.RLock()
         _locks.add(weakref.ref(self, _locks.discard))
 
-    def __enter__(self) -> None:
-        """Wait until no other thread holds it."""
-        self._lock.acquire()
+    if TYPE_CHECKING:
 
-    def __exit__(self, *_: object) -> None:
-        """Let the next one in."""
-        self._lock.release()
+        def __enter__(self) -> None:
+            """Wait until no other thread holds it."""
+
+        def __exit__(self, *_: object) -> None:
+            """Let the next one in."""
+
+    else:
+        # All of it is C: no Ctrl-C comes between taking the lock and entering the block.
+        __enter__ = property(attrgetter("_lock.acquire"))
+        __exit__ = property(attrgetter("_lock.__exit__"))
 
     def _begin_child(self) -> None:
         if self._lock.acquire(blocking=False):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from dalify.base.held_error import HeldError
+from dalify.base.interrupts import Completion
 from dalify.executor.threads import ThreadPool
 
 __all__ = ["Threads"]
@@ -17,10 +18,10 @@ __all__ = ["Threads"]
 class _Call:
     """One call, divided among threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
         self.lock = threading.Lock()
         self.failure = HeldError()
-        self.ended = threading.Semaphore(0)
+        self.ended = [Completion() for _ in range(count)]
 
     def run(self, number: int, task: Callable[[], None]) -> None:
         """Run one of its tasks; must not raise in a thread of a pool."""
@@ -30,7 +31,7 @@ class _Call:
             with self.lock:
                 self.failure.hold(error, number)
         finally:
-            self.ended.release()
+            self.ended[number].set()
 
 
 class Threads:
@@ -55,13 +56,13 @@ class Threads:
             self._pool = ThreadPool(max(1, self.count - 1), "dalify-dynamic")
             self._process = os.getpid()
             weakref.finalize(self, self._pool.close, wait=False).atexit = False
-        call = _Call()
+        call = _Call(len(tasks))
         self._pool.submit(0, 0, [partial(call.run, number, task) for number, task in enumerate(tasks[1:], 1)])
         try:
             tasks[0]()
         except Exception as error:
             with call.lock:
                 call.failure.hold(error)
-        for _ in tasks[1:]:
-            call.ended.acquire()
+        for ended in call.ended[1:]:
+            ended.wait()
         call.failure.release()

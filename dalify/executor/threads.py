@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 
-from dalify.base.interrupts import PATIENCE_S, leave_running, was_interrupted
+from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, leave_running, was_interrupted
 
 __all__ = ["AwaitedThreads", "ThreadPool"]
 
@@ -74,7 +74,7 @@ class ThreadPool:
             tasks: what to run, in any order and at the same time.
         """
         queue = self._queue
-        with queue.condition:
+        with deferred_interrupts(), queue.condition:
             for task in tasks:
                 heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task))
             queue.condition.notify(len(tasks))
@@ -86,7 +86,7 @@ class ThreadPool:
             wait: return only when the threads have ended.
         """
         queue = self._queue
-        with queue.condition:
+        with deferred_interrupts(), queue.condition:
             queue.closed = True
             queue.heap.clear()
             queue.condition.notify_all()

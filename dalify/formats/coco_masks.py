@@ -60,6 +60,12 @@ def pixelwise_mask(
     check_shape((height, width, 1), 4, "the mask")
     mask = np.zeros((height, width), np.int32)
     drawings: list[tuple[int, Any]] = []
+    rles = list(rles)
+    for number in [*polygons[:, 0].tolist(), *(number for number, _ in rles)]:
+        if not 0 <= number < len(labels):
+            raise ReaderError(
+                f"the annotations have a mask of object {number}, and the image has {len(labels)} objects."
+            )
     _check_outlines(polygons, vertices, ids)
     for number, start, stop in polygons.tolist():
         outline = vertices[start:stop].astype(np.float64).reshape(-1).tolist()

@@ -142,8 +142,9 @@ def _load_rles(root: Path, found: Annotations) -> None:
     left = iter(numbers.tolist())
     for picture, count in enumerate(counts.tolist()):
         for _ in range(count):
-            head = np.frombuffer(data[place : place + 24], np.uint64)
-            size = int(head[2]) if len(head) == 3 else len(data)
+            is_whole = place + 24 <= len(data)
+            head = np.frombuffer(data[place : place + 24], np.uint64) if is_whole else np.zeros(3, np.uint64)
+            size = int(head[2]) if is_whole else len(data)
             if place + 24 + 4 * size > len(data):
                 raise ReaderError(f"{str(root / _RLES)!r} is damaged.")
             runs = np.frombuffer(data[place + 24 : place + 24 + 4 * size], "<u4")

@@ -38,7 +38,7 @@ __all__ = ["call"]
 _MOST_HELPERS = min(4, os.cpu_count() or 1)
 # A call may take so much processor time, and a second more for each so many bytes that it returns.
 _PROCESSOR_S = 2.0
-_BYTES_PER_S = 1 << 24
+_BYTES_PER_S = 1 << 22
 # The longest that a helper may wait for a disk or network.
 _LONGEST_WAIT_S = 600.0
 _PIPE_BYTES = 1 << 20
@@ -135,11 +135,15 @@ class _Helper:
                 raise _EndedError
             left = left[count:]
 
-    def end(self) -> int:
-        """End the process; return its exit code."""
+    def end(self, patience_s: float = 0.2) -> int:
+        """End the process; return its exit code.
+
+        Args:
+            patience_s: how long it may take to end by itself.
+        """
         if self._process.poll() is None:
             try:
-                self._process.wait(0.2)  # it may be about to end
+                self._process.wait(patience_s)
             except subprocess.TimeoutExpired:
                 self._process.kill()
         code = self._process.wait()
@@ -178,8 +182,8 @@ class _Helpers:
         with self._lock:
             mine = [helper for helper in self._idle if helper.owner == os.getpid()]
             self._idle = []
-        for helper in mine:
-            helper.end()
+        for helper in mine:  # they wait for requests: none ends by itself
+            helper.end(0.0)
 
 
 _helpers = _Helpers()
@@ -221,8 +225,8 @@ def call(
     descriptor, size = open_file(path)  # a pipe would be waited for
     changed_ns = os.fstat(descriptor).st_mtime_ns
     os.close(descriptor)
-    part = repr((function, path, size, changed_ns, arguments[:1]))  # such as a data set
-    key = part + repr(arguments[1:])
+    part = repr((path, size, changed_ns, arguments[:1]))  # such as a data set
+    key = part + repr((function, arguments[1:]))
     for known in (part, key):
         if known in _known_to_end:
             raise ReaderError(_known_to_end[known])
