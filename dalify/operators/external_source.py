@@ -59,7 +59,8 @@ def external_source(
         blocking: whether a run waits for data that have not been fed yet; accepted: a missing feed is an error.
         batch: whether the source gives whole batches (the default) or single samples.
         repeat_last: with fed data, use the last batch again when no new one was fed.
-        parallel: call the source in worker processes.
+        parallel: call the source in worker processes. A process that dies costs one batch and is replaced; an iterable
+            is then walked again from its beginning, up to the batch after the lost one.
         no_copy: use the data where they lie; the user must not change them while they are in use.
         prefetch_queue_depth: batches that workers prepare ahead (only with ``parallel``).
         batch_info: whether a callable for batches gets a ``BatchInfo`` instead of the number of the iteration.

@@ -75,7 +75,8 @@ def dataset(
         ndim: dimensions that are expected, one or one per output.
         processes: number of worker processes that call the data set; 0: the threads of the pipeline do, which pays
             where the data set spends its time in code that frees the interpreter's lock. In processes, random numbers
-            of Python, numpy and torch are set for each sample, so that runs can be repeated and resumed.
+            of Python, numpy and torch are set for each sample, so that runs can be repeated and resumed. A process
+            that dies costs one sample and is replaced.
 
     Returns:
         one output per value, on the CPU.
@@ -83,6 +84,7 @@ def dataset(
     Raises:
         ArgumentTypeError: something that is no map-style data set.
         ReaderError: an item with another number of values.
+        WorkerError: a process died while it read a sample, or took longer than ``callback_timeout_s``.
         Exception: what the data set raises, with a note on the item.
 
     Example:

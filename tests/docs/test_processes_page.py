@@ -1,0 +1,25 @@
+"""Every row of the tables on processes is held by a test that exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "processes.md").read_text(encoding="utf-8")
+HEADING = "| what happens | what follows | held by |"
+ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and line != HEADING]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip())
+def test_row_is_held_by_a_test(row: str) -> None:
+    found = re.fullmatch(r"\| [^|]+ \| [^|]+ \| `(tests/[\w/]+\.py)::(test_\w+)` \|", row)
+    assert found is not None
+    path, name = found.groups()
+    assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_there_are_rows() -> None:
+    assert len(ROWS) > 15
