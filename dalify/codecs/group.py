@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import cv2
 import numpy as np
 
 from dalify.base.errors import DTypeError, of_sample
@@ -18,6 +17,7 @@ from dalify.base.limits import current
 from dalify.codecs.colour import check_dtype
 from dalify.codecs.image import decode_image, image_shape
 from dalify.codecs.jpeg import JpegHeader, read_jpeg_header
+from dalify.codecs.png import black_png
 from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.spec import Spec
@@ -58,7 +58,7 @@ def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
         rows, columns, _ = image_shape(data, adjust_orientation=False)
         if rows * columns <= most_pixels:  # a damaged header may declare any size
             height, width = rows, columns
-    return cv2.imencode(".png", np.zeros((height, width, 3), np.uint8))[1].reshape(-1)
+    return np.frombuffer(bytearray(black_png(height, width)), np.uint8)
 
 
 def decoded_shapes(

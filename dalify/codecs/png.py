@@ -19,9 +19,10 @@ from dalify.base.errors import DecodeError
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
 from dalify.codecs.signature import Bytes
 
-__all__ = ["PngFile", "decode_deep_png", "read_png"]
+__all__ = ["PngFile", "black_png", "decode_deep_png", "read_png"]
 
-_SIGNATURE_BYTES = 8
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_SIGNATURE_BYTES = len(_SIGNATURE)
 _CHUNK = struct.Struct(">I4s")
 _HEADER = struct.Struct(">IIBBBBB")
 _CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
@@ -62,6 +63,24 @@ class PngFile(NamedTuple):
         """Return the file without the chunks that do not describe pixels."""
         view = data.data
         return b"".join([view[:_SIGNATURE_BYTES], *(view[start:end] for start, end in self.spans)])
+
+
+def black_png(height: int, width: int) -> bytes:
+    """Return a PNG of black pixels, 8-bit RGB.
+
+    Args:
+        height: rows, at least 1.
+        width: columns, at least 1.
+    """
+    # A library may have been in use by another thread when this process was forked: no lock is taken here.
+    compressor = zlib.compressobj(1)
+    row = bytes(1 + 3 * width)  # the type of the filter, and the pixels
+    pixels = b"".join([*(compressor.compress(row) for _ in range(height)), compressor.flush()])
+    chunks = ((b"IHDR", _HEADER.pack(width, height, 8, 2, 0, 0, 0)), (b"IDAT", pixels), (b"IEND", b""))
+    return _SIGNATURE + b"".join(
+        _CHUNK.pack(len(body), kind) + body + struct.pack(">I", zlib.crc32(body, zlib.crc32(kind)))
+        for kind, body in chunks
+    )
 
 
 def read_png(data: Bytes) -> PngFile:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from dalify.base.errors import DecodeError
 from dalify.codecs.image import decode_image, image_shape
-from dalify.codecs.png import read_png
+from dalify.codecs.png import black_png, read_png
 from dalify.codecs.signature import as_bytes_array
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from tests.helpers.hostile_images import chunk, encoded, png
@@ -106,3 +106,10 @@ def test_libraries_see_chunks_of_pixels_only() -> None:
     np.testing.assert_array_equal(
         np.asarray(Image.open(io.BytesIO(kept))), np.asarray(Image.open(io.BytesIO(data.tobytes())))
     )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (256, 256), (1, 5000), (4000, 1)])
+def test_black_png_is_read_by_pillow(shape: tuple[int, int]) -> None:
+    with Image.open(io.BytesIO(black_png(*shape))) as image:
+        assert (image.format, image.mode, image.size) == ("PNG", "RGB", (shape[1], shape[0]))
+        assert not np.asarray(image).any()
