@@ -41,7 +41,10 @@ class CompileProgress(event.Listener):
     def on_start(self, event: Any) -> None:
         """Note that a function is being compiled."""
         if self._depth == 0:
-            if event.data["dispatcher"].py_func.__module__.partition(".")[0] != _PACKAGE:
+            module: str | None = event.data[
+                "dispatcher"
+            ].py_func.__module__  # None in code that was executed as a string
+            if (module or "").partition(".")[0] != _PACKAGE:
                 return  # a function of the user
             self._start = time.monotonic()
         self._depth += 1

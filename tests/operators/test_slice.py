@@ -70,7 +70,7 @@ def test_mistakes():
     with pytest.raises(IndexingError, match="axis 1 reaches out of its 8 elements") as caught:
         run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], shape=[20, 2])
     assert "sample 0" in str(caught.value)
-    with pytest.raises(LayoutError, match="no D axis: their layout is 'HWC'"):
+    with pytest.raises(LayoutError, match="axis_names 'DW' are not all in the layout of the data, 'HWC'"):
         run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], axis_names="DW")
     with pytest.raises(IndexingError, match="not all axes of data of 1 dimensions"):
         run_dalify("slice", [np.arange(5)], start=[4], axes=[1])

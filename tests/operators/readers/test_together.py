@@ -205,7 +205,7 @@ def test_file_that_was_cut_off_names_the_sample(reader: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [("vanish", r"cannot open the file.*No such file"), ("folder", r"cannot read the file.*Is a directory")],
+    [("vanish", r"cannot open the file.*No such file"), ("folder", r"cannot read .*it is a folder")],
 )
 def test_file_that_cannot_be_read_is_one_bad_sample(change: str, message: str, tmp_path: Path) -> None:
     arguments = _write("file", tmp_path)
