@@ -376,3 +376,26 @@ def test_pictures_that_are_not_there(data: Path):
     (data / "3.jpg").unlink()
     with pytest.raises(DalifyError, match=r"3\.jpg"):
         read(dalify, data)
+
+
+@pytest.mark.parametrize(
+    ("file", "place", "value", "message"),
+    [
+        ("polygon_data.dat", 4, 77, "a mask of object 77"),
+        ("masks_rles_idx.dat", 4, -5, "a mask of object -5"),
+        ("masks_rles.dat", 4, 2**31 - 1, "a mask by runs"),
+        ("masks_rles.dat", 20, 2**31 - 1, "damaged"),
+        ("heights.dat", 4, 2**31 - 1, "a mask by runs|max_image_pixels"),
+        ("counts.dat", 4, -1, "do not fit together"),
+        ("boxes.dat", 0, 2**31 - 1, "damaged"),
+    ],
+)
+def test_damage_of_saved_annotations(data: Path, file: str, place: int, value: int, message: str):
+    saved = data / "saved"
+    wanted = {"pixelwise_masks": True, "image_ids": True}
+    read(dalify, data, save_preprocessed_annotations=True, save_preprocessed_annotations_dir=str(saved), **wanted)
+    contents = bytearray((saved / file).read_bytes())
+    contents[place : place + 4] = value.to_bytes(4, "little", signed=True)
+    (saved / file).write_bytes(contents)
+    with pytest.raises((ReaderError, LimitError), match=message):
+        read(dalify, data, annotations_file=None, preprocessed_annotations=str(saved), **wanted)
