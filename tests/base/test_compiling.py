@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -314,22 +315,25 @@ def test_function_without_a_source_file_is_compiled() -> None:
     assert not isinstance(namespace["twice"]._cache, KernelCache)
 
 
+@pytest.fixture
+def folder_of_another_user() -> Iterator[Path]:
+    """A folder of user 65534; that of ``tmp_path`` lies in one that only this user can search."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, 65534, 65534)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv of util-linux is not there")
-def test_container_of_another_user(tmp_path: Path) -> None:
+def test_container_of_another_user(folder_of_another_user: Path) -> None:
     """Neither the package nor a home can be written, as in a container with a user of its own."""
     home = Path("/nonexistent")
+    temporary = folder_of_another_user
     program = (
         "import numpy as np; from dalify import eager\n"
         "print(eager.flip(np.zeros((4, 4, 3), np.uint8)).shape, "
         "eager.resize(np.zeros((4, 4, 3), np.uint8), size=[2, 2]).shape)"
     )
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    os.chown(temporary, 65534, 65534)
-    for parent in [tmp_path, *tmp_path.parents][:3]:
-        if parent != Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o011)
     kernels = PROJECT / "dalify" / "kernels" / "__pycache__"
     done = subprocess.run(
         ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-c", program],

@@ -26,6 +26,8 @@ _LIFETIME = 20_000
 _SHORTEST_SLICE_SECONDS, _LONGEST_SLICE_SECONDS = 5.0, 30.0
 # Deaths in a row at the very beginning: the target itself is broken.
 _MOST_DEATHS = 400
+# A hang is confirmed with this multiple of the time that the target allows.
+_PATIENCE = 6
 
 
 @dataclass
@@ -277,7 +279,7 @@ class Campaign:
         wanted = finding.outcome
         # Something may have to be compiled first, and a busy machine is slow: a hang takes as long the second time.
         if wanted.kind == "hang":
-            again = server.outcome(finding.given, 60.0)
+            again = server.outcome(finding.given, _PATIENCE * target_of(finding.target).seconds)
             again = again if again.kind == "hang" else server.outcome(finding.given)
         else:
             again = server.outcome(finding.given)

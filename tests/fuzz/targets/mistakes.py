@@ -39,7 +39,7 @@ class Mistakes(Target):
         if way == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
         elif way == "hang":
-            time.sleep(6)
+            time.sleep(3600)
         elif way == "memory":
             len(bytearray(b"x" * (1400 << 20)))
         elif way == "wrong":
