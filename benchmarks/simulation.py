@@ -163,6 +163,18 @@ def _arrays(arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
     return [value for value in (*arguments, *named.values()) if isinstance(value, np.ndarray)]
 
 
+def _size_bytes(arrays: list[Any]) -> int:
+    """Return the bytes that a call works on; samples come as addresses, shapes, and an empty array of their type."""
+    total = 0
+    for number, array in enumerate(arrays):
+        total += array.nbytes
+        if array.ndim == 1 and array.dtype == np.int64 and number + 2 < len(arrays):
+            shapes, like = arrays[number + 1], arrays[number + 2]
+            if shapes.ndim == 2 and len(shapes) == len(array) and like.size == 0 and shapes.dtype == np.int64:
+                total += int(shapes.prod(1).sum()) * like.itemsize
+    return total
+
+
 def _result(name: str, returned: Any, arrays: list[Any], before: list[tuple[int, Any]]) -> Result:
     wrote_small = any(old.tobytes() != arrays[number].tobytes() for number, old in before)
     argument = None
@@ -243,7 +255,7 @@ def recording() -> Iterator[Recording]:
             if result is None:
                 seconds = time.thread_time() - start
             depth.is_inside = False
-            size_bytes = sum(array.nbytes for array in arrays)
+            size_bytes = _size_bytes(arrays)
             made.add(name, size_bytes, seconds, _key(arguments, arrays), result)
             made.add_overhead(time.thread_time() - entered - seconds)
 
@@ -334,7 +346,7 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
         if function is None:
             return call(*arguments, **named)
         arrays = _arrays(arguments, named)
-        size_bytes = sum(array.nbytes for array in arrays)
+        size_bytes = _size_bytes(arrays)
         part = size_bytes / function.size_bytes if function.size_bytes else 1 / function.calls
         seconds = function.seconds * part
         result = function.last

@@ -17,7 +17,7 @@ from dalify.codecs.raster import decode_raster, read_raster_header
 from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["decode_image", "image_shape"]
+__all__ = ["decode_image", "image_shape", "jpeg_colours"]
 
 # Colours that libjpeg-turbo can give directly, by output type; the others are made from RGB.
 _JPEG_COLOURS = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
@@ -121,7 +121,7 @@ def decode_image(
             and out.flags.c_contiguous
             and output_type != DALIImageType.YCbCr
         )
-        colours = _jpeg_colours(header, output_type)
+        colours = jpeg_colours(header.components, output_type)
         if is_direct:
             decode_jpeg(data, header, colours, use_fast_idct=use_fast_idct, out=out, rows=first_rows)
             return out
@@ -140,9 +140,10 @@ def decode_image(
     return out
 
 
-def _jpeg_colours(header: JpegHeader, output_type: DALIImageType) -> str:
+def jpeg_colours(components: int, output_type: DALIImageType) -> str:
+    """Return what a JPEG of so many components is decoded to: ``RGB``, ``BGR``, ``GRAY`` or ``CMYK``."""
     if output_type == DALIImageType.ANY_DATA:
-        return {1: "GRAY", 4: "CMYK"}.get(header.components, "RGB")
+        return {1: "GRAY", 4: "CMYK"}.get(components, "RGB")
     return _JPEG_COLOURS.get(output_type, "RGB")
 
 

@@ -21,7 +21,7 @@ from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
 from dalify.codecs.signature import Bytes
 
-__all__ = ["JpegHeader", "decode_jpeg", "read_jpeg_header"]
+__all__ = ["CONTEXT_ROWS", "JpegHeader", "decode_jpeg", "decode_shortened_jpeg", "read_jpeg_header"]
 
 _MARKER = struct.Struct(">BBH")
 _FRAME = struct.Struct(">BHHB")
@@ -35,7 +35,7 @@ _SEQUENTIAL = frozenset({0xC0, 0xC1})
 _NOTES = frozenset({*range(0xE1, 0xEE), 0xEF, 0xFE})  # comments and application data, but JFIF's and Adobe's
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
 # Two output rows of context are what the upsampling of chroma can look at; four are two rows of 4:2:0 chroma.
-_CONTEXT_ROWS = 4
+CONTEXT_ROWS = 4
 
 
 class JpegHeader(NamedTuple):
@@ -243,26 +243,45 @@ def _decode_first_rows(
     Exact, because rows depend on nothing below them but a row of chroma, which is kept. None where this gains nothing
     or where the scan is not one pass from top to bottom.
     """
-    height = min(header.height, rows + _CONTEXT_ROWS)
+    height = min(header.height, rows + CONTEXT_ROWS)
     unit = header.rows_per_unit
     if -(-height // unit) == -(-header.height // unit):
         return None
     if header.frame not in _SEQUENTIAL or not header.is_single_scan or colours == "CMYK":
         return None
-    shortened = scratch.borrow("jpeg rows", (data.size,))
-    shortened[:] = data
-    shortened[header.frame_position + 1] = height >> 8
-    shortened[header.frame_position + 2] = height & 255
     size = height * header.width * (1 if colours == "GRAY" else 3)
     target = np.empty(size, np.uint8) if out is None else out.reshape(-1)[:size]
-    try:
-        simplejpeg.decode_jpeg(shortened, colours, fastdct=use_fast_idct, buffer=target)
-    except ValueError as error:
-        # All rows are in place when the rows left over are found to be too many. Any other complaint needs the whole
-        # image.
-        if "extraneous bytes before marker 0xd9" not in str(error):
-            return None
+    if not decode_shortened_jpeg(data, header.frame_position, height, colours, use_fast_idct, target):
+        return None
     return target.reshape(height, header.width, -1)[:rows]
+
+
+def decode_shortened_jpeg(
+    data: Bytes, frame_position: int, height: int, colours: str, use_fast_idct: bool, out: np.ndarray[Any, Any]
+) -> bool:
+    """Decode a copy whose header declares fewer rows.
+
+    Args:
+        data: a JPEG, 1-D uint8, of one sequential scan.
+        frame_position: offset of the frame's contents.
+        height: that the header is to declare.
+        colours: see `decode_jpeg`.
+        use_fast_idct: see `decode_jpeg`.
+        out: uint8 ``[height * width * channels]``, to be filled.
+
+    Returns:
+        False where the library has a complaint that needs the whole image.
+    """
+    shortened = scratch.borrow("jpeg rows", (data.size,))
+    shortened[:] = data
+    shortened[frame_position + 1] = height >> 8
+    shortened[frame_position + 2] = height & 255
+    try:
+        simplejpeg.decode_jpeg(shortened, colours, fastdct=use_fast_idct, buffer=out)
+    except ValueError as error:
+        # All rows are in place when the rows left over are found to be too many.
+        return "extraneous bytes before marker 0xd9" in str(error)
+    return True
 
 
 @njit(nogil=True, cache=True)

@@ -1,8 +1,8 @@
 """Samples that travel together through the executor.
 
-Uniform samples are one dense array with a leading sample axis, so that a kernel handles them in one call; samples of
-different shapes are a list. Both look alike from outside. The public ``TensorListCPU`` and ``TensorListGPU`` wrap a
-Batch.
+Uniform samples are one dense array with a leading sample axis; samples of different shapes lie one behind the other in
+a block of memory, or are a list where users made them. All look alike from outside. The public ``TensorListCPU`` and
+``TensorListGPU`` wrap a Batch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.spec import Spec
 
-__all__ = ["Array", "Batch", "array_dtype", "stack_samples", "torch_dtype"]
+__all__ = ["Array", "Batch", "Ragged", "array_dtype", "stack_samples", "torch_dtype"]
+
+# Samples of different shapes in one block: the block, uint8; where each begins in it, in bytes, int64 [N]; and the
+# shapes, int64 [N, ndim].
+Ragged = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 # A numpy array on the CPU, a torch tensor on the GPU. The two have too little of their typing in common for a protocol.
 Array = Any
@@ -56,21 +60,22 @@ def array_dtype(array: Array) -> DALIDataType:
 
 
 class Batch:
-    """N samples: dense (``[N, ...]``) or a list of N arrays.
+    """N samples: dense (``[N, ...]``), ragged in a block, or a list of N arrays.
 
     Args:
         dense: all samples in one array, or None.
-        samples: one array per sample, or None when dense is given.
+        samples: one array per sample, or None when dense or ragged is given.
         layout: letters of a sample's dimensions, or "".
         device: ``"cpu"`` (numpy arrays) or ``"gpu"`` (torch tensors).
         origins: where each sample came from (file name, key), or None.
-        dtype: element type; needed only for a batch of no samples.
+        dtype: element type; needed only for a batch of no samples, and for a ragged one.
+        ragged: on the CPU: samples of different shapes in one block, see `Ragged`; or None.
 
     Attributes:
         is_lasting: the memory of the samples is theirs alone and no scratch memory; set by who made it.
     """
 
-    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins")
+    __slots__ = ("_samples", "dense", "device", "dtype", "is_lasting", "layout", "origins", "ragged")
 
     def __init__(
         self,
@@ -80,7 +85,9 @@ class Batch:
         device: str = "cpu",
         origins: Sequence[str | None] | None = None,
         dtype: DALIDataType | None = None,
+        ragged: Ragged | None = None,
     ) -> None:
+        self.ragged = ragged
         self.dense = dense
         self._samples = samples
         self.layout = layout
@@ -98,9 +105,12 @@ class Batch:
 
     @property
     def samples(self) -> list[Array]:
-        """The samples one by one; views of the dense array where there is one."""
+        """The samples one by one; views of the dense array or of the block where there is one."""
         if self._samples is None:
-            self._samples = list(self.dense) if self.dense is not None and self.dense.ndim > 1 else self._scalars()
+            if self.ragged is not None:
+                self._samples = _views(self.ragged, self.dtype.numpy)
+            else:
+                self._samples = list(self.dense) if self.dense is not None and self.dense.ndim > 1 else self._scalars()
         return self._samples
 
     def _scalars(self) -> list[Array]:
@@ -111,31 +121,56 @@ class Batch:
 
     def __len__(self) -> int:
         """Return the number of samples."""
-        return len(self.dense) if self.dense is not None else len(self._samples or ())
+        if self.dense is not None:
+            return len(self.dense)
+        return len(self.ragged[1]) if self.ragged is not None else len(self._samples or ())
 
     @property
     def ndim(self) -> int | None:
         """Dimensions of one sample; None for a list of no samples."""
         if self.dense is not None:
             return self.dense.ndim - 1
+        if self.ragged is not None:
+            return self.ragged[2].shape[1]
         return self._samples[0].ndim if self._samples else None
 
     def shapes(self) -> list[tuple[int, ...]]:
         """Return the shape of each sample."""
         if self.dense is not None:
             return [tuple(self.dense.shape[1:])] * len(self.dense)
+        if self.ragged is not None:
+            return [tuple(shape) for shape in self.ragged[2].tolist()]
         return [tuple(sample.shape) for sample in self.samples]
+
+    def shape_array(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the shape of each sample, int64 ``[N, ndim]``."""
+        if self.ragged is not None:
+            return self.ragged[2]
+        if self.dense is not None:
+            shapes = np.empty((len(self.dense), self.dense.ndim - 1), np.int64)
+            shapes[:] = tuple(self.dense.shape[1:])
+            return shapes
+        return np.array([sample.shape for sample in self.samples], np.int64).reshape(len(self), -1)
 
     def spec_of(self, index: int) -> Spec:
         """Return what is known about one sample."""
-        shape = self.dense.shape[1:] if self.dense is not None else self.samples[index].shape
-        return Spec(self.dtype, None, self.layout, tuple(shape), self.device)
+        if self.dense is not None:
+            shape = tuple(self.dense.shape[1:])
+        elif self.ragged is not None:
+            shape = tuple(self.ragged[2][index].tolist())
+        else:
+            shape = tuple(self.samples[index].shape)
+        return Spec(self.dtype, None, self.layout, shape, self.device)
 
     def slice(self, start: int, stop: int) -> Batch:
         """Return the samples ``start`` to ``stop`` as views."""
         origins = None if self.origins is None else self.origins[start:stop]
         if self.dense is not None:
             return Batch(self.dense[start:stop], None, self.layout, self.device, origins, self.dtype)
+        if self.ragged is not None:
+            block, offsets, shapes = self.ragged
+            part = block, offsets[start:stop], shapes[start:stop]
+            return Batch(None, None, self.layout, self.device, origins, self.dtype, part)
         return Batch(None, self.samples[start:stop], self.layout, self.device, origins, self.dtype)
 
     def take(self, indices: np.ndarray[Any, Any]) -> Batch:
@@ -144,22 +179,36 @@ class Batch:
         if self.dense is not None:
             at = torch.as_tensor(indices, device=self.dense.device) if self.device == "gpu" else indices
             return Batch(self.dense[at], None, self.layout, self.device, origins, self.dtype)
+        if self.ragged is not None:
+            block, offsets, shapes = self.ragged
+            part = block, offsets[indices], shapes[indices]
+            return Batch(None, None, self.layout, self.device, origins, self.dtype, part)
         samples = self.samples
         picked = [samples[index] for index in indices]
         return Batch(None, picked, self.layout, self.device, origins, self.dtype)
 
     def with_layout(self, layout: str) -> Batch:
         """Return the same data under another layout."""
-        return Batch(self.dense, self._samples, layout, self.device, self.origins, self.dtype)
+        return Batch(self.dense, self._samples, layout, self.device, self.origins, self.dtype, self.ragged)
 
     def with_origins(self, origins: Sequence[str | None] | None) -> Batch:
         """Return the same data with another note of where they came from."""
-        return Batch(self.dense, self._samples, self.layout, self.device, origins, self.dtype)
+        return Batch(self.dense, self._samples, self.layout, self.device, origins, self.dtype, self.ragged)
 
     def __repr__(self) -> str:
         """Return counts and types, no data."""
         form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else f"{len(self)} samples"
         return f"Batch({self.device} {self.dtype.name} {self.layout!r} {form})"
+
+
+def _views(ragged: Ragged, dtype: np.dtype[Any]) -> list[np.ndarray[Any, Any]]:
+    block, offsets, shapes = ragged
+    starts, lists = offsets.tolist(), shapes.tolist()
+    sizes = (shapes.prod(1) * dtype.itemsize).tolist()
+    return [
+        block[start : start + size].view(dtype).reshape(shape)
+        for start, size, shape in zip(starts, sizes, lists, strict=True)
+    ]
 
 
 def stack_samples(samples: list[Array], out: Array | None = None) -> Array:

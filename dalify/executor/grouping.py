@@ -23,7 +23,8 @@ class Wanted:
     """What ``prepare`` says of the results instead of the rule.
 
     Attributes:
-        shapes: a list of one shape for each sample, a tuple: the shape of all, or None: what the rule says.
+        shapes: a list of one shape for each sample or int64 ``[N, ndim]``, a tuple: the shape of all, or None: what the
+            rule says.
         layout: None for what the rule says.
     """
 
@@ -37,7 +38,7 @@ class Wanted:
         """Return the shape of one sample; None for what the rule says."""
         if self.shapes is None:
             return None
-        return tuple(map(int, self.shapes[sample] if isinstance(self.shapes, list) else self.shapes))
+        return tuple(map(int, self.shapes if isinstance(self.shapes, tuple) else self.shapes[sample]))
 
     def applied(self, specs: tuple[Spec, ...], shape: tuple[int, ...] | None) -> tuple[Spec, ...]:
         """Return the rule's specs, with what is wanted instead."""
@@ -60,11 +61,11 @@ def find_runs(
         inputs: of the step.
         arguments: per-sample ones; a list holds vectors of several lengths.
         varying: those among them that decide on shapes and differ between samples.
-        out_shapes: a list where shapes of results may differ.
+        out_shapes: a list or array where shapes of results may differ.
         count: number of samples.
     """
     ragged = [array for array in arguments.values() if isinstance(array, list)]
-    listed = isinstance(out_shapes, list)
+    listed = isinstance(out_shapes, (list, np.ndarray))
     if count == 1 or not (
         ragged or listed or varying or any(batch is not None and batch.dense is None for batch in inputs)
     ):
@@ -78,7 +79,8 @@ def find_runs(
     if large:
         return [(index, index + 1) for index in range(count)]
     if listed:
-        columns.append([tuple(shape) for shape in out_shapes])
+        shapes = out_shapes.tolist() if isinstance(out_shapes, np.ndarray) else out_shapes
+        columns.append([tuple(shape) for shape in shapes])
     for array in varying.values():
         columns.append([tuple(row) if getattr(row, "ndim", 0) else row for row in array])
     columns += [[vector.shape for vector in vectors] for vectors in ragged]

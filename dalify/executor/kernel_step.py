@@ -32,6 +32,7 @@ else:
     philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
 
 _CACHE_LIMIT = 4096
+_ALIGNMENT_BYTES = 64  # a cache line
 _MOST_DIMENSIONS = 32  # of a sample: many functions of NumPy take no more
 # What kernels may ask for besides the operator's parameters.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
@@ -82,6 +83,7 @@ class KernelStep:
         self._constants = {name: self._static[name] for name in self._kernel.names if name in self._static}
         self._repeated = not argument_slots  # then the arguments depend on nothing but the number of samples
         self._last_arguments: tuple[int, dict[str, Any]] = (0, {})
+        self._given = {name: argument for name, argument in self._arguments.items() if argument.slot is not None}
         # Without inputs, and draws that shapes depend on, all but the call itself depends on that alone, too.
         self._is_constant = (
             self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
@@ -163,11 +165,17 @@ class KernelStep:
 
     def _values(self, frame: Frame, count: int) -> dict[str, Any]:
         """Return the per-sample arguments by name. Not to be changed."""
-        known, arguments = self._last_arguments
-        if not self._repeated or known != count:
-            arguments = {name: argument.array(frame, count) for name, argument in self._arguments.items()}
-            self._last_arguments = (count, arguments)
-        return arguments
+        known, constants = self._last_arguments
+        if known != count:
+            constants = {
+                name: argument.array(frame, count)
+                for name, argument in self._arguments.items()
+                if argument.slot is None
+            }
+            self._last_arguments = (count, constants)
+        if self._repeated:
+            return constants
+        return {**constants, **{name: argument.array(frame, count) for name, argument in self._given.items()}}
 
     def _located(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = origins_of(inputs)
@@ -348,6 +356,32 @@ class KernelStep:
                     return rows
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         return frame.arena.empty((count, *spec.shape), dtype)
+
+    def _ragged(self, frame: Frame, output: int, spec: Spec, shapes: np.ndarray[Any, Any], origins: Any) -> Batch:
+        """Return a batch to be filled, of samples of several shapes, one behind the other.
+
+        Args:
+            frame: of the chunk.
+            output: number of the output.
+            spec: its type and layout.
+            shapes: int64 ``[N, ndim]``.
+            origins: of the samples.
+        """
+        if spec.dtype is None:
+            raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
+        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
+        ends = shapes.prod(1) * spec.dtype.numpy.itemsize
+        ends += -ends % _ALIGNMENT_BYTES
+        np.cumsum(ends, out=ends)
+        offsets = np.zeros_like(ends)
+        offsets[1:] = ends[:-1]
+        collector = frame.collectors.get(self.outputs[output])
+        allocate = frame.arena.empty if collector is None else collector.block
+        block = allocate((int(ends[-1]),), np.dtype(np.uint8))
+        ragged = block, offsets, shapes
+        batch = Batch(None, None, spec.layout or "", self.device, origins, spec.dtype, ragged)
+        batch.is_lasting = collector is not None
+        return batch
 
     def _prepared(
         self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int

@@ -5,7 +5,6 @@ Alone because nothing has to come together here: there are no groups, and result
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +19,6 @@ __all__ = ["ListedStep"]
 
 if TYPE_CHECKING:
     from dalify.kernels.philox import SampleDraws
-
-_ALIGNMENT_BYTES = 64  # a cache line
 
 
 class ListedStep(KernelStep):
@@ -47,14 +44,13 @@ class ListedStep(KernelStep):
             parts = results if isinstance(results, tuple) else (results,)
             return [self._joined(None, [part], spec, origins, count) for part, spec in zip(parts, specs, strict=True)]
         spec, shapes = self._out_shapes(inputs, arguments, wanted, count)
-        is_uniform = shapes.count(shapes[0]) == count
-        out = self._allocate(frame, 0, 0, count, spec) if is_uniform else self._block(frame, spec, shapes)
-        if not is_uniform or 0 not in shapes[0]:
-            self._called([out], xs, named, 0, count)
-        if is_uniform:
+        if isinstance(shapes, tuple):
+            out = self._allocate(frame, 0, 0, count, spec)
+            if 0 not in shapes:
+                self._called([out], xs, named, 0, count)
             return [self._joined(out, [], spec, origins, count)]
-        batch = Batch(None, out, spec.layout or "", self.device, origins, spec.dtype)
-        batch.is_lasting = self.outputs[0] in frame.collectors
+        batch = self._ragged(frame, 0, spec, shapes, origins)
+        self._called([batch.samples], xs, named, 0, count)
         return [batch]
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
@@ -62,37 +58,25 @@ class ListedStep(KernelStep):
 
     def _out_shapes(
         self, inputs: list[Batch | None], arguments: dict[str, Any], wanted: Wanted, count: int
-    ) -> tuple[Spec, list[tuple[int, ...]]]:
-        """Return the spec of the first sample's result, and the shapes of all."""
+    ) -> tuple[Spec, tuple[int, ...] | np.ndarray[Any, Any]]:
+        """Return the spec of the first sample's result, and the shapes: a tuple for all, or int64 ``[N, ndim]``."""
         varying = {name: arguments[name] for name in self._varying}
         if varying:
             specs = [self._run_specs(inputs, varying, wanted, sample)[1][0] for sample in range(count)]
-            return specs[0], [spec.shape or () for spec in specs]
-        spec = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)[1][0]
-        if wanted.shapes is None:
-            return spec, [spec.shape or ()] * count
-        shapes = [wanted.shape_of(sample) or () for sample in range(count)]
-        largest = max(range(count), key=lambda sample: math.prod(shapes[sample]))
-        self._check_size(shapes[largest], spec, largest)
-        return spec.replace(shape=shapes[0]), shapes
-
-    def _block(self, frame: Frame, spec: Spec, shapes: list[tuple[int, ...]]) -> list[Array]:
-        """Return memory for samples of several shapes, one behind the other."""
-        assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        dtype = spec.dtype.numpy
-        starts, stops, end = [], [], 0
-        for shape in shapes:
-            starts.append(end)
-            stops.append(end + math.prod(shape) * dtype.itemsize)
-            end = stops[-1] + -stops[-1] % _ALIGNMENT_BYTES
-        collector = frame.collectors.get(self.outputs[0])
-        allocate = frame.arena.empty if collector is None else collector.block
-        block = allocate((end,), np.dtype(np.uint8))
-        return [
-            block[start:stop].view(dtype).reshape(shape)
-            for start, stop, shape in zip(starts, stops, shapes, strict=True)
-        ]
+            spec, shapes = specs[0], np.array([spec.shape or () for spec in specs], np.int64).reshape(count, -1)
+        else:
+            spec = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)[1][0]
+            if wanted.shapes is None:
+                return spec, spec.shape or ()
+            if isinstance(wanted.shapes, tuple):
+                shapes = np.array([wanted.shapes], np.int64)
+            else:
+                shapes = np.asarray(wanted.shapes, np.int64)
+        largest = int(shapes.prod(1, np.float64).argmax())
+        self._check_size(tuple(shapes[largest].tolist()), spec, largest)
+        shape = tuple(shapes[0].tolist())
+        spec = spec.replace(shape=shape)
+        return (spec, shape) if len(shapes) == 1 or (shapes == shapes[0]).all() else (spec, shapes)
 
 
 def _arrays(batch: Batch) -> list[Array]:

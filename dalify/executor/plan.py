@@ -19,6 +19,7 @@ from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
+from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import LiteralStep, MergeStep, SplitStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 
@@ -194,6 +195,8 @@ class _Planner:
             return reader
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
+        if operator.kernels[node.device].takes_samples:
+            step = SamplesStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def finish(self, graph: Graph) -> Plan:

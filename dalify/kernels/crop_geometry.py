@@ -17,10 +17,11 @@ __all__ = [
     "POLICIES",
     "check_crop_arguments",
     "check_fill_values",
-    "crop_anchors",
+    "chunk_anchors",
+    "chunk_extents",
+    "chunk_windows",
     "crop_extents",
     "first_of_group",
-    "group_windows",
     "trimmed",
 ]
 
@@ -85,15 +86,22 @@ def check_crop_arguments(
         raise ArgumentValueError(option_error_text("out_of_bounds_policy", policy, policies))
 
 
-def check_fill_values(values: Sequence[float], channels: int) -> None:
+def check_fill_values(values: Sequence[float], channels: int | np.ndarray) -> None:
     """Refuse a number of fill values that is neither 1 nor that of the channels.
+
+    Args:
+        values: as given.
+        channels: of a sample, or int64 [N] of all samples of a chunk.
 
     Raises:
         ArgumentValueError: see above.
     """
-    if len(values) not in (1, channels):
+    counts: Any = np.atleast_1d(channels)
+    wrong = np.flatnonzero(counts != len(values))
+    if len(values) != 1 and len(wrong):
         raise ArgumentValueError(
-            f"fill_values must be one number or one for each of the {channels} channels; got {len(values)}."
+            f"fill_values must be one number or one for each of the {counts[wrong[0]]} channels; got {len(values)}.",
+            sample=int(wrong[0]) if np.ndim(channels) else None,
         )
 
 
@@ -115,8 +123,7 @@ def crop_extents(
     """
     if crop is not None:
         wanted = [int(extent) for extent in crop]
-        if len(wanted) > len(letters):
-            raise ArgumentValueError(f"crop has {len(wanted)} elements, but the data have the axes {letters} only.")
+        _check_axes(len(wanted), letters, None)
         first = len(letters) - len(wanted)
         result = (
             *extents[:first],
@@ -126,26 +133,73 @@ def crop_extents(
         separate = {"D": crop_d, "F": crop_d, "H": crop_h, "W": crop_w}
         result = tuple(int(separate[letter] or 0) or extent for letter, extent in zip(letters, extents, strict=True))
     if min(result, default=1) < 0:
-        raise ArgumentValueError(f"the extents of a crop window must not be negative; got {list(result)}.")
+        raise _negative(list(result))
     return result
 
 
-def crop_anchors(
+def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any]) -> np.ndarray:
+    """Return the extents of the windows of a chunk.
+
+    Args:
+        letters: names of the axes, as for `crop_extents`.
+        extents: int64 [N, axes], of the sources.
+        shaping: crop, crop_d, crop_h, crop_w: None, [N] or [N, k], or, of crop, a list of N vectors.
+
+    Returns:
+        int64 [N, axes].
+
+    Raises:
+        ArgumentValueError: as `crop_extents`, with the sample.
+    """
+    wanted = np.zeros_like(extents)
+    crop = shaping["crop"]
+    if isinstance(crop, list):
+        for sample, own in enumerate(crop):
+            _check_axes(len(own), letters, sample)
+            wanted[sample, len(letters) - len(own) :] = own
+    elif crop is not None:
+        _check_axes(crop.shape[1], letters, 0)
+        wanted[:, len(letters) - crop.shape[1] :] = crop
+    else:
+        names = {"D": "crop_d", "F": "crop_d", "H": "crop_h", "W": "crop_w"}
+        for axis, letter in enumerate(letters):
+            values = shaping[names[letter]]
+            if values is not None:
+                wanted[:, axis] = values
+    result = np.where(wanted == 0, extents, wanted)
+    if (result < 0).any():
+        sample = int((result < 0).any(1).argmax())
+        raise _negative(result[sample].tolist(), sample)
+    return result
+
+
+def _check_axes(count: int, letters: str, sample: int | None) -> None:
+    if count > len(letters):
+        raise ArgumentValueError(
+            f"crop has {count} elements, but the data have the axes {letters} only.", sample=sample
+        )
+
+
+def _negative(extents: list[int], sample: int | None = None) -> ArgumentValueError:
+    return ArgumentValueError(f"the extents of a crop window must not be negative; got {extents}.", sample=sample)
+
+
+def chunk_anchors(
     letters: str,
-    extents: Sequence[int],
-    window: Sequence[int],
+    extents: np.ndarray,
+    windows: np.ndarray,
     positions: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
     *,
     product: type[np.floating] = np.float32,
 ) -> np.ndarray:
-    """Place the windows of a group.
+    """Place the windows of a chunk.
 
     Args:
         letters: names of the axes.
-        extents: extents of the source.
-        window: extents of the windows, before they are trimmed.
+        extents: int64 [N, axes], of the sources.
+        windows: int64 [N, axes], extents of the windows, before they are trimmed.
         positions: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
         rounding: ``round`` (halves away from zero) or ``truncate``.
         policy: with ``error``, windows have to be inside.
@@ -158,29 +212,27 @@ def crop_anchors(
         ArgumentValueError: a position outside 0..1.
         IndexingError: a window reaches out of the source, and the policy is ``error``.
     """
-    columns: list[Any] = []
-    for letter, extent, size in zip(letters, extents, window, strict=True):
+    anchors = np.zeros_like(extents)
+    for axis, letter in enumerate(letters):
         name = _POSITIONS.get(letter, "crop_pos_z")
         position = np.asarray(positions[name], np.float32)
-        # Written so that NaN fails; one sample, which ragged batches come as, needs no array arithmetic.
-        if not (0 <= position.item() <= 1 if position.size == 1 else ((position >= 0) & (position <= 1)).all()):
-            wrong = ~((position >= 0) & (position <= 1))
+        wrong = ~((position >= 0) & (position <= 1))  # written so that NaN is wrong
+        if wrong.any():
             raise ArgumentValueError(
                 f"{name} must lie within 0..1; got {position[wrong][0]:g}.", sample=int(wrong.argmax())
             )
-        half = product(0 if rounding == "truncate" else 0.5 if size <= extent else -0.5)
-        if position.size == 1:
-            columns.append(int(product(position.reshape(-1)[0]) * product(extent - size) + half))
-        else:
-            columns.append(np.trunc(position.astype(product) * product(extent - size) + half))
-        if policy == "error" and not 0 <= size <= extent:
+        room = extents[:, axis] - windows[:, axis]
+        half = product(0) if rounding == "truncate" else np.where(room >= 0, product(0.5), product(-0.5))
+        anchors[:, axis] = np.trunc(position.astype(product) * room.astype(product) + half)
+        if policy == "error" and (room < 0).any():
+            sample = int((room < 0).argmax())
+            window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
             raise IndexingError(
-                f"a crop window of {' x '.join(map(str, window))} does not fit into {' x '.join(map(str, extents))}.",
+                f"a crop window of {window} does not fit into {source}.",
                 hint="Resize first, or write out_of_bounds_policy='pad' or 'trim_to_shape'.",
+                sample=sample,
             )
-    if columns and isinstance(columns[0], int):
-        return np.array([columns], np.int64)
-    return np.stack(columns, 1).astype(np.int64)
+    return anchors
 
 
 def trimmed(
@@ -201,34 +253,41 @@ def trimmed(
     return first, np.maximum(last - first, 0)
 
 
-def group_windows(
-    shape: Sequence[int],
+def chunk_windows(
+    shapes: np.ndarray,
     layout: str,
     shaping: Mapping[str, Any],
     positions: Mapping[str, np.ndarray],
     rounding: str,
     policy: str,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the windows of a group of samples of one shape.
+    """Return the windows of a chunk.
 
     Args:
-        shape: of a sample.
+        shapes: int64 [N, dimensions] of the samples.
         layout: of a sample.
-        shaping: crop, crop_d, crop_h, crop_w, as for `crop_extents`.
-        positions: as for `crop_anchors`.
-        rounding: as for `crop_anchors`.
+        shaping: crop, crop_d, crop_h, crop_w, as for `chunk_extents`.
+        positions: as for `chunk_anchors`.
+        rounding: as for `chunk_anchors`.
         policy: what happens to windows that reach out of the source.
 
     Returns:
         anchors and extents, int64 [N, axes], for the axes of the layout without C.
     """
     letters = layout.replace("C", "")
-    extents = [shape[layout.index(letter)] for letter in letters]
-    window = crop_extents(letters, extents, **shaping)
-    if list(window) == extents and policy != "trim_to_shape":  # nothing is cut off, wherever the window was to lie
-        whole = (len(next(iter(positions.values()))), len(extents))
-        return np.zeros(whole, np.int64), np.broadcast_to(np.asarray(window, np.int64), whole)
-    anchors = crop_anchors(letters, extents, window, positions, rounding, policy)
+    extents = shapes[:, [layout.index(letter) for letter in letters]]
+    windows = chunk_extents(letters, extents, shaping)
+    anchors = np.zeros_like(extents)
     if policy == "trim_to_shape":
-        return trimmed(anchors, window, extents)
-    return anchors, np.broadcast_to(np.asarray(window, np.int64), anchors.shape)
+        anchors = chunk_anchors(letters, extents, windows, positions, rounding, policy)
+        return trimmed(anchors, windows, extents)
+    # What is taken as a whole may have any position.
+    cut = np.flatnonzero((windows != extents).any(1))
+    if len(cut):
+        own = positions if len(cut) == len(extents) else {name: values[cut] for name, values in positions.items()}
+        try:
+            anchors[cut] = chunk_anchors(letters, extents[cut], windows[cut], own, rounding, policy)
+        except (ArgumentValueError, IndexingError) as error:
+            error.sample = int(cut[error.sample or 0])
+            raise
+    return anchors, windows

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast
-from dalify.kernels.frozen import read_only, spread
+from dalify.kernels.frozen import spread
 from dalify.kernels.lanes import split_sixteen_mirrored_pixels, split_sixteen_pixels
 
 __all__ = ["crop_mirror_normalize"]
@@ -23,8 +25,8 @@ _NATIVE = (np.uint8, np.float32, np.int16, np.uint16, np.int32)  # others are co
 
 
 def crop_mirror_normalize(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     anchor: np.ndarray,
     *,
     mirror: np.ndarray,
@@ -37,9 +39,9 @@ def crop_mirror_normalize(
     """Set ``out = (window of x - mean) * multiplier + shift``, computed in float32.
 
     Args:
-        out: [N, C', d, h, w] if `is_planar`, else [N, d, h, w, C'], to fill, any numeric dtype; C' >= C. Integers are
-            rounded half away from zero and saturated.
-        x: [N, D, H, W, C], any numeric dtype; images have D = 1.
+        out: N samples [C', d, h, w] if `is_planar`, else [d, h, w, C'], to fill, any numeric dtype; C' >= C. Integers
+            are rounded half away from zero and saturated.
+        x: N samples [D, H, W, C], any numeric dtype; images have D = 1. C is the same for all.
         anchor: int [N, 3], where the windows begin in D, H, W; their extents are `out`'s. Windows may reach out of `x`.
         mirror: [N], non-zero: reverse the W axis of the window.
         mean: float [N, C] or [C], in units of `x`.
@@ -48,27 +50,25 @@ def crop_mirror_normalize(
         fill: float [C'], value of `out` outside `x` and in channels that `x` has not.
         is_planar: channels come before the spatial axes in `out`.
     """
-    samples, channels = len(x), x.shape[-1]
-    source = x if x.dtype in _NATIVE else x.astype(np.float32)
-    source = read_only(source)
+    if not len(x):
+        return
+    samples, channels = len(x), int(x.shapes[0, 3])
+    source = x if x.dtype in _NATIVE else x.converted(np.dtype(np.float32))
     anchors, mirrors = spread(anchor, (samples, 3), np.int64), np.array(mirror, np.bool_)
     means = spread(mean, (samples, channels), np.float32)
     multipliers = spread(multiplier, (samples, channels), np.float32)
     shifted, fills = np.float32(shift), np.array(fill, np.float32)
-    if is_planar:
-        kernel = _planar
-        source = source.reshape(*source.shape[:3], -1)
-    else:
-        kernel = _interleaved
-    if out.dtype == np.float32 and out.flags.c_contiguous:
-        kernel(out, source, anchors, mirrors, means, multipliers, shifted, fills)
+    kernel = _planar if is_planar else _interleaved
+    if out.dtype == np.float32:
+        kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
         return
     # One sample after the other, so that its float32 form is still in the processor's cache when it is converted.
-    target = np.empty((1, *out.shape[1:]), np.float32)
-    for n in range(samples):
-        one = slice(n, n + 1)
-        kernel(target, source[one], anchors[one], mirrors[one], means[one], multipliers[one], shifted, fills)
-        saturate_cast(out[one], target)
+    for n, filled in enumerate(out.arrays()):
+        one = np.array([n])
+        target, part = Samples.empty(out.shapes[one], np.dtype(np.float32)), source.take(one)
+        own = anchors[one], mirrors[one], means[one], multipliers[one]
+        kernel(*target.compiled, *part.compiled, *own, shifted, fills)
+        saturate_cast(filled, next(target.arrays()))
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -79,35 +79,36 @@ def _overlap(anchor, size, extent):
 
 
 @njit(nogil=True, cache=True)
-def _planar(out, x, anchor, mirror, mean, multiplier, shift, fill):
-    """Do it for x [N, D, H, W * C]."""
-    samples, out_channels, depth, height, width = out.shape
+def _planar(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror, mean, multiplier, shift, fill):
     channels = mean.shape[1]
-    plane_bytes = np.uintp(_FLOAT_BYTES * depth * height * width)
-    for n in range(samples):
+    for n in range(len(out_at)):
+        out_channels, depth, height, width = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
+        out = array_at(out_at[n], (out_channels, depth, height, width), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2] * channels), x_like)
+        plane_bytes = np.uintp(_FLOAT_BYTES * depth * height * width)
         z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
-        left, right = _overlap(x0, width, x.shape[3] // channels)
+        left, right = _overlap(x0, width, x_shapes[n, 2])
         begin, end = (width - right, width - left) if mirror[n] else (left, right)
         for d in range(depth):
             for i in range(height):
-                is_inside = 0 <= z0 + d < x.shape[1] and 0 <= y0 + i < x.shape[2] and begin < end
+                is_inside = 0 <= z0 + d < x.shape[0] and 0 <= y0 + i < x.shape[1] and begin < end
                 for c in range(out_channels):
                     is_kept = is_inside and c < channels
-                    _surround(out[n, c, d, i], begin if is_kept else 0, end if is_kept else 0, fill[c])
+                    _surround(out[c, d, i], begin if is_kept else 0, end if is_kept else 0, fill[c])
                 if not is_inside:
                     continue
-                pixels = x[n, z0 + d, y0 + i, (x0 + left) * channels : (x0 + right) * channels]
+                pixels = x[z0 + d, y0 + i, (x0 + left) * channels : (x0 + right) * channels]
                 if x.itemsize == 1 and channels == 3 and end - begin >= _PIXELS:
-                    red = np.uintp(out[n, 0, d, i].ctypes.data) + np.uintp(_FLOAT_BYTES * begin)
+                    red = np.uintp(out[0, d, i].ctypes.data) + np.uintp(_FLOAT_BYTES * begin)
                     _split_bytes(red, plane_bytes, pixels, mean[n], multiplier[n], shift, mirror[n])
                     continue
                 if channels == 3:
-                    red, green, blue = out[n, 0, d, i], out[n, 1, d, i], out[n, 2, d, i]
+                    red, green, blue = out[0, d, i], out[1, d, i], out[2, d, i]
                     _split_pixels(
                         red[begin:end], green[begin:end], blue[begin:end], pixels, mean[n], multiplier[n], shift
                     )
                 for c in range(channels):
-                    target = out[n, c, d, i, begin:end]
+                    target = out[c, d, i, begin:end]
                     if channels != 3:
                         _take_channel(target, pixels, c, channels, mean[n, c], multiplier[n, c], shift, mirror[n])
                     elif mirror[n]:
@@ -181,31 +182,33 @@ def _reverse(row):
 
 
 @njit(nogil=True, cache=True)
-def _interleaved(out, x, anchor, mirror, mean, multiplier, shift, fill):
-    samples, depth, height, width, out_channels = out.shape
-    channels = x.shape[4]
-    means, multipliers, row = (
-        np.empty(width * channels, np.float32),
-        np.empty(width * channels, np.float32),
-        np.empty(width * channels, np.float32),
-    )
-    for n in range(samples):
+def _interleaved(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror, mean, multiplier, shift, fill):
+    channels = mean.shape[1]
+    for n in range(len(out_at)):
+        depth, height, width, out_channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
+        out = array_at(out_at[n], (depth, height, width, out_channels), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2], channels), x_like)
+        means, multipliers, row = (
+            np.empty(width * channels, np.float32),
+            np.empty(width * channels, np.float32),
+            np.empty(width * channels, np.float32),
+        )
         z0, y0, x0 = anchor[n, 0], anchor[n, 1], anchor[n, 2]
-        left, right = _overlap(x0, width, x.shape[3])
+        left, right = _overlap(x0, width, x.shape[2])
         for j in range(width):
             for c in range(channels):
                 means[j * channels + c] = mean[n, c]
                 multipliers[j * channels + c] = multiplier[n, c]
         for d in range(depth):
             for i in range(height):
-                target = out[n, d, i]
-                is_inside = 0 <= z0 + d < x.shape[1] and 0 <= y0 + i < x.shape[2] and left < right
+                target = out[d, i]
+                is_inside = 0 <= z0 + d < x.shape[0] and 0 <= y0 + i < x.shape[1] and left < right
                 if not is_inside or right - left < width or channels < out_channels:
                     for j in range(width):
                         target[j] = fill
                     if not is_inside:
                         continue
-                pixels = x[n, z0 + d, y0 + i, x0 + left : x0 + right].reshape(-1)
+                pixels = x[z0 + d, y0 + i, x0 + left : x0 + right].reshape(-1)
                 if channels == out_channels and not mirror[n]:
                     values = target.reshape(-1)[left * channels : right * channels]
                 else:

@@ -1,7 +1,7 @@
-"""Crop, mirror and normalise data of any visual layout on either device.
+"""Crop, mirror and normalize data of any visual layout on either device.
 
-Alone in a file so that the kernels know one form only, [N, D, H, W, C] to planes or pixels: here layouts become that
-form, without a copy wherever the axes stand right.
+The kernels know one form only, [N, D, H, W, C] to planes or pixels: here layouts become that form, without a copy
+wherever the axes stand right.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from dalify.data.samples import Samples
 from dalify.kernels.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.crop_mirror_normalize_torch import crop_mirror_normalize_torch
+from dalify.kernels.frozen import spread
 
 __all__ = ["normalize_axes"]
 
@@ -26,8 +28,8 @@ def normalize_axes(
     anchors: Mapping[str, np.ndarray],
     *,
     mirror: np.ndarray,
-    mean: np.ndarray,
-    std: np.ndarray,
+    mean: Any,
+    std: Any,
     scale: float,
     shift: float,
     fill_values: Sequence[float],
@@ -35,37 +37,29 @@ def normalize_axes(
     """Set ``out = scale * (window of x - mean) / std + shift``, mirrored where asked, in another order of axes.
 
     Args:
-        out: [N, ...], to fill; array or tensor. More channels than `x` has are filled, too.
+        out: [N, ...], to fill; array, tensor or `Samples`. More channels than `x` has are filled, too.
         x: [N, ...], of the same kind.
         layout: of a sample of `x`: F, C, D, H and W, each at most once.
         out_layout: of a sample of `out`, a permutation of `layout`.
         anchors: letter to int [N]: where the windows begin; they may reach out of `x`.
         mirror: [N], non-zero: reverse W.
-        mean: float [N, C].
-        std: float [N, C].
+        mean: float [N, C] or [N, 1], or a list of N such vectors.
+        std: like `mean`.
         scale: factor.
         shift: added at the end.
         fill_values: value of `out` outside `x`: one for all channels, or one per channel of `x` and 0 for the others.
     """
+    options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
+    if isinstance(x, Samples):
+        _normalize_samples(out, x, layout, out_layout, anchors, mirror, mean, std, options)
+        return
     size = dict(zip(out_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
     samples, channels = x.shape[0], extents["C"]
-    with np.errstate(divide="ignore"):
-        multiplier = np.float32(scale) / std.astype(np.float32)
-    fill = np.zeros(size["C"], np.float32)
-    fill[: channels if len(fill_values) > 1 else None] = fill_values
-
-    if layout == "HWC" and out_layout in ("CHW", "HWC") and isinstance(x, np.ndarray):
-        # What nearly every pipeline does: ragged batches come here image by image, so nothing is worked out below.
-        windows = np.zeros((samples, 3), np.int64)
-        windows[:, 1], windows[:, 2] = anchors["H"], anchors["W"]
-        is_planar = out_layout == "CHW"
-        target = out[:, :, None] if is_planar else out[:, None]
-        crop_mirror_normalize(
-            target, x[:, None], windows, mirror=mirror, mean=mean, multiplier=multiplier, shift=shift, fill=fill,
-            is_planar=is_planar,
-        )  # fmt: skip
-        return
+    mean = spread(mean, (samples, channels), np.float32)
+    multiplier, fill = _multiplier(spread(std, (samples, channels), np.float32), scale), _fills(fill_values, size["C"])
+    if len(fill_values) > 1:
+        fill[channels:] = 0
     # Planes that stay planes are so many images of one channel; so are frames, if all of them are taken.
     keeps_planes = layout == out_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill.tolist())) == 1
     keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
@@ -102,10 +96,11 @@ def normalize_axes(
         target = np.empty((samples * copies, *form), out.dtype)
     else:
         target = out.new_empty((samples * copies, *form))
-    kernel: Any = crop_mirror_normalize if isinstance(x, np.ndarray) else crop_mirror_normalize_torch
+    is_array = isinstance(x, np.ndarray)
+    kernel: Any = crop_mirror_normalize if is_array else crop_mirror_normalize_torch
     kernel(
-        target,
-        source,
+        Samples.of_dense(target) if is_array else target,
+        Samples.of_dense(np.ascontiguousarray(source)) if is_array else source,
         np.repeat(begins, copies, axis=0),
         mirror=np.repeat(mirror, copies),
         mean=of_channels(mean),
@@ -117,3 +112,81 @@ def normalize_axes(
     if not is_direct:
         whole = target.reshape(samples, *(size[letter] for letter in planes))
         out[...] = arranged(whole, "".join(planes), out_layout)
+
+
+def _multiplier(std: np.ndarray, scale: float) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.float32(scale) / std.astype(np.float32)
+
+
+def _fills(values: Sequence[float], channels: int) -> np.ndarray:
+    """Return the values of all channels outside a sample: one for all, or one for each, and 0 for channels added."""
+    fill = np.zeros(channels, np.float32)
+    if len(values) == 1:
+        fill[:] = values[0]
+    else:
+        fill[: len(values)] = values
+    return fill
+
+
+def _normalize_samples(
+    out: Samples,
+    x: Samples,
+    layout: str,
+    out_layout: str,
+    anchors: Mapping[str, np.ndarray],
+    mirror: np.ndarray,
+    mean: Any,
+    std: Any,
+    options: Mapping[str, Any],
+) -> None:
+    """Do it for the samples of a chunk, in one call where channels are equally many and the layout is a usual one."""
+    channels = x.extents(layout.index("C"))
+    is_mixed = bool((channels != channels[0]).any())
+    spatial = layout.replace("C", "")
+    is_usual = layout in ("HWC", "DHWC", "FHWC") and (out_layout == layout or out_layout == f"C{spatial}")
+    is_frames = layout == "FHWC" and out_layout in ("FHWC", "FCHW")
+    if is_frames:
+        is_frames = not anchors["F"].any() and bool((out.extents(0) == x.extents(0)).all())
+    if is_mixed or not (is_usual or is_frames):
+        # Each channel count by itself; where the layout is unusual, each sample.
+        places = [np.flatnonzero(channels == kind) for kind in np.unique(channels)] if is_mixed else None
+        for at in places or [np.array([n]) for n in range(len(x))]:
+            target, source = out.take(at), x.take(at)
+            if places is None:
+                target, source = next(target.arrays())[None], next(source.arrays())[None]
+            own = {letter: values[at] for letter, values in anchors.items()}
+            rows = [np.stack([values[n] for n in at]) for values in (mean, std)]
+            normalize_axes(
+                target, source, layout, out_layout, own, mirror=mirror[at], mean=rows[0], std=rows[1], **options
+            )
+        return
+    count = int(channels[0])
+    means, deviations = (spread(_rows(values), (len(x), count), np.float32) for values in (mean, std))
+    windows = np.zeros((len(x), 3), np.int64)
+    for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
+        if letter and not (is_frames and letter == "F"):
+            windows[:, axis] = anchors[letter]
+    flags = mirror
+    is_planar = out_layout.index("C") < out_layout.index("H")
+    if is_frames:
+        (x, owner), (out, _) = x.folded(1), out.folded(1)
+        windows, flags, means, deviations = windows[owner], mirror[owner], means[owner], deviations[owner]
+    if x.ndim == 3:
+        x, out = x.with_axis(0), out.with_axis(1 if is_planar else 0)
+    out_channels = int(out.shapes[0, 0 if is_planar else -1]) if len(out) else count
+    crop_mirror_normalize(
+        out,
+        x,
+        windows,
+        mirror=flags,
+        mean=means,
+        multiplier=_multiplier(deviations, options["scale"]),
+        shift=options["shift"],
+        fill=_fills(options["fill_values"], out_channels),
+        is_planar=is_planar,
+    )
+
+
+def _rows(values: Any) -> np.ndarray:
+    return np.stack(values) if isinstance(values, list) else values

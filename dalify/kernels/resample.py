@@ -7,15 +7,19 @@ Only columns and rows that the window needs are read. Sums are float32; the resu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types as numba_types
 from numba.extending import overload
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast
-from dalify.kernels.frozen import read_only, spread
+from dalify.kernels.frozen import spread
 from dalify.kernels.lanes import (
     blend_four_pixels,
     weighted_sum_of_four,
@@ -31,11 +35,12 @@ _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 _LANES = 4
 _FLOAT_BYTES = 4
+_BYTE = np.empty(0, np.uint8)
 
 
 def resample(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     start: np.ndarray,
     end: np.ndarray,
     *,
@@ -49,132 +54,153 @@ def resample(
     the image its border repeats.
 
     Args:
-        out: [N, h, w, C] or [N, d, h, w, C], to fill, any numeric dtype; integers are rounded half away from zero and
-            saturated.
-        x: [N, H, W, C] or [N, D, H, W, C], any numeric dtype, no axis empty. uint8 and float32 are fast; others pass
-            through float32.
+        out: N samples [h, w, C] or [d, h, w, C], to fill, any numeric dtype; integers are rounded half away from zero
+            and saturated.
+        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty. uint8 and float32 are fast; others
+            pass through float32.
         start: float [N, 2] or [N, 3], finite: where the window begins in pixel edges, in the order of the axes.
         end: like `start`: where it ends. An end before the start mirrors that axis.
         min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
         mag_filter: the same for axes that do not.
         antialias: widen filters with the scale of a reduction.
+
+    Raises:
+        ShapeError: a sample of `x` has no pixels.
     """
-    if not out.size:
-        return
-    if not x.size:
-        raise ShapeError(f"an image without pixels, of shape {x.shape[1:]}, cannot be resampled.")
-    samples = len(x)
-    begin = spread(start, (samples, x.ndim - 2), np.float32)
-    stop = spread(end, (samples, x.ndim - 2), np.float32)
+    samples, axes = len(x), x.ndim - 1
+    begin = spread(start, (samples, axes), np.float32)
+    stop = spread(end, (samples, axes), np.float32)
     minify = spread(min_filter, (samples,), np.int32)
     magnify = spread(mag_filter, (samples,), np.int32)
-    if (
-        samples
-        and out.dtype == x.dtype
-        and minify[0] == _NEAREST
-        and (minify == _NEAREST).all()
-        and (magnify == _NEAREST).all()
-    ):
-        _gather_nearest(out, x, begin, stop)
+    kept: Any = out.shapes.all(1)
+    if not kept.all():
+        _resample_some(out, x, begin, stop, minify, magnify, antialias, kept)
         return
-    source = read_only(x if x.dtype in (np.uint8, np.float32) else x.astype(np.float32))
-    if x.ndim == 5:
-        _resample_volumes(out, source, begin, stop, minify, magnify, antialias)
-    else:
-        _resample_images(out, source, begin, stop, minify, magnify, antialias)
+    if not x.shapes.all():
+        empty = int(np.flatnonzero(~x.shapes.all(1))[0])
+        shape = tuple(x.shapes[empty].tolist())
+        raise ShapeError(f"an image without pixels, of shape {shape}, cannot be resampled.", sample=empty)
+    if out.dtype == x.dtype:
+        nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
+        if nearest.all():
+            _gather_nearest(out, x, begin, stop)
+            return
+        if nearest.any():
+            for some in (nearest, np.logical_not(nearest)):
+                _resample_some(out, x, begin, stop, minify, magnify, antialias, some)
+            return
+    source = x if x.dtype in (np.uint8, np.float32) else x.converted(np.dtype(np.float32))
+    is_direct = out.dtype == np.float32 or (out.dtype == source.dtype == np.uint8)
+    target = out if is_direct else Samples.empty(out.shapes, np.dtype(np.float32))
+    resample_all = _resample_volumes if axes == 3 else _resample_images
+    resample_all(target, source, begin, stop, minify, magnify, antialias)
+    if not is_direct:
+        for filled, values in zip(out.arrays(), target.arrays(), strict=True):
+            saturate_cast(filled, values)
+
+
+def _resample_some(
+    out: Samples,
+    x: Samples,
+    start: np.ndarray,
+    end: np.ndarray,
+    min_filter: np.ndarray,
+    mag_filter: np.ndarray,
+    antialias: bool,
+    chosen: np.ndarray,
+) -> None:
+    at = np.flatnonzero(chosen)
+    filters = {"min_filter": min_filter[at], "mag_filter": mag_filter[at]}
+    try:
+        resample(out.take(at), x.take(at), start[at], end[at], **filters, antialias=antialias)
+    except ShapeError as error:
+        error.sample = int(at[error.sample or 0])
+        raise
 
 
 def _resample_images(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     start: np.ndarray,
     end: np.ndarray,
     min_filter: np.ndarray,
     mag_filter: np.ndarray,
     antialias: bool,
 ) -> None:
-    samples, height, width, channels = out.shape
-    direct = (
-        out.flags.c_contiguous
-        and out.dtype in (np.float32, np.uint8)
-        and (out.dtype == np.uint8) <= (x.dtype == np.uint8)
-    )
-    target = out if direct else np.empty(out.shape, np.float32)
-    is_rgb_bytes = target.dtype == np.uint8 and channels == 3 and width >= 4
-    _separable(
-        target.reshape(samples, height, width * channels),
-        x.reshape(*x.shape[:2], -1),
-        channels,
-        start,
-        end,
-        min_filter,
-        mag_filter,
-        antialias,
-        None if is_rgb_bytes else True,
-    )
-    if not direct:
-        saturate_cast(out, target)
+    is_rgb = (out.extents(2) == 3) & (out.extents(1) >= _LANES) & (out.dtype == np.uint8)
+    places = [None] if is_rgb.all() or not is_rgb.any() else [np.flatnonzero(is_rgb), np.flatnonzero(~is_rgb)]
+    for at in places:
+        some = slice(None) if at is None else at
+        target, source = (out, x) if at is None else (out.take(at), x.take(at))
+        _separable(
+            *target.compiled,
+            *source.compiled,
+            start[some],
+            end[some],
+            min_filter[some],
+            mag_filter[some],
+            antialias,
+            None if is_rgb[0 if at is None else at[0]] else True,
+        )
 
 
 def _resample_volumes(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     start: np.ndarray,
     end: np.ndarray,
     min_filter: np.ndarray,
     mag_filter: np.ndarray,
     antialias: bool,
 ) -> None:
-    depth = out.shape[1]
-    for n, volume in enumerate(x):
-        windows = [np.repeat(corner[n : n + 1, 1:], depth, axis=0) for corner in (start, end)]
-        filters = [np.repeat(kind[n : n + 1], depth) for kind in (min_filter, mag_filter)]
-        whole_depth = volume.shape[0] == depth and start[n, 0] == 0 and end[n, 0] == depth
-        if whole_depth:
-            slices = volume
-        else:
-            slices = np.empty((depth, *volume.shape[1:]), np.float32)
+    """Blend slices first, where the depth changes; what is left are images."""
+    depth = out.extents(0)
+    is_whole = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
+    for some in (np.flatnonzero(is_whole), np.flatnonzero(~is_whole)):
+        if not len(some):
+            continue
+        source = x.take(some)
+        if not is_whole[some[0]]:
+            blended = Samples.empty(np.column_stack([depth[some], source.shapes[:, 1:]]), np.dtype(np.float32))
             _blend_slices(
-                slices.reshape(depth, -1),
-                volume.reshape(len(volume), -1),
-                start[n, 0],
-                end[n, 0],
-                min_filter[n],
-                mag_filter[n],
-                antialias,
-            )
-        _resample_images(out[n], read_only(slices), windows[0], windows[1], filters[0], filters[1], antialias)
+                *blended.compiled, *source.compiled,
+                start[some, 0], end[some, 0], min_filter[some], mag_filter[some], antialias,
+            )  # fmt: skip
+            source = blended
+        slices, owner = source.folded(1)
+        targets, _ = out.take(some).folded(1)
+        of_slice = some[owner]
+        _resample_images(
+            targets, slices, start[of_slice, 1:], end[of_slice, 1:], min_filter[of_slice], mag_filter[of_slice],
+            antialias,
+        )  # fmt: skip
 
 
-def _gather_nearest(out: np.ndarray, x: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
+def _gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray) -> None:
     """Copy nearest pixels, exactly and in any dtype."""
-    axes = x.ndim - 2
-    weights = [np.empty((size, 1), np.float32) for size in out.shape[1:-1]]
-    for n in range(len(x)):
-        indices = []
-        for axis in range(axes):
-            first = np.empty(out.shape[1 + axis], np.int64)
+    if x.ndim == 3:  # images are volumes of one slice
+        out, x = out.with_axis(0), x.with_axis(0)
+        start, end = (np.insert(corner, 0, edge, axis=1) for corner, edge in ((start, 0), (end, 1)))
+    _nearest(out.addresses, out.shapes, x.addresses, x.shapes, x.dtype.itemsize, start, end, _BYTE)
+
+
+@njit(nogil=True, cache=True)
+def _nearest(out_at, out_shapes, x_at, x_shapes, itemsize, start, end, byte):
+    """Copy the nearest pixels of volumes [D, H, W, C] of elements of `itemsize` bytes."""
+    for n in range(len(out_at)):
+        depth, height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
+        size = channels * itemsize
+        out = array_at(out_at[n], (depth, height, width * size), byte)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2] * size), byte)
+        slices, rows, columns = np.empty(depth, np.int64), np.empty(height, np.int64), np.empty(width, np.int64)
+        for axis in range(3):
+            first = slices if axis == 0 else rows if axis == 1 else columns
+            weights = np.empty((first.size, 1), np.float32)
             axis_taps(
-                x.shape[1 + axis],
-                start[n, axis],
-                end[n, axis],
-                _NEAREST,
-                np.float32(0),
-                axis < axes - 1,
-                first,
-                weights[axis],
+                x_shapes[n, axis], start[n, axis], end[n, axis], _NEAREST, np.float32(0), axis < 2, first, weights
             )
-            indices.append(first)
-        if axes == 2 and x[n].flags.c_contiguous and out[n].flags.c_contiguous:
-            _copy_pixels(
-                _as_bytes(out[n]), read_only(_as_bytes(x[n])), out.shape[-1] * out.itemsize, indices[0], indices[1]
-            )
-        else:
-            out[n] = x[n][np.ix_(*indices)]
-
-
-def _as_bytes(image: np.ndarray) -> np.ndarray:
-    return image.view(np.uint8).reshape(image.shape[0], -1)
+        for i in range(depth):
+            _copy_pixels(out[i], x[slices[i]], size, rows, columns)
 
 
 @njit(nogil=True, cache=True)
@@ -258,16 +284,20 @@ def _blend(target, x, row, weights, left):
 
 
 @njit(nogil=True, cache=True)
-def _blend_slices(out, x, start, end, min_filter, mag_filter, antialias):
-    """Resample the first axis of [D, pixels] into float32 [d, pixels]."""
-    size = out.shape[0]
-    kind = choose_filter(size, start, end, min_filter, mag_filter)
-    radius = filter_radius(kind, size, start, end, antialias)
-    first = np.empty(size, np.int64)
-    weights = np.empty((size, min(tap_count(radius), x.shape[0])), np.float32)
-    axis_taps(x.shape[0], start, end, kind, radius, True, first, weights)
-    for i in range(size):
-        _blend(out[i], x, first[i], weights[i], 0)
+def _blend_slices(out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias):
+    """Resample the first axis of volumes [D, H, W, C] into float32 [d, H, W, C]."""
+    for n in range(len(out_at)):
+        size, depth = out_shapes[n, 0], x_shapes[n, 0]
+        pixels = x_shapes[n, 1] * x_shapes[n, 2] * x_shapes[n, 3]
+        out = array_at(out_at[n], (size, pixels), out_like)
+        x = array_at(x_at[n], (depth, pixels), x_like)
+        kind = choose_filter(size, start[n], end[n], min_filter[n], mag_filter[n])
+        radius = filter_radius(kind, size, start[n], end[n], antialias)
+        first = np.empty(size, np.int64)
+        weights = np.empty((size, min(tap_count(radius), depth)), np.float32)
+        axis_taps(depth, start[n], end[n], kind, radius, True, first, weights)
+        for i in range(size):
+            _blend(out[i], x, first[i], weights[i], 0)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
@@ -354,22 +384,25 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
 
 
 @njit(nogil=True, cache=True)
-def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias, is_general):
-    """Resample [N, H, W * C] into [N, h, w * C].
+def _separable(
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, is_general
+):
+    """Resample images [H, W, C] into [h, w, C].
 
     `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba leaves out what None
     rules out: a quarter of the time to compile.
     """
-    samples, height = out.shape[:2]
-    width = out.shape[2] // channels
-    first_row = np.empty(height, np.int64)
-    first_column = np.empty(width, np.int64)
-    offsets = np.empty(width, np.int64)
     row_weights = column_weights = np.empty((0, 0), np.float32)
     taps = 0
-    for n in range(samples):
+    for n in range(len(out_at)):
+        height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
+        out = array_at(out_at[n], (height, width * channels), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * channels), x_like)
+        first_row = np.empty(height, np.int64)
+        first_column = np.empty(width, np.int64)
+        offsets = np.empty(width, np.int64)
         for axis in range(2):  # one place of call for both: each is compiled with what it calls
-            size, extent = (height, x.shape[1]) if axis == 0 else (width, x.shape[2] // channels)
+            size, extent = (height, x_shapes[n, 0]) if axis == 0 else (width, x_shapes[n, 1])
             kind = choose_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
             radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
             taps = tap_count(radius)
@@ -400,17 +433,17 @@ def _separable(out, x, channels, start, end, min_filter, mag_filter, antialias, 
             blocks = np.empty((width + 3) // 4 * taps * 16, np.float32)
             _repeat_weights(blocks, column_weights, taps)
             for i in range(height):
-                _blend(blended, x[n], first_row[i], row_weights[i], left * channels)
-                _filter_bytes(out[n, i], scratch, offsets, blocks, np.uintp(taps))
+                _blend(blended, x, first_row[i], row_weights[i], left * channels)
+                _filter_bytes(out[i], scratch, offsets, blocks, np.uintp(taps))
         else:
             row = np.empty(width * channels + _LANES, np.float32)
             step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
             scratch_address, row_address = np.uintp(scratch.ctypes.data), np.uintp(row.ctypes.data)
             weights_address = np.uintp(column_weights.ctypes.data)
             for i in range(height):
-                _blend(blended, x[n], first_row[i], row_weights[i], left * channels)
+                _blend(blended, x, first_row[i], row_weights[i], left * channels)
                 if channels == 3 or channels == 4:
                     _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step)
                 else:
                     _filter_row(row, scratch, first_column, column_weights, channels)
-                _store(out[n, i], row)
+                _store(out[i], row)

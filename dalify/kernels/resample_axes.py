@@ -1,6 +1,6 @@
-"""Resample data of any visual layout on either device: fold what stands before the spatial axes into the group.
+"""Resample data of any visual layout on either device: what stands before the spatial axes makes more samples.
 
-Alone in a file because all resizing operators share it, and neither device's kernel has to know layouts.
+All resizing operators share it, and neither device's kernel has to know layouts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.errors import ShapeError
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.kernels.frozen import spread
 from dalify.kernels.resample import resample
 from dalify.kernels.resample_torch import resample_torch
@@ -33,13 +35,13 @@ def resample_axes(
     mag_filter: np.ndarray | None,
     antialias: bool,
 ) -> None:
-    """Resample the spatial axes of a group.
+    """Resample the spatial axes.
 
     Args:
-        out: [N, ...], to fill; array or tensor.
-        x: [N, ...], of the same kind.
+        out: to fill: `Samples`, or a tensor [N, ...].
+        x: of the same kind.
         layout: of one sample, one of `VISUAL_LAYOUTS`.
-        start: where the windows begin on each spatial axis, [k] for the whole group or [N, k].
+        start: where the windows begin on each spatial axis, [k] for all or [N, k].
         end: where they end.
         interp_type: [N] filters of both directions, or None: linear.
         min_filter: [N] filters for axes that shrink, or None: `interp_type`.
@@ -47,7 +49,24 @@ def resample_axes(
         antialias: widen filters with the scale of a reduction.
     """
     first, last = spatial_axes(layout)
-    samples = x.shape[0]
+    samples = len(x)
+    both = spread(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
+    smaller, larger = both if min_filter is None else min_filter, both if mag_filter is None else mag_filter
+    begin, stop = (spread(corner, (samples, last - first), np.float32) for corner in (start, end))
+    if isinstance(x, Samples):
+        if last == len(layout):
+            out, x = out.with_axis(last), x.with_axis(last)
+        source, owner = x.folded(first)
+        target, _ = out.folded(first)
+        if owner is not None:
+            begin, stop, smaller, larger = begin[owner], stop[owner], smaller[owner], larger[owner]
+        try:
+            resample(target, source, begin, stop, min_filter=smaller, mag_filter=larger, antialias=antialias)
+        except ShapeError as error:
+            if owner is not None and error.sample is not None:
+                error.sample = int(owner[error.sample])
+            raise
+        return
     copies = math.prod(x.shape[1 : 1 + first])
 
     def folded(data: Any) -> Any:
@@ -57,17 +76,5 @@ def resample_axes(
     def repeated(values: np.ndarray) -> np.ndarray:
         return values if copies == 1 else np.repeat(values, copies, axis=0)
 
-    def window(corner: Any) -> np.ndarray:
-        return repeated(spread(corner, (samples, last - first), np.float32))
-
-    both = spread(int(DALIInterpType.INTERP_LINEAR), (samples,), np.int32) if interp_type is None else interp_type
-    kernel = resample if isinstance(x, np.ndarray) else resample_torch
-    kernel(
-        folded(out),
-        folded(x),
-        window(start),
-        window(end),
-        min_filter=repeated(both if min_filter is None else min_filter),
-        mag_filter=repeated(both if mag_filter is None else mag_filter),
-        antialias=antialias,
-    )
+    filters = {"min_filter": repeated(smaller), "mag_filter": repeated(larger)}
+    resample_torch(folded(out), folded(x), repeated(begin), repeated(stop), **filters, antialias=antialias)

@@ -20,6 +20,7 @@ __all__ = [
     "ROUNDINGS",
     "ResizeGeometry",
     "check_resize_arguments",
+    "chunk_geometry",
     "for_each_axis",
     "resize_geometry",
     "spatial_axes",
@@ -29,6 +30,8 @@ __all__ = [
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 
+_SHAPING = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
+_NOT_GIVEN = dict.fromkeys(_SHAPING)
 _MIDDLE = (0.5,)
 _SMALLEST = 0.1  # pixels: DALI lets no scale fall below that of this size
 _NARROWEST = 1e-3  # of a region of interest
@@ -143,6 +146,64 @@ def resize_geometry(
         end = _edges(for_each_axis("roi_end", roi_end, axes), units)
     found = _geometry(wanted, mode, largest, start, end, subpixel_scale, "round", _MIDDLE * axes)
     return _without_pixels(found, extents)
+
+
+def chunk_geometry(
+    extents: np.ndarray,
+    *,
+    mode: str,
+    max_size: Sequence[float] | None,
+    roi_relative: bool,
+    subpixel_scale: bool,
+    **shaping: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return size and source window of the samples of a chunk.
+
+    Args:
+        extents: int64 [N, axes], source pixels along each spatial axis.
+        mode: as in `resize_geometry`.
+        max_size: as in `resize_geometry`.
+        roi_relative: as in `resize_geometry`.
+        subpixel_scale: as in `resize_geometry`.
+        shaping: the other arguments of `resize_geometry`: None, [N], [N, k] or a list of N vectors.
+
+    Returns:
+        size, int64 [N, axes]; start and end, float64 [N, axes].
+
+    Raises:
+        ArgumentValueError: as in `resize_geometry`, with the sample.
+    """
+    given = {name: values for name, values in shaping.items() if values is not None}
+    columns = [_hashable(values) for values in given.values()]
+    limits = None if max_size is None else tuple(max_size)
+    found = []
+    for sample, row in enumerate(extents.tolist()):
+        own = tuple((name, column[sample]) for name, column in zip(given, columns, strict=True))
+        try:
+            found.append(_known_geometry(tuple(row), mode, limits, roi_relative, subpixel_scale, own))
+        except ArgumentValueError as error:
+            error.sample = sample
+            raise
+    sizes = np.array([geometry.size for geometry in found], np.int64)
+    return sizes, np.array([geometry.start for geometry in found]), np.array([geometry.end for geometry in found])
+
+
+def _hashable(values: Any) -> list[Any]:
+    rows = [value.tolist() for value in values] if isinstance(values, list) else values.tolist()
+    return [tuple(row) if isinstance(row, list) else row for row in rows]
+
+
+@lru_cache(maxsize=4096)
+def _known_geometry(
+    extents: tuple[int, ...],
+    mode: str,
+    max_size: tuple[float, ...] | None,
+    roi_relative: bool,
+    subpixel_scale: bool,
+    given: tuple[tuple[str, Any], ...],
+) -> ResizeGeometry:
+    options: dict[str, Any] = {"mode": mode, "max_size": max_size, "roi_relative": roi_relative}
+    return resize_geometry(extents, **options, subpixel_scale=subpixel_scale, **{**_NOT_GIVEN, **dict(given)})
 
 
 def tensor_geometry(

@@ -5,8 +5,6 @@ Made by ``passes/push_crop.py``, not by users.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule
@@ -53,17 +51,16 @@ def _decode_for_crop(
 
 @_decode_for_crop.prepare
 def _(encoded, *, output_type, adjust_orientation, num_attempts, random_area, random_aspect_ratio, size, draws):
-    headers: list[Any] = []
-    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
+    shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
     uniforms = draws.uniform(draws_per_sample(num_attempts))
-    windows = random_crop_windows(np.array(shapes)[:, :2], uniforms, random_area, random_aspect_ratio)
+    windows = random_crop_windows(shapes[:, :2], uniforms, random_area, random_aspect_ratio)
     reach = _LARGEST_RADIUS * np.maximum(1.0, windows[:, 2] / size[0])
     rows = np.ceil(windows[:, 0] + windows[:, 2] + reach + 1).astype(np.int64)
-    return {"out_shapes": shapes, "first_rows": rows, "jpeg_headers": tuple(headers)}
+    return {"out_shapes": shapes, "first_rows": rows, "headers": headers}
 
 
 @_decode_for_crop.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, first_rows, jpeg_headers):
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, first_rows, headers):
     decode_group(
         out,
         encoded,
@@ -71,8 +68,8 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, fi
         dtype,
         adjust_orientation,
         use_fast_idct,
+        headers,
         first_rows=first_rows,
-        jpeg_headers=jpeg_headers,
     )
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.crop_geometry import (
     FILLING,
     POLICIES,
     check_crop_arguments,
     check_fill_values,
+    chunk_windows,
     crop_extents,
-    first_of_group,
-    group_windows,
 )
 from dalify.kernels.frames import visual_layout
-from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window, copy_window_torch
+from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
 from dalify.kernels.resample_axes import VISUAL_LAYOUTS
 from dalify.registry import PerSample, Shaping, Spec, operator
 
@@ -87,41 +87,7 @@ def crop(
 def _(
     x,
     *,
-    crop,
-    crop_d,
-    crop_h,
-    crop_w,
-    crop_pos_x,
-    crop_pos_y,
-    crop_pos_z,
-    rounding,
-    out_of_bounds_policy,
-    count,
-):
-    if out_of_bounds_policy != "trim_to_shape":
-        return {}
-    shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
-    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
-    shapes = []
-    for n in range(count):
-        spec = x.spec_of(n)
-        layout = visual_layout(spec, VISUAL_LAYOUTS)
-        one = {name: value[n : n + 1] for name, value in positions.items()}
-        own = {name: None if value is None else value[n] for name, value in shaping.items()}
-        _, window = group_windows(spec.shape, layout, own, one, rounding, out_of_bounds_policy)
-        extents = dict(zip(layout.replace("C", ""), window[0].tolist(), strict=True))
-        shapes.append(spec.replace(layout=layout).with_extents(extents).shape)
-    return {"out_shapes": shapes}
-
-
-@crop.cpu
-@crop.gpu
-def _(
-    out,
-    x,
-    *,
     spec,
-    out_spec,
     crop,
     crop_d,
     crop_h,
@@ -133,16 +99,25 @@ def _(
     out_of_bounds_policy,
     fill_values,
 ):
-    layout = out_spec.layout
+    layout = visual_layout(spec, VISUAL_LAYOUTS)
+    shapes = x.shape_array()
+    if out_of_bounds_policy in FILLING:
+        check_fill_values(fill_values, shapes[:, layout.index("C")])
     shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
     positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
-    shaping = first_of_group(shaping)
-    anchors, _ = group_windows(spec.shape, layout, shaping, positions, rounding, out_of_bounds_policy)
-    full = np.zeros((len(anchors), len(layout)), np.int64)
-    full[:, [layout.index(letter) for letter in layout.replace("C", "")]] = anchors
+    anchors, windows = chunk_windows(shapes, layout, shaping, positions, rounding, out_of_bounds_policy)
+    axes = [layout.index(letter) for letter in layout.replace("C", "")]
+    begin, out_shapes = np.zeros_like(shapes), shapes.copy()
+    begin[:, axes], out_shapes[:, axes] = anchors, windows
+    return {"begin": begin, "out_shapes": out_shapes}
+
+
+@crop.cpu_samples
+@crop.gpu
+def _(out, x, *, out_spec, begin, out_of_bounds_policy, fill_values):
     if out_of_bounds_policy in BORDERS:
-        copy_bordered_window(out, x, full, out_of_bounds_policy)
+        copy_bordered_window(out, x, begin, out_of_bounds_policy)
         return
-    copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
+    copy: Any = copy_windows if isinstance(x, Samples) else copy_window_torch
     fills = fill_values if out_of_bounds_policy in FILLING else fill_values[:1]  # else without effect
-    copy(out, x, full, fill=channel_fill(fills, layout, is_float=out_spec.dtype.is_float))
+    copy(out, x, begin, fill=channel_fill(fills, out_spec.layout, is_float=out_spec.dtype.is_float))

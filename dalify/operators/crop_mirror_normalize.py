@@ -10,12 +10,10 @@ from dalify.kernels.crop_geometry import (
     FILLING,
     check_crop_arguments,
     check_fill_values,
+    chunk_windows,
     crop_extents,
-    first_of_group,
-    group_windows,
 )
 from dalify.kernels.frames import visual_layout
-from dalify.kernels.frozen import spread
 from dalify.kernels.normalize_axes import normalize_axes
 from dalify.kernels.resample_axes import VISUAL_LAYOUTS
 from dalify.registry import PerSample, Shaping, Spec, operator
@@ -116,6 +114,7 @@ def _padded(channels: int, pad_output: bool) -> int:
 def _(
     x,
     *,
+    spec,
     crop,
     crop_d,
     crop_h,
@@ -127,26 +126,32 @@ def _(
     out_of_bounds_policy,
     output_layout,
     pad_output,
-    count,
+    fill_values,
+    mean,
+    std,
 ):
-    if out_of_bounds_policy != "trim_to_shape":
-        return {}
+    layout = visual_layout(spec, VISUAL_LAYOUTS)
+    shapes = x.shape_array()
+    channels = shapes[:, layout.index("C")]
+    if out_of_bounds_policy in FILLING or len(fill_values) != 1:
+        check_fill_values(fill_values, channels)
+    for name, values in (("mean", mean), ("std", std)):
+        for sample, (count, own) in enumerate(zip(channels, values, strict=True)):
+            if len(own) not in (1, count):
+                raise ShapeError(
+                    f"{name} must be one number or one for each of the {count} channels; got {len(own)}.",
+                    sample=sample,
+                )
     shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
     positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
-    shapes = []
-    for n in range(count):
-        spec = x.spec_of(n)
-        layout = visual_layout(spec, VISUAL_LAYOUTS)
-        one = {name: value[n : n + 1] for name, value in positions.items()}
-        own = {name: None if value is None else value[n] for name, value in shaping.items()}
-        _, window = group_windows(spec.shape, layout, own, one, rounding, out_of_bounds_policy)
-        extents = dict(zip(layout.replace("C", ""), window[0].tolist(), strict=True))
-        extents["C"] = _padded(spec.shape[layout.index("C")], pad_output)
-        shapes.append(tuple(extents[letter] for letter in output_layout or layout))
-    return {"out_shapes": shapes}
+    anchors, windows = chunk_windows(shapes, layout, shaping, positions, rounding, out_of_bounds_policy)
+    extents = dict(zip(layout.replace("C", ""), windows.T, strict=True))
+    extents["C"] = np.array([_padded(count, pad_output) for count in channels.tolist()], np.int64)
+    out_shapes = np.stack([extents[letter] for letter in output_layout or layout], 1)
+    return {"anchors": anchors, "out_shapes": out_shapes}
 
 
-@crop_mirror_normalize.cpu
+@crop_mirror_normalize.cpu_samples
 @crop_mirror_normalize.gpu
 def _(
     out,
@@ -154,14 +159,7 @@ def _(
     *,
     spec,
     out_spec,
-    crop,
-    crop_d,
-    crop_h,
-    crop_w,
-    crop_pos_x,
-    crop_pos_y,
-    crop_pos_z,
-    rounding,
+    anchors,
     out_of_bounds_policy,
     fill_values,
     mirror,
@@ -171,15 +169,6 @@ def _(
     shift,
 ):
     layout = visual_layout(spec, VISUAL_LAYOUTS)
-    shaping = first_of_group({"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w})
-    positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
-    anchors, _ = group_windows(spec.shape, layout, shaping, positions, rounding, out_of_bounds_policy)
-    channels = spec.shape[layout.index("C")]
-    for name, values in (("mean", mean), ("std", std)):
-        if values.shape[1] not in (1, channels):
-            raise ShapeError(
-                f"{name} must be one number or one for each of the {channels} channels; got {values.shape[1]}."
-            )
     fills = fill_values if out_of_bounds_policy in FILLING else (0.0,)
     normalize_axes(
         out,
@@ -188,8 +177,8 @@ def _(
         out_spec.layout,
         dict(zip(layout.replace("C", ""), anchors.T, strict=True)),
         mirror=mirror,
-        mean=spread(mean, (len(anchors), channels), np.float32),
-        std=spread(std, (len(anchors), channels), np.float32),
+        mean=mean,
+        std=std,
         scale=scale,
         shift=shift,
         fill_values=fills if out_spec.dtype.is_float else [float(np.trunc(value)) for value in fills],

@@ -71,16 +71,19 @@ def random_resized_crop(
 
 
 @random_resized_crop.prepare
-def _(x, *, draws, num_attempts, random_area, random_aspect_ratio):
-    first, last = spatial_axes(visual_layout(x.spec_of(0), _LAYOUTS))
-    extents = np.array(x.shapes())[:, first:last]
+def _(x, *, spec, draws, num_attempts, random_area, random_aspect_ratio, size):
+    first, last = spatial_axes(visual_layout(spec, _LAYOUTS))
+    shapes = x.shape_array()
+    extents = shapes[:, first:last]
     uniforms = draws.uniform(draws_per_sample(num_attempts))
     windows = random_crop_windows(extents, uniforms, random_area, random_aspect_ratio)
     start = windows[:, :2].astype(np.float32)
-    return {"start": start, "end": start + windows[:, 2:].astype(np.float32)}
+    out_shapes = shapes.copy()
+    out_shapes[:, first], out_shapes[:, first + 1] = size[0], size[-1]
+    return {"start": start, "end": start + windows[:, 2:].astype(np.float32), "out_shapes": out_shapes}
 
 
-@random_resized_crop.cpu
+@random_resized_crop.cpu_samples
 @random_resized_crop.gpu
 def _(out, x, *, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}

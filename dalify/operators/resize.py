@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.kernels.crop_geometry import first_of_group
+from dalify.data.samples import Samples
 from dalify.kernels.frames import visual_layout
 from dalify.kernels.resample_axes import VISUAL_LAYOUTS, resample_axes
-from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry, spatial_axes
+from dalify.kernels.resize_geometry import check_resize_arguments, chunk_geometry, resize_geometry, spatial_axes
 from dalify.registry import PerSample, Shaping, Spec, operator
 
 
@@ -109,17 +109,16 @@ def resize(
     return result, Spec(DALIDataType.INT32, 1, "", known, x.device)
 
 
-@resize.cpu
-@resize.gpu
+@resize.prepare
 def _(
-    out,
-    *attributes_and_input,
+    x,
+    *,
     spec,
-    out_spec,
     mode,
     max_size,
     roi_relative,
     subpixel_scale,
+    save_attrs,
     size,
     resize_shorter,
     resize_longer,
@@ -128,34 +127,43 @@ def _(
     resize_z,
     roi_start,
     roi_end,
-    antialias,
-    interp_type,
-    min_filter,
-    mag_filter,
 ):
-    *attributes, x = attributes_and_input
-    shaping = {
-        "size": size,
-        "resize_shorter": resize_shorter,
-        "resize_longer": resize_longer,
-        "resize_x": resize_x,
-        "resize_y": resize_y,
-        "resize_z": resize_z,
-        "roi_start": roi_start,
-        "roi_end": roi_end,
-    }
-    first, last = spatial_axes(out_spec.layout)
-    extents = spec.shape[first:last]
-    geometry = resize_geometry(
-        extents,
+    first, last = spatial_axes(visual_layout(spec, VISUAL_LAYOUTS))
+    shapes = x.shape_array()
+    sizes, start, end = chunk_geometry(
+        shapes[:, first:last],
         mode=mode,
         max_size=max_size,
         roi_relative=roi_relative,
         subpixel_scale=subpixel_scale,
-        **first_of_group(shaping),
+        size=size,
+        resize_shorter=resize_shorter,
+        resize_longer=resize_longer,
+        resize_x=resize_x,
+        resize_y=resize_y,
+        resize_z=resize_z,
+        roi_start=roi_start,
+        roi_end=roi_end,
     )
+    windows = {"start": start, "end": end}
+    if save_attrs:  # then the outputs have different shapes, which the rule tells
+        return windows
+    out_shapes = shapes.copy()
+    out_shapes[:, first:last] = sizes
+    return {**windows, "out_shapes": out_shapes}
+
+
+@resize.cpu_samples
+@resize.gpu
+def _(out, *attributes_and_input, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
+    *attributes, x = attributes_and_input
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
-    resample_axes(out, x, out_spec.layout, geometry.start, geometry.end, antialias=antialias, **filters)
+    resample_axes(out, x, out_spec.layout, start, end, antialias=antialias, **filters)
+    first, last = spatial_axes(out_spec.layout)
     for attribute in attributes:
-        for axis, extent in enumerate(extents):
-            attribute[:, axis] = extent
+        if isinstance(x, Samples):
+            for target, shape in zip(attribute.arrays(), x.shapes, strict=True):
+                target[:] = shape[first:last]
+        else:
+            for axis, extent in enumerate(x.shape[1 + first : 1 + last]):
+                attribute[:, axis] = extent

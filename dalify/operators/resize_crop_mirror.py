@@ -6,10 +6,10 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.kernels.crop_geometry import check_crop_arguments, crop_anchors, crop_extents, first_of_group
+from dalify.kernels.crop_geometry import check_crop_arguments, chunk_anchors, chunk_extents, crop_extents
 from dalify.kernels.frames import visual_layout
 from dalify.kernels.resample_axes import VISUAL_LAYOUTS, resample_axes
-from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry, spatial_axes
+from dalify.kernels.resize_geometry import check_resize_arguments, chunk_geometry, resize_geometry, spatial_axes
 from dalify.registry import PerSample, Shaping, Spec, operator
 
 # Bits of `mirror`.
@@ -124,14 +124,15 @@ def resize_crop_mirror(
     return result.replace(shape=(*x.shape[:first], *window, *x.shape[last:]))
 
 
-@resize_crop_mirror.cpu
-@resize_crop_mirror.gpu
+@resize_crop_mirror.prepare
 def _(
-    out,
     x,
     *,
     spec,
-    out_spec,
+    crop,
+    crop_d,
+    crop_h,
+    crop_w,
     crop_pos_x,
     crop_pos_y,
     crop_pos_z,
@@ -149,39 +150,46 @@ def _(
     resize_z,
     roi_start,
     roi_end,
-    antialias,
-    interp_type,
-    min_filter,
-    mag_filter,
 ):
-    layout = out_spec.layout
+    layout = visual_layout(spec, VISUAL_LAYOUTS)
     first, last = spatial_axes(layout)
-    letters, window = layout[first:last], out_spec.shape[first:last]
-    resizing = {
-        "size": size,
-        "resize_shorter": resize_shorter,
-        "resize_longer": resize_longer,
-        "resize_x": resize_x,
-        "resize_y": resize_y,
-        "resize_z": resize_z,
-        "roi_start": roi_start,
-        "roi_end": roi_end,
-    }
-    geometry = resize_geometry(
-        spec.shape[first:last],
+    letters = layout[first:last]
+    shapes = x.shape_array()
+    sizes, origin, stop = chunk_geometry(
+        shapes[:, first:last],
         mode=mode,
         max_size=max_size,
         roi_relative=roi_relative,
         subpixel_scale=subpixel_scale,
-        **first_of_group(resizing),
+        size=size,
+        resize_shorter=resize_shorter,
+        resize_longer=resize_longer,
+        resize_x=resize_x,
+        resize_y=resize_y,
+        resize_z=resize_z,
+        roi_start=roi_start,
+        roi_end=roi_end,
     )
+    cropping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
     positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
+    windows = chunk_extents(letters, sizes, cropping)
     # In float64, other than fn.crop: so it is in DALI.
-    anchors = crop_anchors(letters, geometry.size, window, positions, rounding, "pad", product=np.float64)
+    anchors = chunk_anchors(letters, sizes, windows, positions, rounding, "pad", product=np.float64)
     # The crop window, in pixels of the resized image, seen from the source.
-    origin, scale = np.array(geometry.start), (np.array(geometry.end) - geometry.start) / geometry.size
-    start, end = origin + anchors * scale, origin + (anchors + window) * scale
+    scale = (stop - origin) / np.maximum(sizes, 1)
+    start, end = origin + anchors * scale, origin + (anchors + windows) * scale
     is_mirrored = np.stack([(mirror & _MIRRORED_BY[letter]) != 0 for letter in letters], 1)
-    start, end = np.where(is_mirrored, end, start), np.where(is_mirrored, start, end)
+    out_shapes = shapes.copy()
+    out_shapes[:, first:last] = windows
+    return {
+        "start": np.where(is_mirrored, end, start),
+        "end": np.where(is_mirrored, start, end),
+        "out_shapes": out_shapes,
+    }
+
+
+@resize_crop_mirror.cpu_samples
+@resize_crop_mirror.gpu
+def _(out, x, *, out_spec, start, end, antialias, interp_type, min_filter, mag_filter):
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
-    resample_axes(out, x, layout, start, end, antialias=antialias, **filters)
+    resample_axes(out, x, out_spec.layout, start, end, antialias=antialias, **filters)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError, option_error_text
 from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data.samples import Samples
 from dalify.kernels.crop_geometry import first_of_group
 from dalify.kernels.resample import resample
 from dalify.kernels.resample_torch import resample_torch
@@ -213,10 +214,12 @@ def _resample_any(
         rows = np.repeat(corner[:, first:last], copies, axis=0)
         return np.concatenate([np.full((len(rows), 1), fill, np.float32), rows], axis=1) if single else rows
 
-    kernel: Any = resample if isinstance(x, np.ndarray) else resample_torch
+    is_array = isinstance(x, np.ndarray)
+    target, source = folded(out), folded(x)
+    kernel: Any = resample if is_array else resample_torch
     kernel(
-        folded(out),
-        folded(x),
+        Samples.of_dense(target) if is_array else target,
+        Samples.of_dense(source) if is_array else source,
         np.ascontiguousarray(window(begin, 0)),
         np.ascontiguousarray(window(stop, 1)),
         min_filter=np.repeat(smaller, copies),

@@ -70,13 +70,15 @@ class Kernel:
 
     Attributes:
         names: the keyword parameters that the function wants.
+        takes_samples: it gets all samples of a chunk in one call, as `Samples`.
     """
 
-    __slots__ = ("device", "function", "names")
+    __slots__ = ("device", "function", "names", "takes_samples")
 
-    def __init__(self, function: Callable[..., Any], device: str) -> None:
+    def __init__(self, function: Callable[..., Any], device: str, *, takes_samples: bool = False) -> None:
         self.function = function
         self.device = device
+        self.takes_samples = takes_samples
         parameters = inspect.signature(function).parameters.values()
         self.names = tuple(item.name for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY)
 
@@ -183,6 +185,11 @@ class Operator:
     def cpu(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel (numpy arrays)."""
         self.kernels["cpu"] = Kernel(function, "cpu")
+        return function
+
+    def cpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes all samples of a chunk in one call, whatever their shapes, as `Samples`."""
+        self.kernels["cpu"] = Kernel(function, "cpu", takes_samples=True)
         return function
 
     def gpu(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from numba.core.dispatcher import Dispatcher
 
 from benchmarks import simulation
 from benchmarks.simulation import Recording, Simulated, recording, simulating
+from dalify.data.samples import Samples
 from dalify.kernels.random_crop_window import random_crop_windows
 from dalify.kernels.resample import resample
 
@@ -24,7 +25,7 @@ WINDOWS = np.float32([[0, 0]] * 2), np.float32([[400, 500]] * 2)
 
 def resized() -> np.ndarray:
     out = np.zeros((2, 224, 224, 3), np.uint8)
-    resample(out, IMAGES, *WINDOWS)
+    resample(Samples.of_dense(out), Samples.of_dense(IMAGES), *WINDOWS)
     return out
 
 
@@ -64,7 +65,7 @@ def test_time_is_proportional_to_bytes() -> None:
     made, done = recorded(), Simulated()
     with simulating(made, done):
         out = np.zeros((1, 224, 224, 3), np.uint8)
-        resample(out, IMAGES[:1], WINDOWS[0][:1], WINDOWS[1][:1])
+        resample(Samples.of_dense(out), Samples.of_dense(IMAGES[:1]), WINDOWS[0][:1], WINDOWS[1][:1])
     whole = made.functions[KERNEL].seconds / made.functions[KERNEL].calls
     assert done.slept_s == pytest.approx(whole / 2, rel=0.01)
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dalify.data import Batch
+from dalify.data.samples import Samples
 from dalify.kernels.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.crop_mirror_normalize_torch import crop_mirror_normalize_torch
 
@@ -15,7 +17,7 @@ torch = pytest.importorskip("torch", reason="the second implementation runs on t
 
 def run(device, out, x, anchor, **options):
     if device == "cpu":
-        crop_mirror_normalize(out, x, anchor, **options)
+        crop_mirror_normalize(Samples.of_dense(out), Samples.of_dense(x), anchor, **options)
     else:
         crop_mirror_normalize_torch(torch.from_numpy(out), torch.from_numpy(x), anchor, **options)
     return out
@@ -79,11 +81,15 @@ def test_other_types_round_and_saturate(device, dtype):
     np.testing.assert_allclose(out, exact, rtol=1e-3)
 
 
-def test_one_set_of_parameters_and_a_view_as_output():
-    x = np.random.default_rng(0).integers(0, 256, (2, 1, 20, 33, 3), dtype=np.uint8)
-    out = np.zeros((2, 3, 1, 20, 66), np.float32)
-    options = {"mirror": np.zeros(2), "mean": np.float32([1, 2, 3]), "multiplier": np.float32([1, 2, 4])}
-    crop_mirror_normalize(out[..., ::2], x, np.zeros((2, 3), int), fill=np.zeros(3), **options)
-    expected = (x.astype(np.float32) - options["mean"]) * options["multiplier"]
-    np.testing.assert_allclose(out[..., ::2], expected.transpose(0, 4, 1, 2, 3))
-    assert not out[..., 1::2].any()
+@pytest.mark.parametrize("is_planar", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_samples_of_different_shapes_and_one_set_of_parameters(is_planar, dtype):
+    generator = np.random.default_rng(0)
+    xs = [generator.integers(0, 256, (1, 20 + n, 33 - n, 3), dtype=np.uint8) for n in range(4)]
+    outs = [np.empty((3, *x.shape[:3]) if is_planar else x.shape, dtype) for x in xs]
+    options = {"mirror": np.zeros(4), "mean": np.float32([1, 2, 3]), "multiplier": np.float32([1, 2, 4])}
+    samples = [Samples.of_batch(Batch(None, arrays)) for arrays in (outs, xs)]
+    crop_mirror_normalize(*samples, np.zeros((4, 3), int), fill=np.zeros(3), is_planar=is_planar, **options)
+    for out, x in zip(outs, xs, strict=True):
+        expected = (x.astype(np.float32) - options["mean"]) * options["multiplier"]
+        np.testing.assert_allclose(out, expected.transpose(3, 0, 1, 2) if is_planar else expected, rtol=1e-3)

@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from dalify.base.errors import ShapeError
+from dalify.data import Batch
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.kernels.resample import resample
 from dalify.kernels.resample_torch import resample_torch
 
@@ -27,7 +30,7 @@ def run(device, x, size, start, end, *, dtype=None, kind=LINEAR, antialias=True)
     corners = np.asarray(start, np.float32), np.asarray(end, np.float32)
     options = {"min_filter": kind, "mag_filter": kind, "antialias": antialias}
     if device == "cpu":
-        resample(out, x, *corners, **options)
+        resample(Samples.of_dense(out), Samples.of_dense(x), *corners, **options)
     else:
         target = torch.from_numpy(out)
         resample_torch(target, torch.from_numpy(x), *corners, **options)
@@ -108,7 +111,8 @@ def test_filters_may_differ_by_sample_and_direction():
     x = np.random.default_rng(2).random((2, 20, 20, 3), dtype=np.float32)
     corners = np.zeros((2, 2), np.float32), np.full((2, 2), 20, np.float32)
     out, expected = np.empty((2, 10, 30, 3), np.float32), np.empty((2, 10, 30, 3), np.float32)
-    resample(out, x, *corners, min_filter=np.array([LINEAR, CUBIC]), mag_filter=np.array([CUBIC, NEAREST]))
+    kinds = {"min_filter": np.array([LINEAR, CUBIC]), "mag_filter": np.array([CUBIC, NEAREST])}
+    resample(Samples.of_dense(out), Samples.of_dense(x), *corners, **kinds)
     for n, (down, up) in enumerate([(LINEAR, CUBIC), (CUBIC, NEAREST)]):
         half = run("cpu", x[n : n + 1], (10, 20), [[0, 0]], [[20, 20]], kind=down)
         expected[n] = run("cpu", half, (10, 30), [[0, 0]], [[10, 20]], kind=up)
@@ -142,14 +146,39 @@ def test_other_types_pass_through_float(device, dtype):
     assert np.isin(nearest, x).all()
 
 
-def test_views_as_input_and_output():
-    x = np.random.default_rng(5).integers(0, 256, (2, 40, 40, 3), dtype=np.uint8)
-    out = np.zeros((2, 10, 20, 3), np.uint8)
-    corners = np.zeros((2, 2), np.float32), np.full((2, 2), 20, np.float32)
-    for kind in (LINEAR, NEAREST):
-        resample(out[:, :, ::2], x[:, ::2, ::2], *corners, min_filter=kind)
-        expected = run("cpu", np.ascontiguousarray(x[:, ::2, ::2]), (10, 10), *corners, kind=kind)
-        np.testing.assert_array_equal(out[:, :, ::2], expected)
+def ragged(arrays: list[np.ndarray]) -> Samples:
+    return Samples.of_batch(Batch(None, arrays))
+
+
+@pytest.mark.parametrize("kind", [LINEAR, NEAREST, CUBIC])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize("axes", [2, 3])
+def test_samples_of_different_shapes_are_computed_as_each_alone(kind, dtype, axes):
+    generator = np.random.default_rng(axes)
+    xs, outs, starts, ends = [], [], [], []
+    for n in range(7):
+        extents, size = generator.integers(1, 24, (2, axes))
+        channels = (1, 3, 3, 4, 3, 2, 5)[n]
+        xs.append(generator.integers(0, 200, (*extents, channels)).astype(dtype))
+        outs.append(np.empty((*size, channels), dtype))
+        starts.append(generator.uniform(-2, 5, axes) if n else np.zeros(axes))
+        ends.append(extents + generator.uniform(-2, 2, axes) if n else extents)
+    outs[3] = np.empty((*outs[3].shape[:-2], 0, 4), dtype)  # nothing to compute
+    start, end = np.float32(starts), np.float32(ends)
+    kinds = np.full(7, kind)
+    kinds[5] = NEAREST
+    resample(ragged(outs), ragged(xs), start, end, min_filter=kinds, mag_filter=kinds)
+    for n, (out, x) in enumerate(zip(outs, xs, strict=True)):
+        if out.size:
+            alone = run("cpu", x[None], out.shape[:-1], start[n : n + 1], end[n : n + 1], kind=int(kinds[n]))
+            np.testing.assert_array_equal(out, alone[0])
+
+
+def test_an_image_without_pixels_is_named():
+    xs = [np.zeros((4, 4, 3), np.uint8), np.zeros((4, 0, 3), np.uint8)]
+    with pytest.raises(ShapeError, match="without pixels") as caught:
+        resample(ragged([np.zeros((2, 2, 3), np.uint8)] * 2), ragged(xs), np.zeros((2, 2)), np.full((2, 2), 4))
+    assert caught.value.sample == 1
 
 
 @pytest.mark.parametrize("kind", FILTERS)

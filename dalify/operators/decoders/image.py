@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.registry import Spec, operator
@@ -77,14 +75,13 @@ def image(
 
 @image.prepare
 def _(encoded, *, output_type, adjust_orientation):
-    headers: list[Any] = []
-    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
-    return {"out_shapes": shapes, "jpeg_headers": tuple(headers)}
+    shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
+    return {"out_shapes": shapes, "headers": headers}
 
 
 @image.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, jpeg_headers):
-    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, jpeg_headers=jpeg_headers)
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, headers):
+    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers)
 
 
 image.stand_in(blank_picture)

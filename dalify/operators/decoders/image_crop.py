@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
@@ -88,9 +86,8 @@ def image_crop(
 
 @image_crop.prepare
 def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output_type, adjust_orientation):
-    headers: list[Any] = []
-    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
-    extents = np.array(shapes, np.int64)[:, :2]
+    shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
+    extents = shapes[:, :2]
     wanted = np.stack([crop_h, crop_w], axis=1)
     if crop is not None:
         if crop.shape[1] not in (2, 3):
@@ -106,14 +103,12 @@ def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output
     sizes = np.where(wanted.astype(np.int64) == 0, extents, wanted.astype(np.int64))
     starts = np.floor((extents - sizes) * positions + (0.5 if rounding == "round" else 0)).astype(np.int64)
     windows = np.concatenate([starts, sizes], axis=1)
-    return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "jpeg_headers": tuple(headers)}
+    return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
 @image_crop.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers):
-    decode_group(
-        out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers=jpeg_headers
-    )
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
+    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 
 
 image_crop.stand_in(blank_picture)

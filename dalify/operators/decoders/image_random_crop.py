@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule, window_shapes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
@@ -77,18 +73,15 @@ def image_random_crop(
 
 @image_random_crop.prepare
 def _(encoded, *, output_type, adjust_orientation, random_area, random_aspect_ratio, num_attempts, draws):
-    headers: list[Any] = []
-    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
+    shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
     uniforms = draws.uniform(draws_per_sample(num_attempts))
-    windows = random_crop_windows(np.array(shapes)[:, :2], uniforms, random_area, random_aspect_ratio)
-    return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "jpeg_headers": tuple(headers)}
+    windows = random_crop_windows(shapes[:, :2], uniforms, random_area, random_aspect_ratio)
+    return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
 @image_random_crop.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers):
-    decode_group(
-        out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers=jpeg_headers
-    )
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
+    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 
 
 image_random_crop.stand_in(blank_picture)

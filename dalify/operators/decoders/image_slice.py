@@ -132,9 +132,8 @@ def _(
     adjust_orientation,
     count,
 ):
-    headers: list[Any] = []
-    shapes = decoded_shapes(encoded.samples, output_type, adjust_orientation, headers)
-    extents = np.array(shapes, np.int64)[:, :2]
+    shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
+    extents = shapes[:, :2]
     if axes is None:
         axes = np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
     if (axes < -2).any() or (axes > 1).any():
@@ -162,16 +161,12 @@ def _(
     np.put_along_axis(starts, axes, begins, axis=1)
     np.put_along_axis(stops, axes, ends, axis=1)
     windows = np.concatenate([starts, stops - starts], axis=1)
-    return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "jpeg_headers": tuple(headers)}
+    return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
 @image_slice.cpu
-def _(
-    out, encoded, anchor, shape_input, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers
-):
-    decode_group(
-        out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, windows, jpeg_headers=jpeg_headers
-    )
+def _(out, encoded, anchor, shape_input, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
+    decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 
 
 def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:

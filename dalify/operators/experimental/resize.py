@@ -92,5 +92,7 @@ def resize(
     )
 
 
-resize.cpu(plain_resize.kernels["cpu"].function)
+assert plain_resize.prepare_function is not None
+resize.prepare(plain_resize.prepare_function.function)
+resize.cpu_samples(plain_resize.kernels["cpu"].function)
 resize.gpu(plain_resize.kernels["gpu"].function)

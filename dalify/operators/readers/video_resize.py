@@ -12,6 +12,7 @@ from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_outputs, reader_specs
 from dalify.data import DALIDataType, DALIImageType, DALIInterpType
+from dalify.data.samples import Samples
 from dalify.formats.video_list import videos_of
 from dalify.kernels.resample_axes import resample_axes
 from dalify.kernels.resize_geometry import check_resize_arguments, resize_geometry
@@ -186,7 +187,8 @@ def _(
     out = np.empty((1, *shape), dtype.numpy)
     filters = {"interp_type": interp_type, "min_filter": min_filter, "mag_filter": mag_filter}
     filters = {name: None if value is None else np.array([value], np.int32) for name, value in filters.items()}
-    resample_axes(out, frames[None], "FHWC", geometry.start, geometry.end, antialias=antialias, **filters)
+    clip = Samples.of_dense(np.ascontiguousarray(frames)[None])
+    resample_axes(Samples.of_dense(out), clip, "FHWC", geometry.start, geometry.end, antialias=antialias, **filters)
     if normalized:
         out *= np.float32(1 / 255)
     return out[0], *others

@@ -1,0 +1,199 @@
+"""What compiled code gets of the samples of a chunk: where each begins in memory, and its shape.
+
+Samples of different shapes need no copy into one array and no call for each: a kernel is called once and goes through
+them by itself (`dalify.base.array_at`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dalify.data.batch import Batch
+
+__all__ = ["Samples"]
+
+_ALIGNMENT_BYTES = 64
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Samples:
+    """N arrays of one element type and number of dimensions, C-contiguous, on the CPU.
+
+    Args:
+        addresses: int64 ``[N]``, of the first element of each.
+        shapes: int64 ``[N, ndim]``.
+        dtype: of the elements.
+        batch: holds the memory.
+
+    Attributes:
+        addresses: as given.
+        shapes: as given.
+        dtype: as given.
+        like: an empty array of the element type; tells compiled code the type.
+    """
+
+    __slots__ = ("_batch", "_is_uniform", "addresses", "dtype", "like", "shapes")
+
+    def __init__(self, addresses: Integers, shapes: Integers, dtype: np.dtype[Any], batch: Any) -> None:
+        self.addresses = addresses
+        self.shapes = shapes
+        self.dtype = dtype
+        self.like = _like(dtype)
+        self._batch = batch
+        self._is_uniform: bool | None = None
+
+    @staticmethod
+    def of_batch(batch: Batch) -> Samples:
+        """Return the samples of a batch on the CPU; what is not contiguous is copied."""
+        dtype = batch.dtype.numpy
+        if batch.dense is not None:
+            dense = batch.dense
+            if not dense.flags.c_contiguous:
+                dense = np.ascontiguousarray(dense)
+                batch = Batch(dense, None, batch.layout, batch.device, batch.origins, batch.dtype)
+            return Samples.of_dense(dense, batch)
+        if batch.ragged is not None:
+            block, offsets, shapes = batch.ragged
+            return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, batch)
+        samples = batch.samples
+        if not all(sample.flags.c_contiguous for sample in samples):
+            samples = [np.ascontiguousarray(sample) for sample in samples]
+            batch = Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+        addresses = np.array([sample.__array_interface__["data"][0] for sample in samples], np.int64)
+        return Samples(addresses, batch.shape_array(), dtype, batch)
+
+    @staticmethod
+    def of_dense(dense: np.ndarray[Any, Any], batch: Any = None) -> Samples:
+        """Return the samples of a C-contiguous array ``[N, ...]``.
+
+        Args:
+            dense: the array.
+            batch: what holds it, where that is not the array itself.
+        """
+        count = len(dense)
+        shapes = np.empty((count, dense.ndim - 1), np.int64)
+        shapes[:] = dense.shape[1:]
+        addresses = np.arange(count, dtype=np.int64)
+        addresses *= dense.strides[0] if count else 0
+        addresses += dense.__array_interface__["data"][0]
+        found = Samples(addresses, shapes, dense.dtype, dense if batch is None else batch)
+        found._is_uniform = True
+        return found
+
+    @staticmethod
+    def empty(shapes: Integers, dtype: np.dtype[Any]) -> Samples:
+        """Return memory for samples of some shapes, int64 ``[N, ndim]``, one behind the other."""
+        ends = shapes.prod(1) * dtype.itemsize
+        ends += -ends % _ALIGNMENT_BYTES
+        np.cumsum(ends, out=ends)
+        block = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+        offsets = np.zeros_like(ends)
+        offsets[1:] = ends[:-1]
+        return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
+
+    def converted(self, dtype: np.dtype[Any]) -> Samples:
+        """Return copies of another element type."""
+        found = Samples.empty(self.shapes, dtype)
+        for target, values in zip(found.arrays(), self.arrays(), strict=True):
+            target[...] = values
+        return found
+
+    def __len__(self) -> int:
+        """Return N."""
+        return len(self.addresses)
+
+    @property
+    def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
+        """What compiled functions take: addresses, shapes, and an empty array of the element type."""
+        return self.addresses, self.shapes, self.like
+
+    @property
+    def ndim(self) -> int:
+        """Dimensions of one sample."""
+        return self.shapes.shape[1]
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all shapes are equal."""
+        if self._is_uniform is None:
+            self._is_uniform = len(self) < 2 or bool((self.shapes == self.shapes[0]).all())
+        return self._is_uniform
+
+    def extents(self, axis: int) -> Integers:
+        """Return one extent of all samples, int64 ``[N]``."""
+        return self.shapes[:, axis]
+
+    def reshaped(self, shapes: Integers) -> Samples:
+        """Return the same elements under other shapes, int64 ``[N, ...]``."""
+        return Samples(self.addresses, shapes, self.dtype, self._batch)
+
+    def with_axis(self, axis: int) -> Samples:
+        """Return the same elements with an axis of one element more, in front of another axis."""
+        shapes = np.ones((len(self), self.ndim + 1), np.int64)
+        shapes[:, :axis], shapes[:, axis + 1 :] = self.shapes[:, :axis], self.shapes[:, axis:]
+        found = self.reshaped(shapes)
+        found._is_uniform = self._is_uniform
+        return found
+
+    def folded(self, axes: int) -> tuple[Samples, Integers | None]:
+        """Return each part along the first axes as a sample of its own, without a copy.
+
+        Args:
+            axes: how many axes are folded.
+
+        Returns:
+            the parts, and int64 ``[parts]``: the sample of each part; None without axes.
+        """
+        if axes == 0:
+            return self, None
+        counts = self.shapes[:, :axes].prod(1)
+        size_bytes = self.shapes[:, axes:].prod(1) * self.dtype.itemsize
+        owner = np.repeat(np.arange(len(self)), counts)
+        first = np.repeat(np.cumsum(counts) - counts, counts)
+        part = np.arange(len(owner)) - first
+        addresses = self.addresses[owner] + part * size_bytes[owner]
+        return Samples(addresses, self.shapes[owner, axes:], self.dtype, self._batch), owner
+
+    def take(self, indices: Integers) -> Samples:
+        """Return some of the samples, without a copy."""
+        return Samples(self.addresses[indices], self.shapes[indices], self.dtype, self._batch)
+
+    def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
+        """Yield the samples as arrays, for what is not compiled. They are valid as long as the memory is."""
+        for address, shape in zip(self.addresses.tolist(), self.shapes.tolist(), strict=True):
+            yield _array_at(address, tuple(shape), self.dtype)
+
+    def __repr__(self) -> str:
+        """Return counts and types, no data."""
+        return f"Samples({len(self)} of {self.ndim} dimensions, {self.dtype})"
+
+
+class _Memory:
+    """Some bytes as NumPy's array interface describes them."""
+
+    __slots__ = ("__array_interface__",)
+
+    def __init__(self, address: int, size_bytes: int) -> None:
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": (size_bytes,), "typestr": "|u1"}
+
+
+def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    # By way of bytes: the array interface has no name for bfloat16.
+    return np.asarray(_Memory(address, math.prod(shape) * dtype.itemsize)).view(dtype).reshape(shape)
+
+
+_likes: dict[np.dtype[Any], np.ndarray[Any, Any]] = {}
+
+
+def _like(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    found = _likes.get(dtype)
+    if found is None:
+        found = _likes[dtype] = np.empty(0, dtype)
+    return found

@@ -1,0 +1,189 @@
+"""The step of operators whose kernel takes all samples of a chunk in one call, whatever their shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalify.data import Batch, Spec
+from dalify.data.samples import Samples
+from dalify.executor.frame import Frame
+from dalify.executor.grouping import Wanted
+from dalify.executor.kernel_step import KernelStep, open_spec
+from dalify.executor.origins import origins_of
+from dalify.graph import Node
+
+__all__ = ["SamplesStep"]
+
+if TYPE_CHECKING:
+    from dalify.kernels.philox import SampleDraws
+
+_CACHE_LIMIT = 4096
+
+
+class SamplesStep(KernelStep):
+    """Calls a kernel once for all samples of a chunk, with `Samples` in the place of arrays."""
+
+    def __init__(self, node: Node, *others: Any) -> None:
+        super().__init__(node, *others)
+        operator = self._operator
+        kernel_names = frozenset(self._kernel.names)
+        self._own_arguments = tuple(name for name in self._arguments if name in kernel_names)
+        # What `prepare` makes of shapes and constants is made once for chunks of one shape.
+        prepare = operator.prepare_function
+        varying = {name for name, argument in self._arguments.items() if argument.slot is not None}
+        self._prepares_once = prepare is not None and "draws" not in prepare.names and not varying & {*prepare.names}
+        self._known_preparations: dict[Any, dict[str, Any]] = {}
+        self._known_results: dict[Any, tuple[Spec, ...]] = {}
+
+    def _groupwise(
+        self,
+        frame: Frame,
+        inputs: list[Batch | None],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        extra = self._preparation(inputs, arguments, draws, count)
+        xs = [None if batch is None else Samples.of_batch(batch) for batch in inputs]
+        specs, shapes = self._results(inputs, xs, arguments, extra, count)
+        origins = origins_of(inputs)
+        batches: list[Batch] = []
+        outs: list[Samples] = []
+        for output, spec in enumerate(specs):
+            batch = self._memory_of(frame, output, spec, shapes[output], origins, count)
+            batches.append(batch)
+            outs.append(Samples.of_batch(batch))
+        named = dict(self._constants)
+        for name in self._own_arguments:
+            named[name] = arguments[name]
+        for name, value in extra.items():
+            if name in self._kernel.names:
+                named[name] = value
+        if outs and not outs[0].shapes.all():  # kernels need not think of samples without elements
+            kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
+            if not len(kept):
+                return batches
+            xs = [None if x is None else x.take(kept) for x in xs]
+            outs = [out.take(kept) for out in outs]
+            per_sample = {*self._own_arguments, *extra}
+            named = {name: _taken(value, kept) if name in per_sample else value for name, value in named.items()}
+            if draws is not None:
+                draws = type(draws)(draws.draws, draws.samples[kept])
+            count = len(kept)
+        for name in self._wanted:
+            named[name] = self._context(name, inputs, specs, draws, count)
+        self._called([*outs], xs, named, 0, count)
+        return batches
+
+    def _context(
+        self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], draws: SampleDraws | None, count: int
+    ) -> Any:
+        """Return what a kernel asks for besides parameters. Specs have no shapes."""
+        if name == "spec":
+            first = next((batch for batch in inputs if batch is not None), None)
+            return None if first is None else open_spec(first)
+        if name == "specs":
+            return tuple(None if batch is None else open_spec(batch) for batch in inputs)
+        if name == "out_spec":
+            return specs[0].replace(shape=None)
+        if name == "out_specs":
+            return specs
+        return count if name == "count" else draws
+
+    def _preparation(
+        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
+    ) -> dict[str, Any]:
+        """Return what `prepare` returns."""
+        if self._operator.prepare_function is None:
+            return {}
+        if not self._prepares_once or any(batch is not None and batch.dense is None for batch in inputs):
+            return self._prepared(inputs, arguments, draws, count)
+        key = tuple(None if batch is None else (batch.dtype, batch.layout, _shape(batch)) for batch in inputs)
+        found = self._known_preparations.get(key)
+        if found is None:
+            found = self._prepared(inputs, arguments, draws, count)
+            if len(self._known_preparations) >= _CACHE_LIMIT:
+                self._known_preparations.clear()
+            self._known_preparations[key] = found
+        return found
+
+    def _results(
+        self,
+        inputs: list[Batch | None],
+        xs: list[Samples | None],
+        arguments: dict[str, Any],
+        extra: dict[str, Any],
+        count: int,
+    ) -> tuple[tuple[Spec, ...], list[Any]]:
+        """Return the specs of the results, and of each output the shapes: a tuple for all, or int64 ``[N, ndim]``.
+
+        Where `prepare` gives no shapes, the rule runs once for each combination of input shapes and shaping arguments.
+        """
+        layout = extra.get("out_layout")
+        shapes = extra.get("out_shapes")
+        if isinstance(shapes, np.ndarray):
+            specs = self._open_specs(inputs, layout)
+            largest = 0
+            if len(shapes) > 1 and not (shapes == shapes[0]).all():
+                largest = int(shapes.prod(1, np.float64).argmax())
+                self._check_size(tuple(shapes[largest].tolist()), specs[0], largest)
+                return specs, [shapes] * len(specs)
+            shape = tuple(shapes[0].tolist())
+            self._check_size(shape, specs[0], 0)
+            return specs, [shape] * len(specs)
+        wanted = Wanted(shapes, layout)
+        columns = [x.shapes.tolist() for x in xs if x is not None and not x.is_uniform]
+        if not columns and not self._varying:
+            specs = self._run_specs(inputs, {}, wanted, 0)[1]
+            return specs, [spec.shape for spec in specs]
+        varying = {name: arguments[name] for name in self._varying}
+        columns += [values if isinstance(values, list) else values.tolist() for values in varying.values()]
+        kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
+        uniform = tuple(tuple(x.shapes[0].tolist()) for x in xs if x is not None and x.is_uniform)
+        found: list[tuple[Spec, ...]] = []
+        for sample, row in enumerate(zip(*columns, strict=True)):
+            key = (kinds, uniform, str(row), layout)
+            specs = self._known_results.get(key)
+            if specs is None:
+                specs = self._run_specs(inputs, varying, wanted, sample)[1]
+                if len(self._known_results) >= _CACHE_LIMIT:
+                    self._known_results.clear()
+                self._known_results[key] = specs
+            found.append(specs)
+        each = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]
+        return found[0], [
+            shapes[0] if shapes.count(shapes[0]) == count else np.array(shapes, np.int64) for shapes in each
+        ]
+
+    def _open_specs(self, inputs: list[Batch | None], layout: str | None) -> tuple[Spec, ...]:
+        """Return the specs of the results without their shapes."""
+        key = (layout, *(None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs))
+        specs = self._known_results.get(key)
+        if specs is None:
+            opened = tuple(None if batch is None else open_spec(batch) for batch in inputs)
+            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
+            self._known_results[key] = specs
+        return specs
+
+    def _memory_of(self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int) -> Batch:
+        """Return a batch to be filled, of samples of one shape (a tuple) or several (an array)."""
+        if isinstance(shapes, tuple):
+            if spec.shape != shapes:
+                spec = spec.replace(shape=shapes)
+            dense = self._allocate(frame, output, 0, count, spec)
+            return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
+        return self._ragged(frame, output, spec, shapes, origins)
+
+
+def _shape(batch: Batch) -> tuple[int, ...]:
+    assert batch.dense is not None, "dalify bug: the shape of a ragged batch"
+    return tuple(batch.dense.shape)
+
+
+def _taken(value: Any, kept: np.ndarray[Any, Any]) -> Any:
+    """Return the values of some of the samples."""
+    if isinstance(value, np.ndarray):
+        return value[kept]
+    return [value[index] for index in kept] if isinstance(value, list) else value
