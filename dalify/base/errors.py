@@ -32,6 +32,7 @@ __all__ = [
     "LayoutError",
     "LimitError",
     "MissingPackageError",
+    "MixedBatchError",
     "NoGraphError",
     "NotAcceleratedError",
     "OperatorError",
@@ -191,6 +192,10 @@ class ReaderError(DalifyError, RuntimeError, ValueError, FileNotFoundError):
 
 class DecodeError(DalifyError, RuntimeError, ValueError):
     """Bytes that are no picture, sound or film that can be decoded."""
+
+
+class MixedBatchError(DalifyError, TypeError, RuntimeError, ValueError):
+    """A sample whose data have another element type or number of dimensions than the first one of the batch."""
 
 
 class LimitError(DecodeError):

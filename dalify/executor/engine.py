@@ -28,6 +28,7 @@ from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
+from dalify.executor.agreement import Agreement, NotDecided
 from dalify.executor.arena import arena_of_thread
 from dalify.executor.chunking import chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
@@ -299,7 +300,8 @@ class Engine:
                 self._enter(following)
 
     def _start(self, iteration: Iteration, stage: Stage) -> list[tuple[int, int]]:
-        iteration.parts = []
+        iteration.parts = {}
+        iteration.agreement = Agreement()
         iteration.chunk_seconds = 0.0
         if stage.kind == "segment":
             chunks = chunk_bounds(iteration.size, stage.seconds_per_sample, self._num_threads)
@@ -351,6 +353,8 @@ class Engine:
             try:
                 run()
                 return
+            except NotDecided:  # when all chunks have been computed, it is computed again
+                return
             except Exception as error:
                 if not self.recovery.absolve(iteration, error):
                     raise
@@ -360,7 +364,7 @@ class Engine:
         arena = arena_of_thread()
         frame = Frame(
             values, start, stop - start, iteration.number, iteration.size, arena, iteration.collectors,
-            iteration.entries, "", iteration.stand_ins, iteration.drawing,
+            iteration.entries, "", iteration.stand_ins, iteration.drawing, iteration.agreement,
         )  # fmt: skip
         for branch, positions in iteration.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -374,7 +378,7 @@ class Engine:
         finally:
             arena.reset()
         with iteration.lock:
-            iteration.parts.append((start, frame.branches()))
+            iteration.parts[start] = frame.branches()
 
     def _run_whole(self, iteration: Iteration, stage: Stage) -> None:
         arena = arena_of_thread()
@@ -404,9 +408,17 @@ class Engine:
                 iteration.values[slot] = batch
         finally:
             arena.reset()
-        iteration.parts.append((0, frame.branches()))
+        iteration.parts[0] = frame.branches()
+
+    def _agree(self, iteration: Iteration, stage: Stage) -> None:
+        """Compute the chunks again whose samples were not like the batch's first one: now it is known."""
+        while not iteration.error and not iteration.discarded and (chunks := iteration.agreement.decide()):
+            iteration.pending = len(chunks)
+            for start, stop in chunks:
+                self._work(iteration, stage, start, stop)
 
     def _settle(self, iteration: Iteration, stage: Stage) -> None:
+        self._agree(iteration, stage)
         if not iteration.error and not iteration.discarded:
             try:
                 for slot, collector in iteration.collectors.items():

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.errors import DalifyError
 from dalify.data import Batch, BufferPool, stack_samples
 from dalify.data.agreement import check_agreement
+from dalify.executor.agreement import Agreement
 from dalify.executor.arena import Arena
 from dalify.executor.origins import joined_origins
 
@@ -133,9 +135,14 @@ class Collector:
         first = parts[0]
         if len(parts) == 1 and first.dense is not None:
             return first
-        for part in parts[1:]:  # each chunk alone may have taken one side of a condition
+        for start, part in sorted(self._parts.items())[1:]:  # each chunk alone may have taken one side of a condition
             one, other = first.spec_of(0).replace(shape=None), part.spec_of(0).replace(shape=None)
-            check_agreement(one, other, "", None)
+            try:
+                check_agreement(one, other, "", None)
+            except DalifyError as error:
+                origin = None if part.origins is None else part.origins[0]
+                error.locate(sample=None if self._size is None else start, origin=origin)
+                raise
         origins = joined_origins([(len(part), part.origins) for part in parts])
         if self._uniform and self._dense is not None:
             return Batch(self._dense, None, first.layout, first.device, origins, first.dtype)
@@ -172,11 +179,13 @@ class Frame:
         collectors: by slot, for values that leave the stage.
         entries: by slot of a reader, what its sampler chose for the batch.
         stand_ins: by node, the positions in the batch of samples that get a blank one in their place.
+        agreement: of the chunks on element types; None where the chunk is all there is.
         drawing: by the number of a random node, seed, stream and step in the place of those of plan and batch.
     """
 
     __slots__ = (
         "_positions",
+        "agreement",
         "arena",
         "batch_size",
         "collectors",
@@ -203,6 +212,7 @@ class Frame:
         torch_device: str,
         stand_ins: Mapping[Node, set[int]],
         drawing: Mapping[int, tuple[int, int, int]] = _AS_PLANNED,
+        agreement: Agreement | None = None,
     ) -> None:
         self.values = values
         self.start = start
@@ -215,6 +225,7 @@ class Frame:
         self.torch_device = torch_device
         self.stand_ins = stand_ins
         self.drawing = drawing
+        self.agreement = agreement
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
     def of_sample(self, position: int) -> Frame:

@@ -12,6 +12,7 @@ from dalify.base.errors import DalifyError
 from dalify.base.held_error import HeldError
 from dalify.base.interrupts import Completion
 from dalify.data import Batch
+from dalify.executor.agreement import Agreement
 from dalify.executor.frame import Collector
 from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
@@ -36,6 +37,7 @@ class Iteration:
         attempts: by position, how many samples were tried there in place of bad ones.
         stand_ins: by node, positions that get a blank sample.
         drawing: see ``Frame.drawing``.
+        agreement: on the element types of what the chunks of the current stage have read and decoded.
         bad: position, attempt, node, policy, origin and text of each sample that failed.
         fetched_again: positions of samples whose copies were dropped and that were read once more.
         ready: set when all stages are done.
@@ -59,7 +61,8 @@ class Iteration:
         self.pending = 0
         self.error = HeldError()
         self.collectors: dict[int, Collector] = {}
-        self.parts: list[tuple[int, dict[Branch | None, np.ndarray[Any, Any]]]] = []
+        self.parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
+        self.agreement = Agreement()
         self.chunk_seconds = 0.0
         self.event: Any = None
         self.ready = Completion()
@@ -95,8 +98,8 @@ def gathered(collector: Collector, slot: int, steps: Sequence[Step]) -> Batch | 
 
 def join_positions(iteration: Iteration) -> None:
     """Put the branch positions that the chunks found together, for later stages."""
-    branches = {branch for _, found in iteration.parts for branch in found if branch is not None}
-    parts = sorted(iteration.parts, key=lambda part: part[0])
+    branches = {branch for found in iteration.parts.values() for branch in found if branch is not None}
+    parts = sorted(iteration.parts.items())
     for branch in branches:
         if branch not in iteration.positions:
             iteration.positions[branch] = np.concatenate([found[branch] for _, found in parts if branch in found])

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.errors import MixedBatchError
 from dalify.data import Array, Batch, Spec
+from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import Wanted
 from dalify.executor.kernel_step import KernelStep, open_spec
@@ -42,6 +44,11 @@ class ListedStep(KernelStep):
             _, specs = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)
             results = self._called([], xs, named, 0, count)
             parts = results if isinstance(results, tuple) else (results,)
+            if self._operator.stand_in_function is not None:
+                parts = [
+                    self._agreed(part, slot, frame, inputs) if spec.dtype is None or spec.ndim is None else part
+                    for part, slot, spec in zip(parts, self.outputs, specs, strict=True)
+                ]
             return [self._joined(None, [part], spec, origins, count) for part, spec in zip(parts, specs, strict=True)]
         spec, shapes = self._out_shapes(inputs, arguments, wanted, count)
         if isinstance(shapes, tuple):
@@ -52,6 +59,23 @@ class ListedStep(KernelStep):
         batch = self._ragged(frame, 0, spec, shapes, origins)
         self._called([batch.samples], xs, named, 0, count)
         return [batch]
+
+    def _agreed(self, samples: list[Array], slot: int, frame: Frame, inputs: list[Batch | None]) -> list[Array]:
+        """Return decoded samples that have the type and the number of dimensions of the batch's first one."""
+        positions = frame.positions(self.node.branch)
+        stand_ins = frame.stand_ins.get(self.node, ())
+
+        def refuse(error: MixedBatchError, index: int) -> Exception:
+            error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue]
+            return error
+
+        chunk = (frame.start, frame.start + frame.count)
+        way_out = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
+
+        def is_blank(index: int) -> bool:
+            return int(positions[index]) in stand_ins
+
+        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, way_out))
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return open_spec(batch)

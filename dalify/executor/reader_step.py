@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ReaderError
+from dalify.base.errors import MixedBatchError, ReaderError
 from dalify.base.limits import of_thread, within
 from dalify.data import Array, Batch, stack_samples
+from dalify.executor.agreement import Kind, agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
 from dalify.executor.read_ahead import ReadAhead
@@ -52,7 +53,9 @@ class ReaderStep:
         self._read = operator.read_function
         self._origin = operator.origin_function
         given = rule_arguments(node)
-        self._layouts = [spec.layout or "" for spec in operator.apply_rule((), given)]
+        specs = operator.apply_rule((), given)
+        self._layouts = [spec.layout or "" for spec in specs]
+        self._is_open = [spec.dtype is None or spec.ndim is None for spec in specs]
         self._constants: dict[str, Any] = {}
         self._arguments: dict[str, Argument] = {}
         for name in operator.read_names:
@@ -99,8 +102,30 @@ class ReaderStep:
         if columns is None:
             columns = self._read_each(frame, numbers.tolist(), stand_ins)
         origins = None if self._origin is None else Origins(self._index, self._origin, numbers)
-        for slot, column, layout in zip(self.outputs, columns, self._layouts, strict=True):
+        for slot, column, layout, is_open in zip(self.outputs, columns, self._layouts, self._is_open, strict=True):
+            if is_open:
+                column = self._agreed(column, slot, frame, origins)
             frame.values[slot] = _batch_of(column, layout, origins)
+
+    def _agreed(self, column: Any, slot: int, frame: Frame, origins: Origins | None) -> Any:
+        """Return a column whose samples have the type and the number of dimensions of the batch's first sample."""
+        agreement = frame.agreement
+        chunk = (frame.start, frame.start + frame.count)
+        if isinstance(column, np.ndarray):  # so they are all alike, and none is blank
+            known = None if agreement is None else agreement.of(slot)
+            if known is None or known.fits(column.dtype, column.ndim - 1):
+                if agreement is not None:
+                    agreement.note(slot, chunk, Kind(column.dtype, column.shape[1:]), is_blank=False)
+                return column
+        stand_ins = frame.stand_ins.get(self.node, ())
+
+        def refuse(error: MixedBatchError, index: int) -> Exception:
+            origin = None if origins is None else origins[index]
+            return located(error, self.node, frame.start + index, origin)
+
+        return agreed_samples(
+            list(column), slot, chunk, agreement, lambda index: frame.start + index in stand_ins, refuse
+        )
 
     def _read_each(self, frame: Frame, numbers: list[int], stand_ins: Any) -> list[list[Array]]:
         """Read one entry after the other; an error is that of one of them."""

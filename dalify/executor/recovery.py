@@ -20,6 +20,7 @@ from dalify.base.errors import (
     ErrorRateError,
     GraphError,
     LimitError,
+    MixedBatchError,
     option_error_text,
 )
 from dalify.base.fork_lock import ForkLock
@@ -161,7 +162,7 @@ class Recovery:
         policy = self._policies.get(node)
         if policy is None and self._skips_limits and isinstance(error, LimitError) and node in self._slots:
             policy = "skip"
-        if policy is None or not (node.operator.is_reader or isinstance(error, DecodeError)):
+        if policy is None or not (node.operator.is_reader or isinstance(error, (DecodeError, MixedBatchError))):
             return False
         with iteration.lock:
             attempt = iteration.attempts.get(position, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, DecodeError, DTypeError, ShapeError
+from dalify.base.errors import DalifyError, DecodeError, DTypeError
 from dalify.data import DALIDataType
 from dalify.data.dtypes import from_numpy
 from dalify.formats.numpy_file import NumpyHeader, numpy_array, numpy_header
@@ -41,8 +41,8 @@ def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
     Raises:
         DecodeError: no NumPy file, a damaged or truncated one, or elements that are no numbers.
         LimitError: a header that declares more dimensions or bytes than the limits allow.
-        DTypeError, DivergentBranchesError: files of different types in a batch.
-        ShapeError, DivergentBranchesError: files of different numbers of dimensions in a batch.
+        DTypeError: elements of a type that no pipeline can hold.
+        MixedBatchError: a file with another type or number of dimensions than the first one of the batch.
 
     Example:
         >>> arrays = fn.decoders.numpy(contents, dtype=types.FLOAT)  # doctest: +SKIP
@@ -57,8 +57,8 @@ def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
 @numpy.prepare
 def _(data, *, dtype):
     headers: list[NumpyHeader | None] = []
-    known: NumpyHeader | None = None
-    for index, sample in enumerate(data.samples):
+    known = None
+    for sample in data.samples:
         if sample is _BLANK:
             headers.append(None)
             continue
@@ -68,24 +68,9 @@ def _(data, *, dtype):
             headers.append(None)  # the kernel, which knows the number of the sample, finds the same fault and tells
             continue
         headers.append(header)
-        if known is None:
-            known = header
-        elif header is known:
-            continue
-        if dtype is None and header.native != known.native:
-            raise DTypeError(
-                f"the files hold arrays of different types: {known.dtype} and {header.dtype}.",
-                hint="Give the type that they should be converted to, for instance dtype=types.FLOAT.",
-                sample=index,
-            )
-        if len(header.shape) != len(known.shape):
-            raise ShapeError(
-                f"the files hold arrays of different numbers of dimensions: {len(known.shape)} and "
-                f"{len(header.shape)}, shapes {known.shape} and {header.shape}.",
-                sample=index,
-            )
-    if dtype is None and known is not None:
-        from_numpy(known.native)
+        if dtype is None and header.native != known:
+            known = header.native
+            from_numpy(known)
     return {"headers": tuple(headers)}
 
 

@@ -66,6 +66,7 @@ def caffe2(
     Raises:
         ReaderError: a database that is missing or damaged; a record whose tensors are not as described.
         ArgumentValueError: a type of label that does not exist, or nothing to read.
+        MixedBatchError: a sample of another type or number of dimensions than the first one of the batch.
 
     Example:
         >>> encoded, labels = fn.readers.caffe2(path="train_lmdb", label_type=0)  # doctest: +SKIP

@@ -84,6 +84,7 @@ def dataset(
     Raises:
         ArgumentTypeError: something that is no map-style data set.
         ReaderError: an item with another number of values.
+        MixedBatchError: an item of another type or number of dimensions than the first one of the batch.
         WorkerError: a process died while it read a sample, or took longer than ``callback_timeout_s``.
         Exception: what the data set raises, with a note on the item.
 

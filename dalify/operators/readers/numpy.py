@@ -130,7 +130,8 @@ def numpy(
         the array, of its own type, without layout; on the CPU.
 
     Raises:
-        ReaderError: a file that is missing or cannot be read; arrays of different types in a batch.
+        ReaderError: a file that is missing or cannot be read.
+        MixedBatchError: an array of another type or number of dimensions than the first one of the batch.
         DecodeError: no NumPy file, a damaged one, or elements that are no numbers.
         ArgumentValueError: arguments that exclude each other, or another number of coordinates than of axes.
         IndexingError: an axis that is not there, or a window that reaches out of the array, with ``error``.

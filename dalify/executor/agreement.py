@@ -1,0 +1,149 @@
+"""All samples of a batch have one element type and one number of dimensions, also where only the data tell which.
+
+Alone because samples are read in chunks, by several threads, and which sample is the odd one must not depend on who is
+first: it is the one that differs from the first sample of the batch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalify.base.errors import MixedBatchError
+from dalify.data import Array
+from dalify.data.dtypes import from_numpy
+
+__all__ = ["Agreement", "Kind", "NotDecided", "agreed_samples"]
+
+
+class Kind(NamedTuple):
+    """What a sample is.
+
+    Attributes:
+        dtype: element type.
+        shape: of the sample; others may have other extents.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def fits(self, dtype: np.dtype[Any], ndim: int) -> bool:
+        """Tell whether a sample of an element type and a number of dimensions may be in the same batch."""
+        return self.dtype == dtype and len(self.shape) == ndim
+
+
+class NotDecided(BaseException):
+    """The samples of a chunk differ, and the batch's first sample, which decides, is in another chunk.
+
+    No Exception: it is not for those who handle errors of samples.
+    """
+
+
+class Agreement:
+    """What the chunks of a batch found, by output.
+
+    Attributes:
+        open_chunks: first and last-but-one sample of those that have to be computed again.
+    """
+
+    def __init__(self) -> None:
+        self.open_chunks: set[tuple[int, int]] = set()
+        self._found: dict[int, dict[tuple[int, int], tuple[Kind, bool]]] = {}
+        self._known: dict[int, Kind] = {}
+        self._lock = threading.Lock()
+
+    def of(self, slot: int) -> Kind | None:
+        """Return what has been decided for an output; None before it is."""
+        return self._known.get(slot)
+
+    def note(self, slot: int, chunk: tuple[int, int], kind: Kind, *, is_blank: bool) -> None:
+        """Take what a chunk found for its first sample.
+
+        Args:
+            slot: of the output.
+            chunk: first and last-but-one sample.
+            kind: of the sample.
+            is_blank: whether all its samples take the place of bad ones, which decide nothing.
+        """
+        with self._lock:
+            self._found.setdefault(slot, {})[chunk] = (kind, is_blank)
+
+    def decide(self) -> list[tuple[int, int]]:
+        """Decide by the first sample, when all chunks have been computed; return the chunks that were not like it."""
+        again = set(self.open_chunks)
+        self.open_chunks = set()
+        for slot, found in self._found.items():
+            kinds = [found[chunk] for chunk in sorted(found)]
+            known = self._known[slot] = next((kind for kind, is_blank in kinds if not is_blank), kinds[0][0])
+            again.update(chunk for chunk, (kind, _) in found.items() if not known.fits(kind.dtype, len(kind.shape)))
+        return sorted(again)
+
+
+def agreed_samples(
+    samples: Sequence[Array],
+    slot: int,
+    chunk: tuple[int, int],
+    agreement: Agreement | None,
+    is_blank: Callable[[int], bool],
+    refuse: Callable[[MixedBatchError, int], Exception],
+    way_out: str = "",
+) -> Sequence[Array]:
+    """Return the samples of a chunk, with blank ones made like the others.
+
+    Args:
+        samples: of the chunk, on the CPU.
+        slot: of the output.
+        chunk: first and last-but-one sample; those of a branch are fewer.
+        agreement: of the batch; None where the chunk is all there is.
+        is_blank: tells whether a sample, by its place in the chunk, is there in the place of a bad one.
+        refuse: makes the exception to raise, from an error and the place of the sample in the chunk.
+        way_out: how element types can be made one, for messages.
+
+    Raises:
+        NotDecided: see there.
+        Exception: what ``refuse`` returns, for a sample that is not like the first one.
+    """
+    known = None if agreement is None else agreement.of(slot)
+    dtype, ndim = samples[0].dtype, samples[0].ndim
+    if (known is None or known.fits(dtype, ndim)) and all(x.dtype == dtype and x.ndim == ndim for x in samples):
+        if agreement is not None:
+            blank = is_blank(0) and all(map(is_blank, range(len(samples))))
+            agreement.note(slot, chunk, Kind(dtype, samples[0].shape), is_blank=blank)
+        return samples
+    first = next((index for index in range(len(samples)) if not is_blank(index)), None)
+    like = samples[first or 0]
+    kind = known or Kind(like.dtype, like.shape)
+    if agreement is not None:
+        agreement.note(slot, chunk, kind, is_blank=first is None)
+        if known is None and chunk[0]:
+            agreement.open_chunks.add(chunk)
+            raise NotDecided
+    result: list[Array] = []
+    for index, sample in enumerate(samples):
+        if kind.fits(sample.dtype, sample.ndim):
+            result.append(sample)
+        elif is_blank(index):
+            result.append(np.zeros(kind.shape, kind.dtype))
+        else:
+            raise refuse(_error(sample, kind, way_out), index)
+    return result
+
+
+def _error(sample: Array, kind: Kind, way_out: str) -> MixedBatchError:
+    dtype, ndim = kind.dtype, len(kind.shape)
+    if sample.dtype != dtype:
+        found, others = from_numpy(sample.dtype).name, from_numpy(dtype).name
+        return MixedBatchError(
+            f"the sample has the element type {found}, the first sample of the batch {others} "
+            f"({sample.dtype} and {dtype}).",
+            hint=f"All samples of a batch have one element type. {way_out}on_error='skip' leaves such samples out.",
+        )
+    plural = "" if sample.ndim == 1 else "s"
+    found = f"{sample.ndim} dimension{plural}, shape {tuple(sample.shape)}"
+    return MixedBatchError(
+        f"the sample has {found}, the first sample of the batch {ndim}.",
+        hint="All samples of a batch have one number of dimensions. on_error='skip' leaves such samples out.",
+    )
