@@ -49,9 +49,10 @@ class _Watch:
 
     def _end(self) -> Any:
         """Put the handler back that was there before, and return it; None where nothing was watched."""
-        before, self._before = self._before, None
+        before = self._before
         if before is not None:
-            _signal.signal(signal.SIGINT, before)
+            _signal.signal(signal.SIGINT, before)  # handles what is pending first, by ours, which still needs `_before`
+            self._before = None
         return before
 
 
@@ -86,11 +87,19 @@ class kept_interrupts(_Watch):  # noqa: N801
         self._raised: BaseException | None = None
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        before = self._before
+        # Where this happens on the way into the block or out of it, nobody else puts the handler back.
+        _signal.signal(signal.SIGINT, before)
         try:
-            self._before(number, frame)
+            before(number, frame)
         except BaseException as error:
             self._raised = error
             raise
+        finally:
+            if _signal.getsignal(signal.SIGINT) != before:  # the user's handler has set another one
+                self._before = None
+        if self._before is not None:
+            _signal.signal(signal.SIGINT, self._note)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         """Raise what was lost."""

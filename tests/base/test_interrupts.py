@@ -136,7 +136,7 @@ def test_other_threads_leave_the_handler_alone() -> None:
 
 def test_a_call_at_the_end() -> None:
     ended: deque[int] = deque()
-    made = CallAtEnd(ended.append, 5)
+    made: Any = CallAtEnd(ended.append, 5)
     made.note = "attributes are kept"
     assert not ended
     del made
@@ -210,3 +210,208 @@ def test_ctrl_c_during_imports() -> None:
         code, _, errors = finished(program, 0.05 * number)
         assert code == -signal.SIGINT
         assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+# -- in processes of their own
+
+
+STORM = """
+    import signal, sys, threading, time
+    from dalify.base import interrupts
+
+    class Pressed(Exception):
+        pass
+
+    def handler(number, frame):
+        global is_inside, raised
+        if is_inside:
+            is_inside = False
+            raised += 1
+            raise Pressed
+
+    def press():
+        global ends
+        for _ in range(600):
+            signal.pthread_kill(main, signal.SIGINT)
+            time.sleep(1e-4)
+        ends = True
+
+    blocks = [getattr(interrupts, name) for name in sys.argv[1:]]
+    is_inside = ends = False
+    raised = caught = 0
+    signal.signal(signal.SIGINT, handler)
+    main = threading.get_ident()
+    thread = threading.Thread(target=press)
+    thread.start()
+    while not ends:
+        try:
+            is_inside = True
+            while not ends:
+                with blocks[0](), blocks[-1]():
+                    pass
+        except Pressed:
+            caught += 1
+        is_inside = False
+        assert signal.getsignal(signal.SIGINT) is handler
+    thread.join()
+    assert caught > 50, caught
+    print(raised - caught)
+"""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("kept_interrupts",),
+        ("deferred_interrupts",),
+        ("kept_interrupts", "deferred_interrupts"),
+        ("deferred_interrupts", "kept_interrupts"),
+    ],
+)
+def test_at_any_moment(names: tuple[str, ...]) -> None:
+    """Also on the way into blocks and out of them: each interrupt is raised once, and the handler is put back."""
+    assert finished(STORM, *names) == (0, "0\n", "")
+
+
+def test_a_handler_that_sets_another_one() -> None:
+    """Programs that end at the second Ctrl-C only: the first one's handler makes the second one fatal."""
+    program = """
+        import signal
+        from dalify.base.interrupts import deferred_interrupts, kept_interrupts
+
+        def first(number, frame):
+            print("again to end", flush=True)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+        signal.signal(signal.SIGINT, first)
+        with {blocks}:
+            signal.raise_signal(signal.SIGINT)
+            print("goes on", flush=True)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        signal.raise_signal(signal.SIGINT)
+    """
+    for blocks in ("kept_interrupts()", "kept_interrupts(), kept_interrupts()", "deferred_interrupts()"):
+        code, out, errors = finished(program.format(blocks=blocks))
+        assert (code, errors) == (-signal.SIGINT, "")
+        assert sorted(out.splitlines()) == ["again to end", "goes on"]
+
+
+@pytest.mark.parametrize("block", ["kept_interrupts", "deferred_interrupts"])
+def test_in_a_thread_while_the_main_thread_is_interrupted(block: str) -> None:
+    """The thread's block goes on; the main thread gets the KeyboardInterrupt at once."""
+    program = f"""
+        import os, signal, threading, time
+        from dalify.base.interrupts import {block}
+
+        def work():
+            with {block}():
+                inside.set()
+                ends.wait()
+                done.append(True)
+
+        inside, ends, done = threading.Event(), threading.Event(), []
+        thread = threading.Thread(target=work)
+        thread.start()
+        inside.wait()
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(100)
+        except KeyboardInterrupt:
+            ends.set()
+        thread.join()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        print(done)
+    """
+    assert finished(program) == (0, "[True]\n", "")
+
+
+def test_an_error_in_a_thread_leaves_the_block_as_it_is() -> None:
+    program = """
+        import threading
+        from dalify.base.interrupts import deferred_interrupts, kept_interrupts
+
+        def work():
+            try:
+                with kept_interrupts(), deferred_interrupts():
+                    raise ValueError("mine")
+            except ValueError as error:
+                print(error, error.__context__)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    """
+    assert finished(program) == (0, "mine None\n", "")
+
+
+def test_a_parent_that_ignores_it() -> None:
+    """As a shell makes its background processes: nothing is raised, and it stays ignored."""
+    program = """
+        import signal
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        import os, subprocess, sys
+        sys.exit(subprocess.call([sys.executable, "-c", sys.argv[1]]))
+    """
+    child = (
+        "import os, signal\n"
+        "from dalify.base.interrupts import deferred_interrupts, kept_interrupts, was_interrupted\n"
+        "for block in (deferred_interrupts, kept_interrupts):\n"
+        "    with block():\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN\n"
+        "print(was_interrupted())\n"
+    )
+    assert finished(program, child) == (0, "False\n", "")
+
+
+def test_calls_at_the_end_are_made_though_interrupted() -> None:
+    """From the main thread under a storm of interrupts, from other threads, in cycles, and while the program ends."""
+    program = """
+        import gc, os, signal, sys, threading, time
+        from dalify.base.interrupts import CallAtEnd
+
+        ended = []
+        made = 0
+
+        def press():
+            for _ in range(300):
+                signal.pthread_kill(main, signal.SIGINT)
+                time.sleep(1e-4)
+            ends.set()
+
+        def work():
+            for _ in range(100):
+                CallAtEnd(ended.append, 1)
+                cycle = [CallAtEnd(ended.append, 1)]
+                cycle.append(cycle)
+
+        signal.signal(signal.SIGINT, lambda number, frame: None)
+        main, ends = threading.get_ident(), threading.Event()
+        sys.unraisablehook = lambda _: os._exit(5)
+        thread, other = threading.Thread(target=press), threading.Thread(target=work)
+        thread.start()
+        other.start()
+        while not ends.is_set():
+            CallAtEnd(ended.append, 1)
+            made += 1
+        thread.join()
+        other.join()
+        gc.collect()
+        assert len(ended) == made + 200, (len(ended), made)
+        left = CallAtEnd(os.write, 1, b"at the end\\n")
+    """
+    assert finished(program) == (0, "at the end\n", "")
+
+
+def test_a_call_at_the_end_that_raises_is_reported() -> None:
+    def fails() -> None:
+        raise ValueError("at the end")
+
+    found: list[Any] = []
+    before, sys.unraisablehook = sys.unraisablehook, found.append
+    try:
+        CallAtEnd(fails)
+        gc.collect()
+    finally:
+        sys.unraisablehook = before
+    assert [str(each.exc_value) for each in found] == ["at the end"]
