@@ -18,7 +18,7 @@ WORKERS ?= -n 2
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs tutorials bench bench-smoke fuzz soak clean
+.PHONY: help install demo test check format docs tutorials bench bench-smoke fuzz faults soak clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ bench: $(READY) ## every benchmark, some minutes; ARGS='resnet_training --data p
 fuzz: $(READY) ## mutated files, graphs and states; MINUTES=30 TARGET=image. SEED=7 JOBS=4; see tests/fuzz/README.md
 	@$(BIN)/python -m tests.fuzz run --minutes $(or $(MINUTES),5) --seed $(or $(SEED),0) \
 		$(if $(TARGET),--target $(TARGET)) $(if $(JOBS),--jobs $(JOBS))
+
+faults: $(READY) ## Ctrl-C, kill -9 and deaths of workers at random moments, counted and timed; ARGS='--presses 20'
+	@$(BIN)/python -m tests.fuzz.faults $(ARGS)
 
 soak: $(READY) ## train, resume, fork and interrupt for MINUTES=10; the slope of memory, files and threads
 	@$(BIN)/python -m tests.fuzz.soak --minutes $(or $(MINUTES),10) --seed $(or $(SEED),0)

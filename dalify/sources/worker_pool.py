@@ -42,6 +42,8 @@ _GRACE_S = 0.2
 # How long a worker may take to end after SIGTERM, in seconds; then it gets SIGKILL.
 _TERMINATION_S = 1.0
 _POLL_S = 0.0005
+# What multiprocessing says of a process whose fork server cannot tell.
+_NO_EXIT_CODE = 255
 
 
 class Receiver(Protocol):
@@ -242,9 +244,11 @@ class WorkerPool:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
-        except BaseException:
+        except BaseException as error:
             for pipe in self._pending:
                 pipe.close()
+            if isinstance(error, EOFError):
+                raise OSError("the fork server has ended") from error
             raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -371,6 +375,7 @@ class WorkerPool:
 
     def _bury(self, worker: _Worker) -> None:
         """Take a dead worker away. The task that it was doing is lost; others that it had are given out again."""
+        self._end_orphan(worker)
         self._take_results(worker)
         with self._submitting:
             state, call = self._progress[worker.number].tolist()
@@ -388,6 +393,13 @@ class WorkerPool:
                 lost = self._waiting.popleft()
             if lost is not None:
                 self._lose(lost, death)
+
+    def _end_orphan(self, worker: _Worker) -> None:
+        """End a worker whose fork server was killed: it works on, though multiprocessing takes it for dead."""
+        if self.start_method == "forkserver" and worker.process.exitcode == _NO_EXIT_CODE:
+            with suppress(ProcessLookupError, PermissionError):
+                if os.getpgid(worker.process_id) == os.getpgid(0):
+                    os.kill(worker.process_id, signal.SIGKILL)
 
     def _take_back(self, jobs: list[_Job]) -> None:
         """Put tasks that nobody does any more before those that wait."""

@@ -1,0 +1,38 @@
+"""The program that counts interrupts and kills, for a moment; times are not tested, since machines are busy."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.faults import Row, death_of_workers, kill_programs, kill_workers, press, table
+from tests.helpers.photos import write_photo_folder
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc and /dev/shm")
+
+
+def test_a_few_of_each(tmp_path: Path) -> None:
+    write_photo_folder(tmp_path)
+    chance = random.Random(0)
+    rows = {
+        "Ctrl-C": press("iterator", 1, tmp_path, chance),
+        "program": kill_programs("data set, late", 1, tmp_path, chance),
+        "workers": kill_workers("source", "fork", 3, chance),
+        "fork server": kill_workers("fork server", "forkserver", 1, chance),
+        "death": death_of_workers("exit", 2),
+    }
+    assert [row.count for row in rows.values()] == [1, 1, 3, 1, 2]
+    assert not any(row.wrong for row in rows.values()), table("all", rows)
+
+
+def test_table() -> None:
+    rows = {"one": Row(2, [1.0, 3.0], Counter({"status 1": 1})), "other": Row(1, [2.0])}
+    assert table("kills", rows).splitlines()[2:] == [
+        "| one | 2 | 2.000 s | 3.000 s | 1 x status 1 |  |",
+        "| other | 1 | 2.000 s | 2.000 s | none |  |",
+        "| all | 3 | 2.000 s | 3.000 s | 1 x status 1 |  |",
+    ]
