@@ -7,8 +7,8 @@ And the other way round: `DataLoader` takes torch's datasets and torchvision's t
 from dalify.data import TensorCPU, TensorGPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.pytorch import fn
-from dalify.plugin.pytorch.collate import Packed, Pad
 from dalify.plugin.pytorch.dropin.accelerating import accelerate, patch, unpatch
 from dalify.plugin.pytorch.dropin.loader import DataLoader
 from dalify.plugin.pytorch.dropin.lowered import lower

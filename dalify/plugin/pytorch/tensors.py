@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.data.exchange import torch_view
+from dalify.plugin.collate import array_of
 
-__all__ = ["feed_ndarray", "tensor_of", "to_torch_type"]
+__all__ = ["as_tensor", "feed_ndarray", "tensor_of", "to_torch_type"]
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {
     DALIDataType.UINT8: torch.uint8,
@@ -32,9 +32,13 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {
 
 def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
     """Return a torch tensor of the same memory; a copy where torch cannot view it (read only, or a negative stride)."""
-    if isinstance(value, TensorGPU):
-        return torch.from_dlpack(value)
-    array = np.asarray(value)
+    return as_tensor(array_of(value))
+
+
+def as_tensor(array: Any) -> torch.Tensor:
+    """Return a torch tensor for an array, see ``tensor_of``; a tensor as it is."""
+    if isinstance(array, torch.Tensor):
+        return array
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
     return torch_view(array)

@@ -1,0 +1,177 @@
+"""How the samples of an output become one value of a batch, also where their shapes differ.
+
+Alone because it is one decision per output, in one place for all frameworks:
+``collate={"boxes": "list", "sound": Pad(multiple=8)}``. Everything here works on the arrays of a pipeline: of NumPy in
+main memory, of torch on a device. A framework makes its tensors of the results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, option_error_text
+from dalify.base.optional import torch
+from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+__all__ = ["COLLATIONS", "Collation", "Packed", "Pad", "array_of", "arrays_of", "collations", "empty_dense"]
+
+Output = TensorListCPU | TensorListGPU
+Collation = Callable[[str, Output, int], Any]
+
+
+class Packed(NamedTuple):
+    """Samples of different length, one behind the other.
+
+    Attributes:
+        values: ``[total, ...]``: all samples, joined along their first axis.
+        offsets: int64 ``[N + 1]``: sample ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+    """
+
+    values: Any
+    offsets: Any
+
+
+@dataclass(frozen=True)
+class Pad:
+    """Make samples equally large: ``[N, longest, ...]``, filled at the end of each axis.
+
+    Args:
+        value: what to fill with.
+        multiple: extents are rounded up to a multiple, one for all axes or one for each; 1: as large as the largest
+            sample.
+    """
+
+    value: float = 0
+    multiple: int | Sequence[int] = 1
+
+    def __call__(self, name: str, output: Output, count: int) -> Any:
+        """Return the array."""
+        samples = arrays_of(output, count)
+        if not samples:
+            return empty_dense(output)
+        ndim = samples[0].ndim
+        multiples = [self.multiple] * ndim if isinstance(self.multiple, int) else list(self.multiple)
+        if len(multiples) != ndim or any(item < 1 for item in multiples):
+            raise ArgumentValueError(
+                f"the samples of the output {name!r} have {ndim} axes; multiple must be a number of at least 1, or one "
+                f"for each axis: got {self.multiple!r}."
+            )
+        shape = [
+            math.ceil(max(sample.shape[axis] for sample in samples) / multiple) * multiple
+            for axis, multiple in enumerate(multiples)
+        ]
+        padded = _filled(samples[0], (len(samples), *shape), self.value)
+        for row, sample in zip(padded, samples, strict=True):
+            row[tuple(slice(extent) for extent in sample.shape)] = sample
+        return padded
+
+
+def array_of(value: TensorCPU | TensorGPU) -> Any:
+    """Return an array of the same memory: of NumPy, or of torch on a device."""
+    return np.asarray(value) if isinstance(value, TensorCPU) else torch.from_dlpack(value)
+
+
+def arrays_of(output: Output, count: int) -> list[Any]:
+    """Return the arrays of the first samples."""
+    return [array_of(output[index]) for index in range(count)]
+
+
+def empty_dense(output: Output) -> Any:
+    """Return ``[0, ...]`` for the last batch of a shard that has no sample left, with a sample's type and extents."""
+    return array_of(output[0])[None][:0]
+
+
+def _filled(like: Any, shape: tuple[int, ...], value: float) -> Any:
+    if not isinstance(like, np.ndarray):
+        return like.new_full(shape, value)
+    return np.full(shape, np.asarray(value).astype(like.dtype), like.dtype)
+
+
+def _dense(name: str, output: Output, count: int) -> Any:
+    """Return one array ``[N, ...]`` of the outputs' own memory.
+
+    Raises:
+        ShapeError: samples differ in shape.
+    """
+    if not output.is_dense_tensor():
+        shapes = [tuple(shape) for shape in output.shape()]
+        odd = next(index for index, shape in enumerate(shapes) if shape != shapes[0])
+        raise ShapeError(
+            f"the samples of the output {name!r} have different shapes and cannot be one tensor: "
+            f"sample 0 is {shapes[0]}, sample {odd} is {shapes[odd]}.",
+            hint="Bring them to one size in the pipeline with fn.resize, fn.crop or fn.pad, or tell what they should "
+            f"become: collate={{{name!r}: ...}} with 'pad', 'list', 'packed' or Pad(...).",
+        )
+    dense = array_of(output.as_tensor())
+    return dense if count == len(dense) else dense[:count]
+
+
+def _listed(name: str, output: Output, count: int) -> list[Any]:
+    """Return a list of N arrays."""
+    return arrays_of(output, count)
+
+
+def _packed(name: str, output: Output, count: int) -> Packed:
+    """Return all samples joined along their first axis, and where each begins.
+
+    Raises:
+        ShapeError: single values, or samples that differ in another axis than the first.
+    """
+    samples = arrays_of(output, count)
+    if not samples:
+        return Packed(empty_dense(output), np.zeros(1, np.int64))
+    if samples[0].ndim == 0 or len({tuple(sample.shape[1:]) for sample in samples}) > 1:
+        shapes = sorted({tuple(sample.shape) for sample in samples})
+        raise ShapeError(
+            f"the samples of the output {name!r} cannot be packed: they may differ in their first axis only, and are "
+            f"{', '.join(map(str, shapes[:4]))}.",
+            hint="Use 'pad' or 'list'.",
+        )
+    joined = np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(samples)
+    return Packed(joined, np.cumsum([0, *(len(sample) for sample in samples)], dtype=np.int64))
+
+
+COLLATIONS: dict[str, Collation] = {
+    "dense": _dense,
+    "pad": Pad(),
+    "list": _listed,
+    "packed": _packed,
+}
+
+
+def collations(chosen: Any, names: Sequence[str], known: Mapping[str, Collation] = COLLATIONS) -> list[Collation]:
+    """Return what to do with each output.
+
+    Args:
+        chosen: of the user: for all outputs, or by name; None: dense.
+        names: of the outputs.
+        known: the ways that a framework has, by name.
+
+    Raises:
+        ArgumentValueError: an output or a way that does not exist.
+        ArgumentTypeError: something else.
+    """
+    if chosen is None or isinstance(chosen, (str, Pad)):
+        return [_collation("dense" if chosen is None else chosen, known)] * len(names)
+    if not isinstance(chosen, Mapping):
+        raise ArgumentTypeError(
+            f"collate must be a dictionary by the names of the outputs; got {chosen!r}.",
+            hint="For instance: collate={'boxes': 'list'}.",
+        )
+    for name in chosen:
+        if name not in names:
+            raise ArgumentValueError(option_error_text("a name in collate", name, names))
+    return [_collation(chosen.get(name, "dense"), known) for name in names]
+
+
+def _collation(chosen: Any, known: Mapping[str, Collation]) -> Collation:
+    if isinstance(chosen, Pad):
+        return chosen
+    if chosen not in known:
+        raise ArgumentValueError(option_error_text("collate", chosen, [*known, "Pad(...)"]))
+    return known[chosen]

@@ -1,0 +1,157 @@
+"""What the iterators of all frameworks have above epochs: outputs with names, collation, and one tensor per output.
+
+A framework's iterator says how an array becomes its tensor. Without a word from it the batches are NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError
+from dalify.data.exchange import to_host
+from dalify.pipeline import Pipeline
+from dalify.plugin.base_iterator import BaseIterator, LastBatchPolicy, Outputs, checked_names
+from dalify.plugin.collate import COLLATIONS, Collation, Packed, Pad, collations
+
+__all__ = ["ClassificationIterator", "GenericIterator"]
+
+
+class GenericIterator(BaseIterator[dict[str, Any]]):
+    """Gives, for every batch, a list with one dictionary of arrays per pipeline.
+
+    The arrays view the memory of the pipeline's outputs. They may be kept: memory is used again when nobody holds it
+    any more. ``for batch in iterator`` is one epoch; the next loop is the next one, also after a ``break``.
+
+    Args:
+        pipelines: one pipeline, or a list of pipelines.
+        output_map: names of the outputs, in their order.
+        size: samples of an epoch, over all pipelines; better name the reader.
+        reader_name: name of the reader, as given to it: size, shards and padding are asked of it.
+        auto_reset: whether the next epoch begins by itself: True, "yes", False, None or "no".
+        fill_last_batch: old way to say last_batch_policy.
+        dynamic_shape: accepted; shapes may always change.
+        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
+        last_batch_policy: FILL, DROP or PARTIAL.
+        prepare_first_batch: begin to compute the first batches at once.
+        fresh_epochs: begin every epoch at the first sample of the shard; see ``BaseIterator``.
+        collate: what an output becomes: ``dense`` (one array ``[N, ...]``), ``pad`` (filled with zeros to the largest
+            sample) or ``Pad(value, multiple)``, ``list`` or ``packed`` (values and offsets); one for all, or a
+            dictionary by the names of the outputs, dense where it has none.
+        valid_name: name of a further value, bool ``[N]``: which samples are there in their own right, and no padding or
+            in the place of one that could not be read; none where None.
+
+    Raises:
+        ArgumentValueError: names that do not fit the outputs, or arguments that exclude each other.
+        ShapeError: (in an epoch) the samples of an output have different shapes.
+    """
+
+    _known_collations: ClassVar[Mapping[str, Collation]] = COLLATIONS
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        *,
+        fresh_epochs: bool = False,
+        collate: Mapping[str, str | Pad] | str | Pad | None = None,
+        valid_name: str | None = None,
+    ) -> None:
+        self.output_map = list(checked_names(output_map, pipelines))
+        self._output_categories = set(self.output_map)
+        self._collations = collations(collate, self.output_map, self._known_collations)
+        if valid_name in self.output_map:
+            raise ArgumentValueError(f"valid_name={valid_name!r} is the name of an output already.")
+        self._valid_name = valid_name
+        super().__init__(
+            pipelines,
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+            fresh_epochs=fresh_epochs,
+        )
+
+    def _tensor(self, array: Any) -> Any:
+        """Return the framework's tensor for an array of NumPy, or of torch on a device."""
+        return array if isinstance(array, np.ndarray) else to_host(array)
+
+    def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Any]:
+        batch = {
+            name: self._tensors(collate(name, output, count))
+            for name, collate, output in zip(self.output_map, self._collations, outputs, strict=True)
+        }
+        if self._valid_name is not None:
+            batch[self._valid_name] = self._tensor(valid)
+        return batch
+
+    def _tensors(self, collated: Any) -> Any:
+        if isinstance(collated, list):
+            return [self._tensor(array) for array in collated]
+        if isinstance(collated, Packed):
+            return Packed(self._tensor(collated.values), self._tensor(collated.offsets))
+        return self._tensor(collated)
+
+
+class ClassificationIterator(GenericIterator):
+    """A `GenericIterator` for pipelines with two outputs, which it calls ``data`` and ``label``.
+
+    Args:
+        pipelines: one pipeline, or a list of pipelines.
+        size: samples of an epoch, over all pipelines; better name the reader.
+        reader_name: name of the reader, as given to it.
+        auto_reset: whether the next epoch begins by itself.
+        fill_last_batch: old way to say last_batch_policy.
+        dynamic_shape: accepted; shapes may always change.
+        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
+        last_batch_policy: FILL, DROP or PARTIAL.
+        prepare_first_batch: begin to compute the first batches at once.
+        fresh_epochs: begin every epoch at the first sample of the shard.
+        collate: what an output becomes, see ``DALIGenericIterator``.
+        valid_name: name of a further value, see ``DALIGenericIterator``.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        *,
+        fresh_epochs: bool = False,
+        collate: Mapping[str, str | Pad] | str | Pad | None = None,
+        valid_name: str | None = None,
+    ) -> None:
+        super().__init__(
+            pipelines,
+            ["data", "label"],
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            dynamic_shape,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+            fresh_epochs=fresh_epochs,
+            collate=collate,
+            valid_name=valid_name,
+        )

@@ -1,0 +1,23 @@
+"""The iterators that give NumPy arrays: what all frameworks share, as it is."""
+
+from __future__ import annotations
+
+from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
+
+__all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
+
+
+class DALIGenericIterator(GenericIterator):
+    """Gives, for every batch, a list with one dictionary of NumPy arrays per pipeline; see `GenericIterator`.
+
+    Outputs on a device are copied to main memory.
+
+    Example:
+        >>> loader = DALIGenericIterator(pipe, ["images", "labels"], reader_name="Reader")
+        >>> for (batch,) in loader:
+        ...     model.partial_fit(batch["images"].reshape(len(batch["images"]), -1), batch["labels"])
+    """
+
+
+class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
+    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``."""
