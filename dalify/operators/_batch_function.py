@@ -1,0 +1,80 @@
+"""Call a Python function on whole batches, each one array: what plugins make their operators of.
+
+Alone because ``python_function`` gives lists of samples, which an array library would have to join again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ShapeError, SourceError
+from dalify.base.optional import torch
+from dalify.data import Batch
+from dalify.data.batch import Array
+from dalify.registry import Spec, operator
+from dalify.sources.user_function import layout_of
+
+
+def _count(arguments: Mapping[str, Any]) -> int:
+    return arguments["num_outputs"]
+
+
+@operator(outputs=_count, batchwise=True, serial=True, side_effect=True, user_code=True)
+def _batch_function(
+    *xs: Spec, function: object, num_outputs: int = 1, output_layouts: object = None
+) -> tuple[Spec, ...]:
+    """Call ``function`` with one array ``[N, ...]`` per input; it returns a tuple of such arrays.
+
+    An output without a layout has that of the input of the same number, where it has as many dimensions.
+    """
+    device = xs[0].device if xs else "cpu"
+    return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
+
+
+@_batch_function.cpu
+def _(*xs, function, num_outputs, output_layouts, count):
+    return _called(xs, function, num_outputs, output_layouts, count, "cpu")
+
+
+@_batch_function.gpu
+def _(*xs, function, num_outputs, output_layouts, count):
+    return _called(xs, function, num_outputs, output_layouts, count, "gpu")
+
+
+def _called(
+    xs: tuple[Batch, ...], function: Callable[..., Any], num_outputs: int, layouts: Any, count: int, device: str
+) -> tuple[Batch, ...]:
+    found = function(*(_whole(x, index) for index, x in enumerate(xs)))
+    origins = next((x.origins for x in xs if x.origins is not None), None)
+    batches: list[Batch] = []
+    for index in range(num_outputs):
+        array = found[index]
+        if array.ndim == 0 or len(array) != count:
+            got = "a single value" if array.ndim == 0 else f"{len(array)} samples"
+            raise SourceError(
+                f"output {index} of the function has {got} for a batch of {count}.",
+                hint="The first axis of what the function gets and returns is that of the samples.",
+            )
+        layout = layout_of(layouts, index)
+        if layout is None:
+            layout = xs[index].layout if index < len(xs) and len(xs[index].layout) == array.ndim - 1 else ""
+        batches.append(Batch(array, None, layout, device, origins))
+    return tuple(batches)
+
+
+def _whole(batch: Batch, index: int) -> Array:
+    if batch.dense is not None:
+        return batch.dense
+    shapes = [tuple(shape) for shape in batch.shapes()]
+    odd = next((number for number, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if odd is not None:
+        raise ShapeError(
+            f"the samples of input {index} have different shapes and cannot be one array: sample 0 is {shapes[0]}, "
+            f"sample {odd} is {shapes[odd]}.",
+            hint="Bring them to one size first, with fn.resize, fn.crop or fn.pad.",
+        )
+    samples: Any = batch.samples
+    return np.stack(samples) if isinstance(samples[0], np.ndarray) else torch.stack(samples)

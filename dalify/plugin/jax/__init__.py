@@ -1,0 +1,20 @@
+"""Pipelines as JAX loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``.
+
+And functions of JAX as operators: ``fn.jax_function``.
+"""
+
+from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.jax import fn
+from dalify.plugin.jax.decorator import data_iterator
+from dalify.plugin.jax.iterator import DALIClassificationIterator, DALIGenericIterator
+
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "LastBatchPolicy",
+    "Packed",
+    "Pad",
+    "data_iterator",
+    "fn",
+]

@@ -1,0 +1,228 @@
+"""Iterators that can be looked ahead in, as the training loops of Google's CLU take them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import PipelineStateError, ShapeError
+from dalify.pipeline.state import dumps
+from dalify.plugin.base_iterator import LastBatchPolicy, Outputs
+from dalify.plugin.frameworks import framework
+from dalify.plugin.jax.arrays import as_jax
+from dalify.plugin.jax.decorator import decorated
+from dalify.plugin.jax.iterator import DALIGenericIterator
+
+__all__ = ["DALIGenericPeekableIterator", "get_spec_for_array", "peekable_data_iterator"]
+
+dataset_iterator = framework("clu.data.dataset_iterator", "jax", "jax.clu")
+
+
+def get_spec_for_array(jax_array: Any) -> Any:
+    """Return the ``ArraySpec`` of CLU for an array."""
+    return dataset_iterator.ArraySpec(dtype=jax_array.dtype, shape=jax_array.shape)
+
+
+class DALIGenericPeekableIterator(DALIGenericIterator):
+    """A ``DALIGenericIterator`` of JAX with CLU's ``peek``. All batches have the shape and type of ``element_spec``.
+
+    Args:
+        pipelines: see ``DALIGenericIterator``, as all others.
+        output_map: names of the outputs, in their order.
+        size: samples of an epoch.
+        reader_name: name of the reader.
+        auto_reset: whether the next epoch begins by itself.
+        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
+        last_batch_policy: FILL or DROP.
+        prepare_first_batch: begin to compute the first batches at once.
+        sharding: of JAX.
+        pmap_compatible: give the arrays a first axis of devices.
+        options: fresh_epochs, collate, valid_name.
+
+    Raises:
+        ShapeError: (in an epoch) a batch differs from those before in shape or type.
+    """
+
+    def __init__(
+        self,
+        pipelines: Any,
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: Any = None,
+        pmap_compatible: bool | None = None,
+        **options: Any,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._peeked: dict[str, Any] | None = None
+        self._masks: list[Any] = []  # of the batch that was made last, one for each pipeline
+        self._given: list[Any] = []  # of the batch that was given last
+        self._before: dict[str, Any] = {}  # the state before the batch that was looked at
+        self._spec: dict[str, Any] | None = None
+        super().__init__(
+            pipelines,
+            output_map,
+            size,
+            reader_name,
+            auto_reset,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+            sharding,
+            pmap_compatible,
+            **options,
+        )
+
+    def __next__(self) -> dict[str, Any]:
+        """Return the next batch, which is the one that ``peek`` has shown.
+
+        Raises:
+            StopIteration: the epoch is over.
+            ShapeError: it differs from those before in shape or type.
+        """
+        with self._lock:
+            batch, self._peeked = self._peeked, None
+            if batch is None:
+                batch = self._made()
+            self._given = self._masks
+            return batch
+
+    def peek(self) -> dict[str, Any]:
+        """Return the next batch; it remains the next.
+
+        Raises:
+            StopIteration: the epoch is over.
+            ShapeError: it differs from those before in shape or type.
+        """
+        with self._lock:
+            if self._peeked is None:
+                self._before = super().state_dict()
+                self._peeked = self._made()
+            return self._peeked
+
+    def peek_async(self) -> Future[dict[str, Any]]:
+        """Return a future of what ``peek()`` returns; a thread of its own waits for it."""
+        future: Future[dict[str, Any]] = Future()
+
+        def look() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(self.peek())
+                except BaseException as error:
+                    future.set_exception(error)
+
+        threading.Thread(target=look, daemon=True, name="dalify-peek").start()
+        return future
+
+    def reset(self) -> None:
+        """Begin the next epoch; before its first batch was taken nothing happens."""
+        with self._lock:
+            if self._peeked is not None and self._delivered == 1:
+                self._continues = False
+                return
+            self._peeked = None
+            super().reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the consumer stands; a batch that was only looked at comes again."""
+        with self._lock:
+            return super().state_dict() if self._peeked is None else self._before
+
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Continue where an iterator was, see ``BaseIterator``."""
+        with self._lock:
+            self._peeked = None
+            super().load_state_dict(state)
+
+    def checkpoints(self) -> list[bytes]:
+        """Return ``state_dict()`` as one text for each pipeline."""
+        return [dumps(state) for state in self.state_dict()["pipelines"]]
+
+    @property
+    def element_spec(self) -> dict[str, Any]:
+        """Shapes and types of a batch, by name, as CLU's ``ArraySpec``; asking for it looks at the next batch."""
+        if self._spec is None:
+            self.peek()
+        assert self._spec is not None
+        return self._spec
+
+    @property
+    def is_nonpadding(self) -> Any:
+        """Which samples of the batch that was given last are there in their own right, bool: padding is not.
+
+        Shape and sharding are those of an output with one value per sample.
+
+        Raises:
+            PipelineStateError: no batch was given yet.
+        """
+        if not self._given:
+            raise PipelineStateError("is_nonpadding is about the batch that was given last; there is none yet.")
+        if self._join is None:
+            return as_jax(self._given[0])
+        return self._join("is_nonpadding", self._given)
+
+    def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Any]:
+        self._masks = [*self._masks, valid]
+        return super()._convert(outputs, count, valid)
+
+    def _made(self) -> dict[str, Any]:
+        self._masks = []
+        batch = super().__next__()
+        spec = {name: get_spec_for_array(array) for name, array in batch.items()}
+        if self._spec is None:
+            self._spec = spec
+        for name, expected in self._spec.items():
+            if spec[name] != expected:
+                raise ShapeError(
+                    f"the output {name!r} is {spec[name]}, and was {expected} before.",
+                    hint="Bring the samples to one size in the pipeline, or use plugin.jax.DALIGenericIterator.",
+                )
+        return batch
+
+
+def peekable_data_iterator(
+    pipeline_fn: Callable[..., Any] | None = None,
+    output_map: Sequence[str] = (),
+    size: int = -1,
+    reader_name: str | None = None,
+    auto_reset: str | bool | None = False,
+    last_batch_padded: bool = False,
+    last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+    prepare_first_batch: bool = True,
+    sharding: Any = None,
+    devices: Sequence[Any] | None = None,
+    pmap_compatible: bool | None = None,
+) -> Any:
+    """Turn a pipeline function into a function that returns a ``DALIGenericPeekableIterator``; see ``data_iterator``.
+
+    Args:
+        pipeline_fn: what ``pipeline_def`` takes, or has made.
+        output_map: names of the outputs, in their order.
+        size: samples of an epoch.
+        reader_name: name of the reader.
+        auto_reset: whether the next epoch begins by itself.
+        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
+        last_batch_policy: FILL or DROP.
+        prepare_first_batch: begin to compute the first batches at once.
+        sharding: of JAX; the arrays have it.
+        devices: of JAX, in the place of ``sharding``.
+        pmap_compatible: give the arrays a first axis of devices; None: with ``devices``.
+    """
+    options = {
+        "output_map": output_map,
+        "size": size,
+        "reader_name": reader_name,
+        "auto_reset": auto_reset,
+        "last_batch_padded": last_batch_padded,
+        "last_batch_policy": last_batch_policy,
+        "prepare_first_batch": prepare_first_batch,
+    }
+    return decorated(DALIGenericPeekableIterator, pipeline_fn, options, sharding, devices, pmap_compatible)

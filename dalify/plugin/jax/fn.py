@@ -1,0 +1,121 @@
+"""``jax_function``: the user's own functions on JAX arrays, as operators."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.api.functions import use
+from dalify.base.errors import ArgumentTypeError, SourceError
+from dalify.base.optional import torch
+from dalify.plugin.frameworks import framework
+from dalify.plugin.jax.arrays import Division, as_jax
+from dalify.registry import catalogue
+
+__all__ = ["jax_function"]
+
+jax = framework("jax")
+
+
+def jax_function(
+    function: Callable[..., Any] | None = None,
+    num_outputs: int = 1,
+    output_layouts: str | Sequence[str] | None = None,
+    sharding: Any = None,
+    device: str | None = None,
+    preserve: bool = True,
+) -> Any:
+    """Turn a function on JAX arrays into one on graph values.
+
+    The function gets whole batches, ``[N, ...]``, as JAX arrays of the pipeline's memory: the samples of an input need
+    one shape, and the arrays must not be kept. It may be what ``jax.jit`` and ``jax.vmap`` return.
+
+    Args:
+        function: of one array per input; it returns an array, or a tuple of ``num_outputs`` arrays. Without it, a
+            decorator is returned.
+        num_outputs: number of outputs; with 0 the function is called for what it does.
+        output_layouts: layout of the samples of the outputs: one text for all, or one for each. Without, an output has
+            the layout of the input of the same number, where it has as many dimensions.
+        sharding: of JAX: the function gets arrays that all processes have a part of.
+        device: ``cpu`` or ``gpu``; that of the inputs where None.
+        preserve: call it although no output of the pipeline needs it.
+
+    Returns:
+        a function that takes graph values and returns one, a list of several, or None for ``num_outputs=0``.
+
+    Raises:
+        ArgumentTypeError: no function.
+        ShapeError: (in a run) the samples of an input differ in shape.
+        SourceError: (in a run) the function returned another number of values or samples.
+
+    Example:
+        >>> @jax_function
+        ... @jax.jit
+        ... def mirrored(images):
+        ...     return images[:, :, ::-1]
+    """
+    if function is None:
+        return functools.partial(
+            jax_function,
+            num_outputs=num_outputs,
+            output_layouts=output_layouts,
+            sharding=sharding,
+            device=device,
+            preserve=preserve,
+        )
+    if not callable(function):
+        raise ArgumentTypeError(f"jax_function needs a function; got {type(function).__name__}.")
+    divide = None if sharding is None else Division(sharding, 1)
+
+    def on_arrays(*batches: Any) -> tuple[Any, ...]:
+        arrays = [as_jax(x) if divide is None else divide(f"input {index}", [x]) for index, x in enumerate(batches)]
+        found = _returned(function(*arrays), num_outputs)
+        on_device = bool(batches) and not isinstance(batches[0], np.ndarray)
+        return tuple(_own_part(array, on_device) for array in found)
+
+    operator = catalogue.find("_batch_function")
+    arguments = {
+        "function": on_arrays,
+        "num_outputs": num_outputs,
+        "output_layouts": output_layouts,
+        "device": device,
+        "preserve": preserve,
+    }
+
+    def on_nodes(*inputs: Any) -> Any:
+        return use(operator, inputs, arguments)
+
+    functools.update_wrapper(on_nodes, function, updated=())
+    return on_nodes
+
+
+def _returned(found: Any, count: int) -> Sequence[Any]:
+    if count == 0:
+        return ()
+    values = found if isinstance(found, (tuple, list)) else (found,)
+    for value in values:
+        if not isinstance(value, jax.Array):
+            raise SourceError(
+                f"a function of jax_function returned {type(value).__name__} where a JAX array is expected.",
+                hint="Return jax arrays: jax.numpy.asarray(value). With num_outputs=0 nothing is expected.",
+            )
+    if len(values) != count:
+        raise SourceError(
+            f"a function of jax_function returned {len(values)} arrays where {count} are expected.",
+            hint=f"Return {count}, or say num_outputs={len(values)}.",
+        )
+    return values
+
+
+def _own_part(array: Any, on_device: bool) -> Any:
+    """Return the samples that this process has, as an array of a pipeline."""
+    shards = {shard.index[0].start or 0 if shard.index else 0: shard.data for shard in array.addressable_shards}
+    parts = [shards[start] for start in sorted(shards)]
+    if on_device:
+        tensors = [torch.from_dlpack(part) for part in parts]
+        return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+    hosted = [np.asarray(part) for part in parts]
+    return hosted[0] if len(hosted) == 1 else np.concatenate(hosted)

@@ -1,0 +1,198 @@
+"""The iterators of DALI's JAX plugin: a dictionary of JAX arrays per batch, also of several pipelines and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from dalify.data.exchange import to_host
+from dalify.pipeline import Pipeline
+from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.collate import Pad
+from dalify.plugin.frameworks import framework
+from dalify.plugin.generic_iterator import GenericIterator
+from dalify.plugin.jax.arrays import Division, as_jax, on_devices
+
+__all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
+
+jax = framework("jax")
+
+
+class DALIGenericIterator(GenericIterator):
+    """Gives, for every batch, one dictionary of JAX arrays; see `GenericIterator`.
+
+    Args:
+        pipelines: one pipeline, or a list of pipelines. Without ``sharding`` their batches are stacked:
+            ``[pipelines, N, ...]``.
+        output_map: names of the outputs, in their order.
+        size: samples of an epoch, over all pipelines; better name the reader.
+        reader_name: name of the reader, as given to it.
+        auto_reset: whether the next epoch begins by itself.
+        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
+        last_batch_policy: FILL or DROP; PARTIAL, which gives a smaller array, with one pipeline on one device.
+        prepare_first_batch: begin to compute the first batches at once.
+        sharding: a sharding of JAX: each pipeline feeds one of its parts, a single pipeline feeds all.
+        pmap_compatible: give the arrays a first axis of devices, as ``jax.pmap`` takes them.
+        fresh_epochs: begin every epoch at the first sample of the shard.
+        collate: what an output becomes; ``list`` and ``packed`` with one pipeline on one device.
+        valid_name: name of a further value, which tells the samples that are there in their own right.
+
+    Raises:
+        ArgumentValueError: more or fewer pipelines than parts of the sharding, or arguments that exclude each other.
+        ShapeError: (in an epoch) samples or batches that differ in shape, or do not divide over the devices.
+
+    Example:
+        >>> loader = DALIGenericIterator(pipe, ["images", "labels"], reader_name="Reader")
+        >>> for batch in loader:
+        ...     state = train_step(state, batch["images"], batch["labels"])
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: Any = None,
+        pmap_compatible: bool | None = None,
+        *,
+        fresh_epochs: bool = False,
+        collate: Mapping[str, str | Pad] | str | Pad | None = None,
+        valid_name: str | None = None,
+    ) -> None:
+        count = 1 if isinstance(pipelines, Pipeline) else len(pipelines)
+        if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
+            raise ArgumentTypeError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
+        self._join = _joining(sharding, count, bool(pmap_compatible))
+        if self._join is not None:
+            _check_joined(last_batch_policy, collate)
+        super().__init__(
+            pipelines,
+            output_map,
+            size,
+            reader_name,
+            auto_reset,
+            last_batch_padded=last_batch_padded,
+            last_batch_policy=last_batch_policy,
+            prepare_first_batch=prepare_first_batch,
+            fresh_epochs=fresh_epochs,
+            collate=collate,
+            valid_name=valid_name,
+        )
+
+    def _tensor(self, array: Any) -> Any:
+        return as_jax(array) if self._join is None else array
+
+    def __next__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride] -- DALI's form for JAX
+        """Return the next batch.
+
+        Raises:
+            StopIteration: the epoch is over.
+            ShapeError: the batches of the pipelines differ in shape, or do not divide over the devices.
+        """
+        batches = super().__next__()
+        join = self._join
+        if join is None:
+            return batches[0]
+        return {name: join(name, _alike(name, [batch[name] for batch in batches])) for name in batches[0]}
+
+    def next(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the next batch, like ``next(iterator)``."""
+        return self.__next__()
+
+
+class DALIClassificationIterator(DALIGenericIterator):
+    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``.
+
+    Args:
+        pipelines: one pipeline, or a list of pipelines.
+        size: samples of an epoch, over all pipelines; better name the reader.
+        reader_name: name of the reader, as given to it.
+        auto_reset: whether the next epoch begins by itself.
+        last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
+        last_batch_policy: see ``DALIGenericIterator``.
+        prepare_first_batch: begin to compute the first batches at once.
+        sharding: see ``DALIGenericIterator``.
+        pmap_compatible: give the arrays a first axis of devices.
+        options: fresh_epochs, collate, valid_name.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        sharding: Any = None,
+        pmap_compatible: bool | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            pipelines,
+            ["data", "label"],
+            size,
+            reader_name,
+            auto_reset,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+            sharding,
+            pmap_compatible,
+            **options,
+        )
+
+
+def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str, list[Any]], Any] | None:
+    """Return how the batches of the pipelines become one array; None for one pipeline on one device."""
+    if sharding is None and count == 1 and not has_device_axis:
+        return None
+    if sharding is None and count > 1:
+        return lambda name, arrays: as_jax(
+            np.stack([to_host(a) if not isinstance(a, np.ndarray) else a for a in arrays])
+        )
+    if sharding is None:
+        sharding = on_devices(jax.local_devices()[:1])
+    divide = Division(sharding, count)
+    if not has_device_axis:
+        return divide
+    if count == 1 and sharding.num_devices > 1:
+        raise ArgumentValueError(
+            "with pmap_compatible every device needs a pipeline of its own.",
+            hint=f"Make {sharding.num_devices} pipelines, with shard_id from 0 on.",
+        )
+    return lambda name, arrays: divide(name, [array[None] for array in arrays])
+
+
+def _check_joined(policy: LastBatchPolicy, collate: Any) -> None:
+    if policy is LastBatchPolicy.PARTIAL:
+        raise ArgumentValueError(
+            "last_batch_policy=PARTIAL gives batches of other shapes, which several pipelines or devices cannot join.",
+            hint="Use LastBatchPolicy.FILL, with valid_name='valid' for a mask, or DROP.",
+        )
+    ways = collate.values() if isinstance(collate, Mapping) else [collate]
+    for way in ways:
+        if way not in (None, "dense") and not isinstance(way, Pad):
+            raise ArgumentValueError(
+                f"collate={way!r} makes no array that could be joined over several pipelines or devices.",
+                hint="Use 'dense' or Pad(multiple=...).",
+            )
+
+
+def _alike(name: str, arrays: list[Any]) -> list[Any]:
+    shapes = [tuple(array.shape) for array in arrays]
+    if len(set(shapes)) > 1:
+        raise ShapeError(
+            f"the pipelines gave batches of different shapes for the output {name!r}: {', '.join(map(str, shapes))}.",
+            hint="Bring the samples to one size in the pipeline, for instance with fn.resize, fn.crop or fn.pad.",
+        )
+    return arrays
