@@ -10,10 +10,13 @@ from __future__ import annotations
 import logging  # noqa: F401 -- its hook before a fork takes a lock: hooks run in reverse order, so ours must come later
 import os
 import signal
+import sys
 import threading
 import time
 import weakref
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from types import FrameType
 from typing import Any
 
 __all__ = ["is_clean_fork", "working"]
@@ -68,10 +71,10 @@ def is_clean_fork() -> bool:
 
 def _before_fork() -> None:
     state = _state
-    state.forking.acquire()
-    state.has_missed = False
-    deadline = time.monotonic() + _LONGEST_WAIT_S
     try:
+        state.forking.acquire()
+        state.has_missed = False
+        deadline = time.monotonic() + _LONGEST_WAIT_S
         for reference in list(state.locks):
             lock = reference()
             if lock is None:
@@ -91,12 +94,29 @@ def _go_on() -> None:
     while state.held:
         state.held.pop().release()
     is_interrupted, state.is_interrupted = state.is_interrupted, False
-    state.forking.release()
+    with suppress(RuntimeError):  # the interrupt came before it was acquired
+        state.forking.release()
     if is_interrupted:  # when the fork is over, as if the key had been pressed then
-        main = threading.main_thread().ident
-        repeat = threading.Timer(_REPEAT_INTERRUPT_S, signal.pthread_kill, (main, signal.SIGINT))
+        repeat = threading.Timer(_REPEAT_INTERRUPT_S, _interrupt_again)
         repeat.daemon = True
         repeat.start()
+
+
+def _interrupt_again() -> None:
+    main = threading.main_thread().ident
+    while next(_frames_here(main), None) is not None:  # there, Python would forget it once more
+        time.sleep(_REPEAT_INTERRUPT_S)
+    if main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+
+
+def _frames_here(thread: int | None) -> Iterator[FrameType]:
+    """Yield the frames of a thread that belong to this module."""
+    frame = None if thread is None else sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename == __file__:
+            yield frame
+        frame = frame.f_back
 
 
 def _begin_child() -> None:
