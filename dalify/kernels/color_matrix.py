@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
-from dalify.kernels.frozen import read_only
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,12 +82,20 @@ def _twist(
             offset[n, k] = brightness[n] * (half_range - half_range * np.float64(contrast[n]))
 
 
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _flat(address, shape, like):
+    size = np.int64(1)
+    for extent in shape:
+        size *= extent
+    return array_at(address, (size,), like)
+
+
 @njit(nogil=True, cache=True)
-def _three_to_three(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray, to_byte: bool) -> None:
+def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
     # Indices are unsigned: numba then leaves out the test for negative ones, and the loop is vectorised.
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    for n in range(x.shape[0]):
-        source, target = x[n], out[n]
+    for n in range(len(x_at)):
+        source, target = _flat(x_at[n], x_shapes[n], x_like), _flat(out_at[n], out_shapes[n], out_like)
         m, c = matrix[n], offset[n]
         m00, m01, m02, c0 = m[0, 0], m[0, 1], m[0, 2], c[0]
         m10, m11, m12, c1 = m[1, 0], m[1, 1], m[1, 2], c[1]
@@ -108,10 +117,10 @@ def _three_to_three(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: 
 
 
 @njit(nogil=True, cache=True)
-def _three_to_one(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray, to_byte: bool) -> None:
+def _three_to_one(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    for n in range(x.shape[0]):
-        source, target = x[n], out[n]
+    for n in range(len(x_at)):
+        source, target = _flat(x_at[n], x_shapes[n], x_like), _flat(out_at[n], out_shapes[n], out_like)
         m0, m1, m2, c0 = matrix[n, 0, 0], matrix[n, 0, 1], matrix[n, 0, 2], offset[n, 0]
         for i in range(source.size // 3):
             r = np.uint64(i) * three
@@ -123,10 +132,10 @@ def _three_to_one(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np
 
 
 @njit(nogil=True, cache=True)
-def _two_to_two(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray) -> None:
+def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
     one, two = np.uint64(1), np.uint64(2)
-    for n in range(x.shape[0]):
-        source, target = x[n], out[n]
+    for n in range(len(x_at)):
+        source, target = _flat(x_at[n], x_shapes[n], x_like), _flat(out_at[n], out_shapes[n], out_like)
         m00, m01, c0 = matrix[n, 0, 0], matrix[n, 0, 1], offset[n, 0]
         m10, m11, c1 = matrix[n, 1, 0], matrix[n, 1, 1], offset[n, 1]
         for i in range(source.size // 2):
@@ -136,39 +145,37 @@ def _two_to_two(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.n
             target[first + one] = m10 * left + m11 * right + c1
 
 
-def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, offset: np.ndarray) -> None:
+def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
     """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to `out`'s dtype.
 
     Args:
-        out: [N, ..., K], C-contiguous, any dtype.
-        x: [N, ..., C], C-contiguous, any dtype. uint8 to uint8 with C = 3 and K = 1 or 3 is the fast case.
+        out: N samples [..., K], any dtype.
+        x: N samples [..., C], any dtype. uint8 to uint8 with C = 3 and K = 1 or 3 is the fast case.
         matrix: float32 [N, K, C].
         offset: float32 [N, K], in units of `x`.
     """
     matrix = np.ascontiguousarray(matrix, np.float32)
     offset = np.ascontiguousarray(offset, np.float32)
     outputs, inputs = matrix.shape[1:]
-    if inputs == 3 and outputs in (1, 3):
+    if inputs == outputs == 2 and x.dtype == out.dtype == np.float32:  # points
+        _two_to_two(*out.compiled, *x.compiled, matrix, offset)
+    elif inputs == 3 and outputs in (1, 3):
         kernel = _three_to_three if outputs == 3 else _three_to_one
-        count = x.shape[0]
         if x.dtype == np.uint8 and out.dtype == np.uint8:
-            kernel(out.reshape(count, -1), x.reshape(count, -1), matrix, offset, True)
+            kernel(*out.compiled, *x.compiled, matrix, offset, True)
             return
-        source = x.astype(np.float32, copy=False).reshape(count, -1)
-        if out.dtype == np.float32:
-            kernel(out.reshape(count, -1), source, matrix, offset, False)
-            return
-        result = np.empty(out.shape, np.float32)
-        kernel(result.reshape(count, -1), source, matrix, offset, False)
-    elif inputs == outputs == 2 and x.dtype == out.dtype == np.float32:  # points
-        count = x.shape[0]
-        _two_to_two(out.reshape(count, -1), read_only(x.reshape(count, -1)), matrix, offset)
-        return
+        source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
+        result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
+        kernel(*result.compiled, *source.compiled, matrix, offset, False)
+        if result is not out:
+            for target, values in zip(out.arrays(), result.arrays(), strict=True):
+                saturate_cast(target, values)
     else:
-        flat = x.reshape(x.shape[0], -1, inputs).astype(np.float32, copy=False)
-        with np.errstate(invalid="ignore"):  # infinities of the data make NaN here, which is the result
-            result = (flat @ matrix.swapaxes(1, 2) + offset[:, None, :]).reshape(out.shape)
-    saturate_cast(out, result)
+        for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
+            flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
+            with np.errstate(invalid="ignore"):  # infinities of the data make NaN here, which is the result
+                result = flat @ matrix[n].T + offset[n]
+            saturate_cast(target, result.reshape(target.shape))
 
 
 def apply_matrix_torch(out: Tensor, x: Tensor, matrix: np.ndarray, offset: np.ndarray) -> None:

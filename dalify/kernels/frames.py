@@ -14,8 +14,9 @@ import numpy as np
 
 from dalify.base.errors import LayoutError, ShapeError
 from dalify.data import DALIDataType, Spec
+from dalify.data.samples import Samples
 
-__all__ = ["flat_frames", "frame_count", "per_frame", "visual_layout"]
+__all__ = ["flat_frames", "folded_frames", "frame_count", "per_frame", "per_frame_of_samples", "visual_layout"]
 
 
 def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
@@ -53,6 +54,39 @@ def flat_frames(x: Any, layout: str) -> Any:
     if not layout.startswith("F"):
         return x
     return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+
+
+def folded_frames(x: Samples, layout: str) -> Samples:
+    """Return each frame of sequences as a sample of its own; single images unchanged."""
+    return x.folded(1)[0] if layout.startswith("F") else x
+
+
+def per_frame_of_samples(values: Any, x: Samples, layout: str, name: str, width: int | None = None) -> np.ndarray:
+    """Return an argument with one entry for each frame of each sample of a chunk.
+
+    Args:
+        values: [N, k] or [N, F, k], or a list of N vectors.
+        x: the samples.
+        layout: of one sample.
+        name: the argument's name, for the error.
+        width: elements of one entry; None for a scalar.
+
+    Returns:
+        [frames of all samples] for scalars, else [frames of all samples, width].
+
+    Raises:
+        ShapeError: as in `per_frame`, with the sample.
+    """
+    if not isinstance(values, list) and (not layout.startswith("F") or x.is_uniform):
+        return per_frame(values, frame_count(layout, x.shapes[0]), name, width)
+    rows = []
+    for n, shape in enumerate(x.shapes.tolist()):
+        try:
+            rows.append(per_frame(values[n][None], frame_count(layout, shape), name, width))
+        except ShapeError as error:
+            error.sample = n
+            raise
+    return np.concatenate(rows)
 
 
 def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> np.ndarray:

@@ -262,17 +262,24 @@ def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> N
             _convert_torch(out[n], part)
 
 
-def flip_axes(out: np.ndarray, x: np.ndarray, flags: dict[int, np.ndarray]) -> None:
+def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
     """Reverse axes of each sample.
 
     Args:
-        out: [N, ...], to fill, shape and dtype of `x`.
-        x: [N, ...].
-        flags: axis of a sample (0 is the first after N) to [N]: non-zero reverses it.
+        out: to fill, shapes and dtype of `x`.
+        x: N samples.
+        flags: axis of a sample to [N]: non-zero reverses it.
     """
-    for n in range(len(x)):
-        axes = [axis for axis in sorted(flags) if flags[axis][n]]
-        _flip_sample(out[n], x[n], axes)
+    wanted = [(axis, flags[axis].tolist()) for axis in sorted(flags)]
+    is_flipped = np.any([values != 0 for values in flags.values()], 0)
+    at = np.flatnonzero(~is_flipped)
+    if len(at):
+        _copy_all(
+            *out.take(at).compiled[:2], *x.take(at).compiled[:2], np.zeros_like(x.shapes[at]), x.dtype.itemsize, _BYTE
+        )
+    at = np.flatnonzero(is_flipped)
+    for target, source, n in zip(out.take(at).arrays(), x.take(at).arrays(), at.tolist(), strict=True):
+        _flip_sample(target, source, [axis for axis, values in wanted if values[n]])
 
 
 def _flip_sample(out: np.ndarray, x: np.ndarray, axes: list[int]) -> None:

@@ -5,14 +5,23 @@ Alone because brightness, contrast and brightness_contrast are one operation wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
 from dalify.kernels.pointwise import scale_shift, scale_shift_torch
 
 if TYPE_CHECKING:
@@ -43,16 +52,21 @@ def _highest(dtype: DALIDataType | None) -> float:
 
 
 def _line(
-    spec: Spec, out_spec: Spec, layout: str, brightness: Any, brightness_shift: Any, contrast: Any, contrast_center: Any
+    rows: Callable[[Any, str], np.ndarray],
+    spec: Spec,
+    out_spec: Spec,
+    brightness: Any,
+    brightness_shift: Any,
+    contrast: Any,
+    contrast_center: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    frames = frame_count(layout, spec.shape)
+    """Return factor and summand of each frame; `rows` brings an argument, with its name, into that form."""
     one = np.ones(1, np.float32)
-    bright = one if brightness is None else per_frame(brightness, frames, "brightness")
-    shift = one * 0 if brightness_shift is None else per_frame(brightness_shift, frames, "brightness_shift")
-    around = one if contrast is None else per_frame(contrast, frames, "contrast")
+    bright = one if brightness is None else rows(brightness, "brightness")
+    shift = one * 0 if brightness_shift is None else rows(brightness_shift, "brightness_shift")
+    around = one if contrast is None else rows(contrast, "contrast")
     if contrast_center is not None:
-        center = per_frame(contrast_center, frames, "contrast_center")
+        center = rows(contrast_center, "contrast_center")
     else:  # half of the positive range: 0.5, 128, 16384 …
         highest = _highest(spec.dtype)
         center = np.float32(0.5 if highest == 1.0 else (highest + 1) / 2)
@@ -62,8 +76,8 @@ def _line(
 
 
 def levels_cpu(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     spec: Spec,
     out_spec: Spec,
     *,
@@ -75,18 +89,23 @@ def levels_cpu(
     """Write ``shift * range + brightness * (center + contrast * (x - center))``.
 
     Args:
-        out: [N, ...].
-        x: [N, ...].
-        spec: of one sample of `x`.
-        out_spec: of one sample of `out`; its type decides the range that `brightness_shift` is a part of.
+        out: N samples.
+        x: N samples of the same shapes.
+        spec: of `x`.
+        out_spec: of `out`; its type decides the range that `brightness_shift` is a part of.
         brightness: [N, k] with k = 1 or the number of frames; None for 1.
         brightness_shift: likewise; None for 0.
         contrast: likewise; None for 1.
         contrast_center: likewise, in units of `x`; None for the middle of the positive range.
     """
     layout = visual_layout(spec, _LAYOUTS)
-    factor, summand = _line(spec, out_spec, layout, brightness, brightness_shift, contrast, contrast_center)
-    scale_shift(flat_frames(out, layout), flat_frames(x, layout), factor, summand)
+
+    def rows(values: Any, name: str) -> np.ndarray:
+        return per_frame_of_samples(values, x, layout, name)
+
+    factor, summand = _line(rows, spec, out_spec, brightness, brightness_shift, contrast, contrast_center)
+    target, source = folded_frames(out, layout), folded_frames(x, layout)
+    scale_shift(target, source, np.broadcast_to(factor, len(source)), np.broadcast_to(summand, len(source)))
 
 
 def levels_gpu(
@@ -102,5 +121,9 @@ def levels_gpu(
 ) -> None:
     """Do what `levels_cpu` does, on torch tensors."""
     layout = visual_layout(spec, _LAYOUTS)
-    factor, summand = _line(spec, out_spec, layout, brightness, brightness_shift, contrast, contrast_center)
+
+    def rows(values: Any, name: str) -> np.ndarray:
+        return per_frame(values, frame_count(layout, x.shape[1:]), name)
+
+    factor, summand = _line(rows, spec, out_spec, brightness, brightness_shift, contrast, contrast_center)
     scale_shift_torch(flat_frames(out, layout), flat_frames(x, layout), factor, summand)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
 
 if TYPE_CHECKING:
@@ -21,9 +23,12 @@ __all__ = ["apply_table", "apply_table_torch", "look_up", "scale_shift", "scale_
 
 
 @njit(nogil=True, cache=True)
-def _scale_shift(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray, to_byte: bool) -> None:
-    for n in range(x.shape[0]):
-        source, target = x[n], out[n]
+def _scale_shift(out_at, out_shapes, out_like, x_at, x_shapes, x_like, factor, summand, to_byte):
+    for n in range(len(x_at)):
+        size = np.int64(1)
+        for extent in x_shapes[n]:
+            size *= extent
+        source, target = array_at(x_at[n], (size,), x_like), array_at(out_at[n], (size,), out_like)
         a, b = factor[n], summand[n]
         for i in range(source.size):
             value = np.float32(source[i]) * a + b
@@ -48,25 +53,25 @@ def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
         out[i] = table[min(np.uint64(x[i]), last)]
 
 
-def scale_shift(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray) -> None:
+def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
     """Write ``x * factor + summand``, computed in float32, rounded and saturated to `out`'s dtype.
 
     Args:
-        out: [N, ...], C-contiguous, any dtype.
-        x: [N, ...], C-contiguous, any dtype, the shape of `out`.
+        out: N samples of any dtype.
+        x: N samples of any dtype, the shapes of `out`.
         factor: float32 [N].
         summand: float32 [N].
     """
-    count = x.shape[0]
     factor, summand = np.ascontiguousarray(factor, np.float32), np.ascontiguousarray(summand, np.float32)
     if x.dtype == np.uint8 and out.dtype == np.uint8:
-        _scale_shift(out.reshape(count, -1), x.reshape(count, -1), factor, summand, True)
+        _scale_shift(*out.compiled, *x.compiled, factor, summand, True)
         return
-    source = x.astype(np.float32, copy=False).reshape(count, -1)
-    result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
-    _scale_shift(result.reshape(count, -1), source, factor, summand, False)
+    source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
+    result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
+    _scale_shift(*result.compiled, *source.compiled, factor, summand, False)
     if result is not out:
-        saturate_cast(out, result)
+        for target, values in zip(out.arrays(), result.arrays(), strict=True):
+            saturate_cast(target, values)
 
 
 def scale_shift_torch(out: Tensor, x: Tensor, factor: np.ndarray, summand: np.ndarray) -> None:

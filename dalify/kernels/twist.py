@@ -12,9 +12,17 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch, twist_matrix
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,10 +52,7 @@ def twist_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
-def _matrices(spec: Spec, arguments: Mapping[str, Any], layout: str) -> tuple[np.ndarray, np.ndarray]:
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    frames = frame_count(layout, spec.shape)
-    rows = {name: per_frame(values, frames, name) for name, values in arguments.items()}
+def _matrices(rows: Mapping[str, np.ndarray], spec: Spec) -> tuple[np.ndarray, np.ndarray]:
     count = len(next(iter(rows.values())))
     columns = [
         rows[name] if name in rows else np.full(count, neutral, np.float32) for name, neutral in _NEUTRAL.items()
@@ -56,22 +61,23 @@ def _matrices(spec: Spec, arguments: Mapping[str, Any], layout: str) -> tuple[np
     return twist_matrix(*columns, half_range=0.5 if is_float else 128.0)
 
 
-def twist_cpu(out: np.ndarray, x: np.ndarray, spec: Spec, **arguments: Any) -> None:
-    """Fill `out` with the images of other colours.
+def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
+    """Fill `out` with the images of other colors.
 
     Args:
-        out: [N, ..., 3].
-        x: [N, ..., 3].
-        spec: of one sample of `x`.
+        out: N samples [..., 3].
+        x: N samples [..., 3].
+        spec: of `x`.
         arguments: any of hue (degrees), saturation, value, brightness, contrast: [N, k], k = 1 or the number of frames.
     """
     layout = visual_layout(spec, _LAYOUTS)
-    matrix, offset = _matrices(spec, arguments, layout)
-    apply_matrix(flat_frames(out, layout), flat_frames(x, layout), matrix, offset)
+    rows = {name: per_frame_of_samples(values, x, layout, name) for name, values in arguments.items()}
+    apply_matrix(folded_frames(out, layout), folded_frames(x, layout), *_matrices(rows, spec))
 
 
 def twist_gpu(out: Tensor, x: Tensor, spec: Spec, **arguments: Any) -> None:
-    """Do what `twist_cpu` does, on torch tensors."""
+    """Do what `twist_cpu` does, on torch tensors [N, ..., 3]."""
     layout = visual_layout(spec, _LAYOUTS)
-    matrix, offset = _matrices(spec, arguments, layout)
-    apply_matrix_torch(flat_frames(out, layout), flat_frames(x, layout), matrix, offset)
+    frames = frame_count(layout, x.shape[1:])
+    rows = {name: per_frame(values, frames, name) for name, values in arguments.items()}
+    apply_matrix_torch(flat_frames(out, layout), flat_frames(x, layout), *_matrices(rows, spec))

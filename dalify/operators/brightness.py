@@ -41,7 +41,7 @@ def brightness(
     return levels_rule(x, dtype)
 
 
-@brightness.cpu
+@brightness.cpu_samples
 def _(out, x, *, brightness, brightness_shift, spec, out_spec):
     levels_cpu(out, x, spec, out_spec, brightness=brightness, brightness_shift=brightness_shift)
 

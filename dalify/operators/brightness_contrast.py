@@ -48,7 +48,7 @@ def brightness_contrast(
     return levels_rule(x, dtype)
 
 
-@brightness_contrast.cpu
+@brightness_contrast.cpu_samples
 def _(out, x, *, brightness, brightness_shift, contrast, contrast_center, spec, out_spec):
     levels_cpu(
         out,

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.frames import visual_layout
 from dalify.registry import Spec, operator
@@ -115,7 +116,8 @@ def _(out, x, *, image_type, output_type):
     elif image_type == DALIImageType.GRAY and output_type != DALIImageType.YCbCr:
         out[...] = x
     else:
-        apply_matrix(out, x, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))
+        samples = Samples.of_dense(out), Samples.of_dense(x)
+        apply_matrix(*samples, np.repeat(matrix[None], len(x), 0), np.repeat(offset[None], len(x), 0))
 
 
 @color_space_conversion.gpu

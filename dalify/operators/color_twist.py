@@ -50,7 +50,7 @@ def color_twist(
     return twist_rule(x, dtype)
 
 
-@color_twist.cpu
+@color_twist.cpu_samples
 def _(out, x, *, brightness, contrast, hue, saturation, spec):
     twist_cpu(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
 

@@ -42,7 +42,7 @@ def contrast(
     return levels_rule(x, dtype)
 
 
-@contrast.cpu
+@contrast.cpu_samples
 def _(out, x, *, contrast, contrast_center, spec, out_spec):
     levels_cpu(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
 

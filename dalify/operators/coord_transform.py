@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.frames import flat_frames
 from dalify.registry import PerSample, Spec, operator
@@ -130,7 +131,8 @@ def _map(x: Any, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[n
 @coord_transform.cpu
 def _(out, x, *, M, MT, T, spec, out_spec):  # noqa: N803
     layout = spec.layout or ""
-    apply_matrix(flat_frames(out, layout), flat_frames(x, layout), *_map(x, spec, out_spec, M, MT, T))
+    target, source = flat_frames(out, layout), flat_frames(x, layout)
+    apply_matrix(Samples.of_dense(target), Samples.of_dense(source), *_map(x, spec, out_spec, M, MT, T))
 
 
 @coord_transform.gpu

@@ -47,7 +47,7 @@ def _flags(layout, horizontal, vertical, depthwise):
     return {axis: wanted[letter] for axis, letter in enumerate(layout) if letter in wanted}
 
 
-@flip.cpu
+@flip.cpu_samples
 def _(out, x, *, horizontal, vertical, depthwise, out_spec):
     flip_axes(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))
 

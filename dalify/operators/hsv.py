@@ -43,7 +43,7 @@ def hsv(
     return twist_rule(x, dtype)
 
 
-@hsv.cpu
+@hsv.cpu_samples
 def _(out, x, *, hue, saturation, value, spec):
     twist_cpu(out, x, spec, hue=hue, saturation=saturation, value=value)
 

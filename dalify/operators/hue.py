@@ -42,7 +42,7 @@ def hue(
     return twist_rule(x, dtype)
 
 
-@hue.cpu
+@hue.cpu_samples
 def _(out, x, *, hue, spec):
     twist_cpu(out, x, spec, hue=hue)
 

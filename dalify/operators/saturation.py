@@ -42,7 +42,7 @@ def saturation(
     return twist_rule(x, dtype)
 
 
-@saturation.cpu
+@saturation.cpu_samples
 def _(out, x, *, saturation, spec):
     twist_cpu(out, x, spec, saturation=saturation)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dalify.data.samples import Samples
 from dalify.kernels import color_matrix
 from tests.helpers.real_dali import run_dali
 
@@ -17,7 +18,7 @@ def twist(x: np.ndarray, half_range: float = 128, **changes: float) -> np.ndarra
         *(np.array([value], np.float32) for value in (NEUTRAL | changes).values()), half_range=half_range
     )
     out = np.empty_like(x[None])
-    color_matrix.apply_matrix(out, x[None], matrix, offset)
+    color_matrix.apply_matrix(Samples.of_dense(out), Samples.of_dense(x[None]), matrix, offset)
     return out[0]
 
 
@@ -64,7 +65,7 @@ def test_all_roads_equal_the_formula(source, target, shape):
         exact = np.clip(exact, 0, 255)
     tolerance = 1e-3 if target == np.float32 else 0.501  # rounding moves by at most a half
     out = np.empty((2, 5, 7, shape[0]), target)
-    color_matrix.apply_matrix(out, x, matrix, offset)
+    color_matrix.apply_matrix(Samples.of_dense(out), Samples.of_dense(x), matrix, offset)
     np.testing.assert_allclose(out, exact, rtol=0, atol=tolerance)
     out_torch = torch.from_numpy(np.empty_like(out))
     color_matrix.apply_matrix_torch(out_torch, torch.from_numpy(x), matrix, offset)

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalify.kernels.gather import copy_window, copy_window_torch, flip_axes, flip_axes_torch
+from dalify.data import Batch
+from dalify.data.samples import Samples
+from dalify.kernels.gather import copy_window, copy_window_torch, copy_windows, flip_axes, flip_axes_torch
 
 torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 
@@ -52,7 +54,7 @@ def test_flips(device, shape, dtype):
     out = np.zeros_like(x)
     flags = {axis: np.array([choice[axis] for choice in choices]) for axis in range(len(choices[0]))}
     if device == "cpu":
-        flip_axes(out, x, flags)
+        flip_axes(Samples.of_dense(out), Samples.of_dense(x), flags)
     else:
         flip_axes_torch(torch.from_numpy(out), torch.from_numpy(x), flags)
     for n, choice in enumerate(choices):
@@ -60,9 +62,34 @@ def test_flips(device, shape, dtype):
         np.testing.assert_array_equal(out[n], expected)
 
 
-def test_flip_of_views():
-    x = np.random.default_rng(0).integers(0, 256, (2, 8, 9, 3), dtype=np.uint8)
-    out = np.zeros((2, 8, 18, 3), np.uint8)
-    flip_axes(out[:, :, ::2], x[:, ::-1], {1: np.array([1, 0])})
-    np.testing.assert_array_equal(out[0, :, ::2], x[0, ::-1, ::-1])
-    np.testing.assert_array_equal(out[1, :, ::2], x[1, ::-1])
+def ragged(arrays: list[np.ndarray]) -> Samples:
+    return Samples.of_batch(Batch(None, arrays))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+@pytest.mark.parametrize("axes", [1, 2, 3, 4])
+def test_windows_of_samples_of_different_shapes(dtype, axes):
+    generator = np.random.default_rng(axes)
+    xs, outs, anchors, expected = [], [], [], []
+    for n in range(40):
+        shape = generator.integers(1, 7, axes)
+        begin = generator.integers(-2 * (n % 3 == 0), shape)
+        size = np.array([generator.integers(1, 1 + extent - max(b, 0)) for b, extent in zip(begin, shape, strict=True)])
+        x = generator.integers(0, 200, shape).astype(dtype)
+        padded = np.pad(x, 2, constant_values=7)[
+            tuple(slice(b + 2, b + 2 + s) for b, s in zip(begin, size, strict=True))
+        ]
+        xs.append(x), outs.append(np.empty(size, dtype)), anchors.append(begin), expected.append(padded)
+    copy_windows(ragged(outs), ragged(xs), np.array(anchors), fill=7)
+    for out, values in zip(outs, expected, strict=True):
+        np.testing.assert_array_equal(out, values)
+
+
+def test_flips_of_samples_of_different_shapes():
+    generator = np.random.default_rng(0)
+    xs = [generator.integers(0, 256, (4 + n, 9 - n, 3), dtype=np.uint8) for n in range(5)]
+    outs = [np.zeros_like(x) for x in xs]
+    rows, columns = generator.integers(0, 2, (2, 5))
+    flip_axes(ragged(outs), ragged(xs), {0: rows, 1: columns})
+    for n, (out, x) in enumerate(zip(outs, xs, strict=True)):
+        np.testing.assert_array_equal(out, x[:: 1 - 2 * rows[n], :: 1 - 2 * columns[n]])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dalify.data.samples import Samples
 from dalify.kernels import pointwise
 
 
@@ -14,7 +15,7 @@ from dalify.kernels import pointwise
 def test_bytes_are_rounded_half_away_and_saturated(factor, summand):
     x = np.arange(256, dtype=np.uint8)[None]
     out = np.empty_like(x)
-    pointwise.scale_shift(out, x, np.array([factor]), np.array([summand]))
+    pointwise.scale_shift(Samples.of_dense(out), Samples.of_dense(x), np.array([factor]), np.array([summand]))
     value = x.astype(np.float32) * np.float32(factor) + np.float32(summand)
     np.testing.assert_array_equal(out, np.floor(np.clip(value, 0, 255).astype(np.float64) + 0.5))
 
@@ -29,7 +30,7 @@ def test_every_sample_has_its_own_numbers(source, target):
     if target == np.uint8:
         exact = np.clip(exact, 0, 255)
     out = np.empty(x.shape, target)
-    pointwise.scale_shift(out, x, factor, summand)
+    pointwise.scale_shift(Samples.of_dense(out), Samples.of_dense(x), factor, summand)
     np.testing.assert_allclose(out, exact, rtol=1e-6, atol=0 if target == np.float32 else 0.5)
     out_torch = torch.from_numpy(np.empty_like(out))
     pointwise.scale_shift_torch(out_torch, torch.from_numpy(x), factor, summand)

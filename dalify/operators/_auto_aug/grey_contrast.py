@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.channels import channel_means
 from dalify.kernels.frames import flat_frames, frame_count, visual_layout
 from dalify.kernels.pointwise import scale_shift, scale_shift_torch
@@ -50,7 +51,7 @@ def _(out, x, *, contrast, spec):
     source, target = flat_frames(x, layout), flat_frames(out, layout)
     grey = channel_means(source) @ np.array(_WEIGHTS[x.shape[-1]])
     factor = np.repeat(contrast, frame_count(layout, spec.shape))
-    scale_shift(target, source, factor, grey * (1 - factor))
+    scale_shift(Samples.of_dense(target), Samples.of_dense(source), factor, grey * (1 - factor))
 
 
 @grey_contrast.gpu
