@@ -90,17 +90,17 @@ def _dominant(share: np.ndarray, row: int) -> int:
     return row if share[row, row] > share[row, 1 - row] else 1 - row
 
 
-def about_centers(matrix: np.ndarray, size: Sequence[int], out_size: Sequence[int]) -> np.ndarray:
-    """Return the affine map that applies `matrix` about the centre of the canvas and lands on that of the source.
+def about_centers(matrices: np.ndarray, sizes: np.ndarray, out_sizes: np.ndarray) -> np.ndarray:
+    """Return the affine maps that apply matrices about the centers of canvases and land on those of the sources.
 
     Args:
-        matrix: [k, k], from canvas to source directions.
-        size: extents of the source, outermost first.
-        out_size: extents of the canvas, outermost first.
+        matrices: [N, k, k], from canvas to source directions.
+        sizes: [N, k], extents of the sources, outermost first.
+        out_sizes: [N, k], extents of the canvases, outermost first.
 
     Returns:
-        [k, k + 1] in the type of the matrix, which is what the products are made in, too.
+        [N, k, k + 1] in the type of the matrices, which is what the products are made in, too.
     """
-    center, out_center = (np.array(extents[::-1], matrix.dtype) / 2 for extents in (size, out_size))
-    shift = center - (matrix * out_center).sum(axis=1)
-    return np.concatenate([matrix, shift[:, None]], axis=1)
+    centers, out_centers = (np.asarray(sizes)[:, ::-1].astype(matrices.dtype) / 2 for sizes in (sizes, out_sizes))
+    shifts = centers - (matrices * out_centers[:, None, :]).sum(axis=2)
+    return np.concatenate([matrices, shifts[:, :, None]], axis=2)

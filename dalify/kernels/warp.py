@@ -13,7 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast, to_uint8
 
 __all__ = ["sample_2d", "warp_2d", "warp_3d"]
@@ -22,6 +24,7 @@ __all__ = ["sample_2d", "warp_2d", "warp_3d"]
 _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
 _U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _SHIFT_0, _SHIFT_1, _SHIFT_2 = np.uint64(13), np.uint64(34), np.uint64(55)
+_NO_MAPS = np.empty((0, 2, 0, 0), np.float32)
 _LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
 
 
@@ -120,27 +123,29 @@ def _points_row(matrix, maps, n, y, part_x, part_y):
 
 
 @njit(nogil=True, cache=True)
-def _warp_rgb(out, x, matrix, maps, border, fill):
+def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps, border, fill):
     # Clamping the coordinates repeats the border. For a fill value a frame of one such pixel is put around the image
     # and the coordinates are clamped to that. Either way no pixel needs a test of its own.
     pad = 0 if border else 1
-    height, width = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad
-    columns = out.shape[2]
     word = np.uint64(fill[0]) | np.uint64(fill[1]) << _LANE_1 | np.uint64(fill[2]) << _LANE_2
-    # One row and one pixel more: neighbours right and below of the last pixel are read, with weight zero.
-    packed = np.full((height + 1) * width + 1, word, np.uint64)
-    words = np.empty(columns, np.uint64)
-    part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
-    offset, weight_01 = np.empty(columns, np.int32), np.empty(columns, np.int32)
-    weight_10, weight_11 = np.empty(columns, np.int32), np.empty(columns, np.int32)
-    low = np.float32(-pad)
-    high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
     is_line = maps.shape[0] == 0 and matrix.shape[1] == 2
-    for n in range(x.shape[0]):
-        for y in range(x.shape[1]):
+    low = np.float32(-pad)
+    for n in range(len(out_at)):
+        rows, columns = out_shapes[n, 0], out_shapes[n, 1]
+        out = array_at(out_at[n], (rows, columns * 3), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * 3), x_like)
+        height, width = x_shapes[n, 0] + 2 * pad, x_shapes[n, 1] + 2 * pad
+        # One row and one pixel more: neighbours right and below of the last pixel are read, with weight zero.
+        packed = np.full((height + 1) * width + 1, word, np.uint64)
+        words = np.empty(columns, np.uint64)
+        part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
+        offset, weight_01 = np.empty(columns, np.int32), np.empty(columns, np.int32)
+        weight_10, weight_11 = np.empty(columns, np.int32), np.empty(columns, np.int32)
+        high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
+        for y in range(x.shape[0]):
             at = (y + pad) * width + pad
-            _pack_row(packed[at : at + x.shape[2]], x[n, y].reshape(-1))
-        for y in range(out.shape[1]):
+            _pack_row(packed[at : at + x_shapes[n, 1]], x[y])
+        for y in range(rows):
             if is_line:
                 m = matrix[n]
                 start_x = m[0, 0] * 0.5 + m[0, 1] * (y + 0.5) + m[0, 2] - 0.5
@@ -154,7 +159,7 @@ def _warp_rgb(out, x, matrix, maps, border, fill):
                 _weigh_points(
                     part_x, part_y, low, high_x, high_y, np.int32(width), offset, weight_01, weight_10, weight_11
                 )
-            _row_rgb(out[n, y].reshape(-1), packed, width, offset, weight_01, weight_10, weight_11, words)
+            _row_rgb(out[y], packed, width, offset, weight_01, weight_10, weight_11, words)
 
 
 @njit(nogil=True, inline="always")
@@ -222,34 +227,36 @@ def _fill_pixels(source, first, last, fill):
 
 
 @njit(nogil=True, cache=True)
-def _warp_2d(out, x, matrix, maps, nearest, border, fill, to_byte):
+def _warp_2d(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps, nearest, border, fill, to_byte):
     # A frame of one pixel holds the fill value; the coordinates are clamped to it. See _warp_rgb.
     pad = 0 if border else 1
-    height, width, channels = x.shape[1] + 2 * pad, x.shape[2] + 2 * pad, x.shape[3]
-    source = np.empty(((height + 1) * width + 1) * channels, x.dtype)
-    _fill_pixels(source, 0, pad * width, fill)
-    _fill_pixels(source, (height - pad) * width, (height + 1) * width + 1, fill)
-    for row in range(pad, height - pad if pad else 0):
-        _fill_pixels(source, row * width, row * width + 1, fill)
-        _fill_pixels(source, (row + 1) * width - 1, (row + 1) * width, fill)
-    columns, length = out.shape[2], x.shape[2] * channels
-    offset = np.empty(columns, np.int64)
-    part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
     shift = np.float32(0.0 if nearest else 0.5)
-    high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
-    right, below = np.uint64(channels), np.uint64(width * channels)
-    for n in range(x.shape[0]):
-        for y in range(x.shape[1]):
+    for n in range(len(out_at)):
+        rows, columns, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
+        length = x_shapes[n, 1] * channels
+        out = array_at(out_at[n], (rows, columns * channels), out_like)
+        x = array_at(x_at[n], (x_shapes[n, 0], length), x_like)
+        height, width = x_shapes[n, 0] + 2 * pad, x_shapes[n, 1] + 2 * pad
+        source = np.empty(((height + 1) * width + 1) * channels, x_like.dtype)
+        _fill_pixels(source, 0, pad * width, fill)
+        _fill_pixels(source, (height - pad) * width, (height + 1) * width + 1, fill)
+        for row in range(pad, height - pad if pad else 0):
+            _fill_pixels(source, row * width, row * width + 1, fill)
+            _fill_pixels(source, (row + 1) * width - 1, (row + 1) * width, fill)
+        offset = np.empty(columns, np.int64)
+        part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
+        high_x, high_y = np.float32(width - pad - 1), np.float32(height - pad - 1)
+        right, below = np.uint64(channels), np.uint64(width * channels)
+        for y in range(x.shape[0]):
             at = ((y + pad) * width + pad) * channels
-            _copy_row(source[at : at + length], x[n, y].reshape(-1))
-        for y in range(out.shape[1]):
+            _copy_row(source[at : at + length], x[y])
+        for y in range(rows):
             _points_row(matrix, maps, n, y, part_x, part_y)
             _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y)
-            target = out[n, y].reshape(-1)
             if nearest:
-                _gather_nearest(target, source, right, offset)
+                _gather_nearest(out[y], source, right, offset)
             else:
-                _gather_linear(target, source, right, below, offset, part_x, part_y, to_byte)
+                _gather_linear(out[y], source, right, below, offset, part_x, part_y, to_byte)
 
 
 @njit(nogil=True, cache=True)
@@ -304,10 +311,12 @@ def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channe
     return held
 
 
-def _outside(fill: float | Sequence[float] | None, out_dtype: np.dtype, x: np.ndarray, nearest: bool) -> np.ndarray:
+def _outside(
+    fill: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
+) -> np.ndarray:
     """Return the fill values as the result's type holds them, and, to be weighed with pixels, the source's, too."""
-    value = _prepared_fill(fill, out_dtype, x.shape[-1])
-    return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), x.dtype, x.shape[-1])
+    value = _prepared_fill(fill, out_dtype, channels)
+    return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), dtype, channels)
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
@@ -316,19 +325,27 @@ def _finite(matrix: np.ndarray) -> np.ndarray:
 
 
 def warp_2d(
-    out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
+    out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
 ) -> None:
     """Fill `out` with `x` seen through `matrix`, which maps output points to source points.
 
     Args:
-        out: [N, H', W', C], C-contiguous, any dtype; values are rounded and saturated.
-        x: [N, H, W, C], C-contiguous, any dtype. uint8 to uint8 with C = 3 is the fast case.
+        out: N samples [H', W', C], any dtype; values are rounded and saturated.
+        x: N samples [H, W, C], any dtype. uint8 to uint8 with C = 3 is the fast case.
         matrix: [N, 2, 3], or [N, 3, 3] for a projective map; rows give x, then y (then the divisor).
         nearest: take the pixel that the source point falls into; otherwise interpolate linearly between four.
         fill: value outside the source, or one per channel; None repeats the border pixel.
     """
-    matrix, x = _finite(matrix), _not_empty(x, fill)
-    _sampled(out, x, matrix, np.empty((0, 2, 0, 0), np.float32), nearest, fill)
+    matrix = _finite(matrix)
+    channels = x.extents(2)
+    # Samples without pixels, and those of another number of channels than the first, are computed one by one.
+    usual = x.shapes.all(1) & (channels == channels[0]) if len(x) else np.ones(0, bool)
+    if not usual.all():
+        for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
+            whole = Samples.of_dense(_not_empty(source[None], fill))
+            _sampled(Samples.of_dense(target[None]), whole, matrix[n : n + 1], _NO_MAPS, nearest, fill)
+    elif len(x):
+        _sampled(out, x, matrix, _NO_MAPS, nearest, fill)
 
 
 def _not_empty(x: np.ndarray, fill: float | Sequence[float] | None) -> np.ndarray:
@@ -353,43 +370,51 @@ def sample_2d(
         fill: as in `warp_2d`.
     """
     points = np.nan_to_num(np.ascontiguousarray(maps, np.float32), nan=-2.0)
-    _sampled(out, _not_empty(x, fill), np.empty((0, 2, 3)), points, nearest, fill)
+    source = Samples.of_dense(np.ascontiguousarray(_not_empty(x, fill)))
+    _sampled(Samples.of_dense(out), source, np.empty((0, 2, 3)), points, nearest, fill)
 
 
 def _sampled(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     matrix: np.ndarray,
     maps: np.ndarray,
     nearest: bool,
     fill: float | Sequence[float] | None,
 ) -> None:
-    border, value = fill is None, _outside(fill, out.dtype, x, nearest)
+    channels = int(x.shapes[0, 2])
+    border, value = fill is None, _outside(fill, out.dtype, x.dtype, channels, nearest)
     if x.dtype == np.uint8 and out.dtype == np.uint8:
-        if x.shape[3] == 3 and not nearest and x.shape[1] * x.shape[2] < 2**30:
-            _warp_rgb(out, x, matrix, maps, border, value)
+        if channels == 3 and not nearest and (x.extents(0) * x.extents(1) < 2**30).all():
+            _warp_rgb(*out.compiled, *x.compiled, matrix, maps, border, value)
             return
-        _warp_2d(out, x, matrix, maps, nearest, border, value, True)
+        _warp_2d(*out.compiled, *x.compiled, matrix, maps, nearest, border, value, True)
         return
-    result = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
-    source, value = x.astype(np.float32, copy=False), value.astype(np.float32)
-    _warp_2d(result, source, matrix, maps, nearest, border, value, False)
+    result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
+    source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
+    _warp_2d(*result.compiled, *source.compiled, matrix, maps, nearest, border, value.astype(np.float32), False)
     if result is not out:
-        saturate_cast(out, result)
+        for target, values in zip(out.arrays(), result.arrays(), strict=True):
+            saturate_cast(target, values)
 
 
-def warp_3d(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
-    """Do for volumes what `warp_2d` does for images, with eight neighbours instead of four.
+def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
+    """Do for volumes what `warp_2d` does for images, with eight neighbours instead of four, one by one.
 
     Args:
-        out: [N, D', H', W', C], C-contiguous, any dtype.
-        x: [N, D, H, W, C], C-contiguous, any dtype.
+        out: N samples [D', H', W', C], any dtype.
+        x: N samples [D, H, W, C], any dtype.
         matrix: [N, 3, 4]; rows give x, y, z of the source point.
         nearest: as in `warp_2d`.
         fill: as in `warp_2d`.
     """
-    matrix, x = _finite(matrix), _not_empty(x, fill)
-    border, value = fill is None, float(_outside(fill, out.dtype, x, nearest)[0])
+    matrix = _finite(matrix)
+    for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
+        _warp_volume(target[None], _not_empty(source[None], fill), matrix[n : n + 1], nearest, fill)
+
+
+def _warp_volume(out: np.ndarray, x: np.ndarray, matrix: np.ndarray, nearest: bool, fill: float | None) -> None:
+    border, value = fill is None, float(_outside(fill, out.dtype, x.dtype, x.shape[-1], nearest)[0])
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _warp_3d(out, x, matrix, nearest, border, value, True)
         return

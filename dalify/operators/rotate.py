@@ -9,7 +9,14 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.spec import Spec
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
 from dalify.kernels.rotation import about_centers, canvas_size, rotation_matrix
 from dalify.kernels.warp import warp_2d, warp_3d
 from dalify.kernels.warp_rules import LAYOUTS, check_interpolation, spatial_size, with_size
@@ -72,12 +79,11 @@ def _checked_layout(x: Spec, axis: Any) -> str:
     return layout
 
 
-def _matrices(angle: Any, axis: Any, frames: int) -> list[np.ndarray]:
-    angles = per_frame(angle, frames, "angle").tolist()
-    if axis is None:
-        return [rotation_matrix(a) for a in angles]
-    axes = per_frame(axis, frames, "axis", 3).tolist()
-    matrices = [rotation_matrix(a, direction) for a, direction in zip(angles, axes, strict=True)]
+def _matrices(angles: np.ndarray, axes: np.ndarray | None) -> list[np.ndarray]:
+    """Return the matrices of all frames: angles [M], axes [M, 3] or None."""
+    if axes is None:
+        return [rotation_matrix(a) for a in angles.tolist()]
+    matrices = [rotation_matrix(a, direction) for a, direction in zip(angles.tolist(), axes.tolist(), strict=True)]
     if any(np.isnan(matrix).any() for matrix in matrices):
         raise ArgumentValueError("`axis` must have a length; got [0, 0, 0].")
     return matrices
@@ -95,31 +101,32 @@ def _(x, *, angle, axis, keep_size, size, spec):
     layout = _checked_layout(spec, axis)
     shapes = []
     for i, shape in enumerate(x.shapes()):
-        matrices = _matrices(angle[i : i + 1], None if axis is None else axis[i : i + 1], frame_count(layout, shape))
-        shapes.append(_shape_of(tuple(shape), layout, matrices))
-    return {"out_shapes": shapes}
+        frames = frame_count(layout, shape)
+        angles = per_frame(angle[i][None], frames, "angle")
+        directions = None if axis is None else per_frame(axis[i][None], frames, "axis", 3)
+        shapes.append(_shape_of(tuple(shape), layout, _matrices(angles, directions)))
+    return {"out_shapes": np.array(shapes, np.int64)}
 
 
-def _maps(angle: Any, axis: Any, spec: Spec, out_spec: Spec, layout: str) -> np.ndarray:
-    shape, out_shape = spec.shape, out_spec.shape
-    assert shape is not None, "dalify bug: a kernel without the shape of its input"
-    assert out_shape is not None, "dalify bug: a kernel without the shape of its output"
-    matrices = _matrices(angle, axis, frame_count(layout, shape))
-    size, out_size = spatial_size(shape, layout), spatial_size(out_shape, layout)
-    # Images turn against the mathematical sense of y-down coordinates, so their matrix serves as its own inverse map.
-    directions = [matrix.T if axis is not None else matrix for matrix in matrices]
+def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_sizes: np.ndarray) -> np.ndarray:
+    """Return the maps of all frames, from their angles, axes, and extents without channels."""
     # In float32, as in DALI: see `warp`.
-    return np.stack([about_centers(matrix.astype(np.float32), size, out_size) for matrix in directions])
+    matrices = np.stack(_matrices(angles, axes)).astype(np.float32)
+    # Images turn against the mathematical sense of y-down coordinates, so their matrix serves as its own inverse map.
+    return about_centers(matrices if axes is None else matrices.transpose(0, 2, 1), sizes, out_sizes)
 
 
-@rotate.cpu
-def _(out, x, *, angle, axis, fill_value, interp_type, spec, out_spec):
+@rotate.cpu_samples
+def _(out, x, *, angle, axis, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
+    angles = per_frame_of_samples(angle, x, layout, "angle")
+    axes = None if axis is None else per_frame_of_samples(axis, x, layout, "axis", 3)
+    target, source = folded_frames(out, layout), folded_frames(x, layout)
     warp = warp_3d if "D" in layout else warp_2d
     warp(
-        flat_frames(out, layout),
-        flat_frames(x, layout),
-        _maps(angle, axis, spec, out_spec, layout),
+        target,
+        source,
+        _maps(angles, axes, source.shapes[:, :-1], target.shapes[:, :-1]),
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill=fill_value,
     )
@@ -128,10 +135,14 @@ def _(out, x, *, angle, axis, fill_value, interp_type, spec, out_spec):
 @rotate.gpu
 def _(out, x, *, angle, axis, fill_value, interp_type, spec, out_spec):
     layout = visual_layout(spec, LAYOUTS)
+    frames = frame_count(layout, spec.shape)
+    angles = per_frame(angle, frames, "angle")
+    axes = None if axis is None else per_frame(axis, frames, "axis", 3)
+    sizes = [np.tile(spatial_size(each.shape, layout), (len(angles), 1)) for each in (spec, out_spec)]
     warp_torch(
         flat_frames(out, layout),
         flat_frames(x, layout),
-        _maps(angle, axis, spec, out_spec, layout),
+        _maps(angles, axes, *sizes),
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill=fill_value,
     )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.spec import Spec
-from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
+from dalify.kernels.frames import (
+    flat_frames,
+    folded_frames,
+    frame_count,
+    per_frame,
+    per_frame_of_samples,
+    visual_layout,
+)
 from dalify.kernels.warp import warp_2d, warp_3d
 from dalify.kernels.warp_rules import LAYOUTS, check_interpolation, inverted, with_size
 from dalify.kernels.warp_torch import warp_torch
@@ -64,23 +69,24 @@ def warp_affine(
     return with_size(data.replace(dtype=data.dtype if dtype is None else dtype), layout, size)
 
 
-def _maps(mtx: Any, matrix: Any, inverse_map: bool, spec: Spec, layout: str) -> np.ndarray:
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    axes = 3 if "D" in layout else 2
-    values = matrix if mtx is None else np.asarray(mtx, np.float32).reshape(len(mtx), -1)
-    rows = per_frame(values, frame_count(layout, spec.shape), "matrix", axes * (axes + 1))
+def _maps(rows: np.ndarray, inverse_map: bool, axes: int) -> np.ndarray:
     maps = rows.reshape(-1, axes, axes + 1)
     return maps if inverse_map else inverted(maps)
 
 
-@warp_affine.cpu
+@warp_affine.cpu_samples
 def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
+    axes = 3 if "D" in layout else 2
+    values = matrix if mtx is None else [np.asarray(one, np.float32).reshape(-1) for one in mtx.arrays()]
+    if isinstance(values, list) and len({len(one) for one in values}) == 1:
+        values = np.stack(values)
+    rows = per_frame_of_samples(values, data, layout, "matrix", axes * (axes + 1))
     warp = warp_3d if "D" in layout else warp_2d
     warp(
-        flat_frames(out, layout),
-        flat_frames(data, layout),
-        _maps(mtx, matrix, inverse_map, spec, layout),
+        folded_frames(out, layout),
+        folded_frames(data, layout),
+        _maps(rows, inverse_map, axes),
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill=fill_value,
     )
@@ -89,11 +95,13 @@ def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
 @warp_affine.gpu
 def _(out, data, mtx, *, matrix, inverse_map, fill_value, interp_type, spec):
     layout = visual_layout(spec, LAYOUTS)
-    given = None if mtx is None else mtx.cpu().numpy()
+    axes = 3 if "D" in layout else 2
+    values = matrix if mtx is None else mtx.cpu().numpy().astype(np.float32).reshape(len(mtx), -1)
+    rows = per_frame(values, frame_count(layout, spec.shape), "matrix", axes * (axes + 1))
     warp_torch(
         flat_frames(out, layout),
         flat_frames(data, layout),
-        _maps(given, matrix, inverse_map, spec, layout),
+        _maps(rows, inverse_map, axes),
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill=fill_value,
     )

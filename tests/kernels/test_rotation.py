@@ -57,5 +57,5 @@ def test_canvas_of_frames_holds_each():
 
 def test_centers_meet():
     matrix = rotation.rotation_matrix(33)
-    affine = rotation.about_centers(matrix, (10, 20), (22, 24))
+    (affine,) = rotation.about_centers(matrix[None], np.array([[10, 20]]), np.array([[22, 24]]))
     np.testing.assert_allclose(affine @ [12, 11, 1], [10, 5])

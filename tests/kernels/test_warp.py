@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dalify.data import Batch
+from dalify.data.samples import Samples
 from dalify.kernels import warp
 from dalify.kernels.warp_torch import warp_torch
 from tests.helpers.real_dali import run_dali
@@ -27,12 +29,30 @@ def warped(x, matrix, nearest=False, fill=None, size=None, kernel=None):
     out = np.empty((1, *(size or x.shape[:axes]), x.shape[-1]), x.dtype)
     matrix = np.array([matrix], np.float64)
     if kernel is None:
-        (warp.warp_2d if axes == 2 else warp.warp_3d)(out, x[None], matrix, nearest=nearest, fill=fill)
+        samples = Samples.of_dense(out), Samples.of_dense(np.ascontiguousarray(x[None]))
+        (warp.warp_2d if axes == 2 else warp.warp_3d)(*samples, matrix, nearest=nearest, fill=fill)
         return out[0]
     torch = pytest.importorskip("torch")
     result = torch.from_numpy(out)
     kernel(result, torch.from_numpy(x[None]), matrix, nearest=nearest, fill=fill)
     return result.numpy()[0]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize("nearest", [True, False])
+@pytest.mark.parametrize("fill", [None, 7.0])
+def test_samples_of_different_shapes_are_computed_as_each_alone(dtype, nearest, fill):
+    generator = np.random.default_rng(3)
+    channels = [3, 3, 1, 4, 3]
+    xs = [generator.integers(0, 200, (9 + n, 12 - n, c)).astype(dtype) for n, c in enumerate(channels)]
+    xs.append(np.zeros((0, 5, 3), dtype))
+    sizes = [(6 + n, 7, x.shape[-1]) for n, x in enumerate(xs)]
+    outs = [np.empty(size, dtype) for size in sizes]
+    matrices = np.array([*MATRICES, MATRICES[0]])
+    samples = [Samples.of_batch(Batch(None, arrays)) for arrays in (outs, xs)]
+    warp.warp_2d(*samples, matrices, nearest=nearest, fill=fill)
+    for n, (out, x) in enumerate(zip(outs, xs, strict=True)):
+        np.testing.assert_array_equal(out, warped(x, matrices[n], nearest, fill, out.shape[:2]))
 
 
 @pytest.mark.parametrize("kernel", [None, warp_torch])

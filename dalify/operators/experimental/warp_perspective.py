@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.frames import flat_frames, frame_count, per_frame, visual_layout
 from dalify.kernels.warp import sample_2d, warp_2d
@@ -139,7 +140,7 @@ def _(
         warp_cubic(result, source, points, border_mode, _fills(fill_value, source.shape[3]))
     elif border_mode in ("constant", "replicate"):
         fill = None if border_mode == "replicate" else fill_value or 0.0
-        warp_2d(result, source, maps, nearest=nearest, fill=fill)
+        warp_2d(Samples.of_dense(result), Samples.of_dense(source), maps, nearest=nearest, fill=fill)
     else:
         height, width = source.shape[1:3]
         if border_mode == "wrap":
