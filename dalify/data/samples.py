@@ -35,9 +35,10 @@ class Samples:
         shapes: as given.
         dtype: as given.
         like: an empty array of the element type; tells compiled code the type.
+        dense: the samples as one array ``[N, ...]`` where they lie so; else None.
     """
 
-    __slots__ = ("_batch", "_is_uniform", "addresses", "dtype", "like", "shapes")
+    __slots__ = ("_batch", "_is_uniform", "addresses", "dense", "dtype", "like", "shapes")
 
     def __init__(self, addresses: Integers, shapes: Integers, dtype: np.dtype[Any], batch: Any) -> None:
         self.addresses = addresses
@@ -46,6 +47,7 @@ class Samples:
         self.like = _like(dtype)
         self._batch = batch
         self._is_uniform: bool | None = None
+        self.dense: np.ndarray[Any, Any] | None = None
 
     @staticmethod
     def of_batch(batch: Batch) -> Samples:
@@ -83,6 +85,7 @@ class Samples:
         addresses += dense.__array_interface__["data"][0]
         found = Samples(addresses, shapes, dense.dtype, dense if batch is None else batch)
         found._is_uniform = True
+        found.dense = dense
         return found
 
     @staticmethod

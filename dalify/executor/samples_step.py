@@ -33,7 +33,12 @@ class SamplesStep(KernelStep):
         # What `prepare` makes of shapes and constants is made once for chunks of one shape.
         prepare = operator.prepare_function
         varying = {name for name, argument in self._arguments.items() if argument.slot is not None}
-        self._prepares_once = prepare is not None and "draws" not in prepare.names and not varying & {*prepare.names}
+        self._prepares_once = (
+            prepare is not None
+            and operator.prepares_from_shapes
+            and "draws" not in prepare.names
+            and not varying & {*prepare.names}
+        )
         self._known_preparations: dict[Any, dict[str, Any]] = {}
         self._known_results: dict[Any, tuple[Spec, ...]] = {}
 

@@ -10,8 +10,10 @@ import math
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 
 __all__ = ["to_decibels", "to_decibels_torch"]
 
@@ -69,21 +71,30 @@ def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, least: np.flo
             target[i] = factor * (exponents[i] * np.float32(math.log(2)) + (u + u * u * series))
 
 
-def to_decibels(out: np.ndarray, x: np.ndarray, multiplier: float, cutoff_db: float, reference: float | None) -> None:
+@njit(nogil=True, cache=True)
+def _of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, reference, least, factor):
+    """Fill all samples; a reference of 0 is the largest value of each."""
+    for n in range(len(x_at)):
+        size = np.int64(1)
+        for extent in x_shapes[n]:
+            size *= extent
+        out, x = array_at(out_at[n], (size,), out_like), array_at(x_at[n], (size,), x_like)
+        found = reference if reference > 0 else np.float64(_largest(x))
+        _decibels(out, x, np.float32(1 / found) if found > 0 else np.float32(1), least, factor)
+
+
+def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, reference: float | None) -> None:
     """Fill out with ``multiplier * log10(max(10 ** (cutoff_db / multiplier), x / reference))``.
 
     Args:
-        out: float32 [N, ...], contiguous, to fill.
-        x: float32 [N, ...], contiguous.
+        out: N samples of float32, to fill.
+        x: N samples of float32.
         multiplier: 10 for powers, 20 for magnitudes.
         cutoff_db: smallest result.
         reference: what is 0 dB; None for the largest value of each sample.
     """
     least, factor = _least_and_factor(multiplier, cutoff_db)
-    for target, sample in zip(out.reshape(len(out), -1), x.reshape(len(x), -1), strict=True):
-        found = _largest(sample) if reference is None else reference
-        inverse = np.float32(1 / found) if found > 0 else np.float32(1)
-        _decibels(target, sample, inverse, least, factor)
+    _of_samples(*out.compiled, *x.compiled, float(reference or 0), least, factor)
 
 
 def _least_and_factor(multiplier: float, cutoff_db: float) -> tuple[np.float32, np.float32]:

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.data.samples import Samples
 
 __all__ = ["nonsilent_regions"]
 
@@ -99,41 +101,49 @@ def _region(powers: np.ndarray, threshold: Any, window: int) -> tuple[int, int]:
     return begin, last + 1 - begin
 
 
+@njit(nogil=True, cache=True)
+def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_length, reset_interval, zero):
+    for n in range(len(x_at)):
+        size = x_shapes[n, 0]
+        begins[n] = lengths[n] = 0
+        if size == 0:
+            continue
+        x = array_at(x_at[n], (size,), x_like)
+        window = min(window_length, size)
+        powers = np.empty(size, np.float32)
+        largest = _powers(powers, x, window, size if reset_interval < 0 else reset_interval, zero)
+        threshold = (reference if reference != 0 else largest) * ratio
+        begins[n], lengths[n] = _region(powers, threshold, window)
+
+
 def nonsilent_regions(
-    begin: np.ndarray,
-    length: np.ndarray,
-    x: np.ndarray,
+    x: Samples,
     *,
     cutoff_db: float,
     reference_power: float,
     window_length: int,
     reset_interval: int,
-) -> None:
+) -> tuple[np.ndarray, np.ndarray]:
     """Find the part of each recording that is not silent.
 
     Args:
-        begin: int32 [N], to fill: first sample of the first window that is loud enough; 0 where none is.
-        length: int32 [N], to fill: samples from there to the end of the last such window; 0 where none is.
-        x: [N, samples] of any integer type or FLOAT.
+        x: N recordings, [samples] of any integer type or FLOAT.
         cutoff_db: windows are loud enough from ``10 ** (cutoff_db / 10)`` of the reference.
         reference_power: 0 for the largest power of a window.
         window_length: samples of a window; the whole recording is one where it is shorter.
         reset_interval: samples after which the sliding sum of floats begins anew; -1 for never.
+
+    Returns:
+        int32 [N]: first sample of the first window that is loud enough, and the samples from there to the end of the
+        last such window; 0 where none is.
     """
-    samples = x.shape[1]
-    if samples == 0:
-        begin[...] = length[...] = 0
-        return
     if x.dtype == np.float32:
-        zero, interval = np.float32(0), samples if reset_interval < 0 else reset_interval
+        zero = np.float32(0)
     else:
         # Squares of 16 bits add up exactly in 64; wider ones do not fit.
-        is_exact = x.dtype.itemsize <= 2
-        zero, interval = (np.int64(0), samples) if is_exact else (np.float64(0), samples)
-    window = min(window_length, samples)
-    powers = np.empty(samples, np.float32)
+        zero, reset_interval = np.int64(0) if x.dtype.itemsize <= 2 else np.float64(0), -1
     ratio = np.float32(np.power(10.0, cutoff_db / 10))
-    for n, recording in enumerate(x):
-        largest = _powers(powers, recording, window, interval, zero)
-        threshold = np.float32((reference_power or largest) * ratio)
-        begin[n], length[n] = _region(powers, threshold, window)
+    begins, lengths = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
+    options = np.float32(reference_power), window_length, reset_interval
+    _regions(begins, lengths, *x.compiled, ratio, *options, zero)
+    return begins, lengths

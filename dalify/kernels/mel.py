@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 
 __all__ = ["MEL_FORMULAS", "Bank", "apply_bank", "apply_bank_torch", "bank_of", "matrix_of"]
 
@@ -117,13 +119,7 @@ def _add(out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np
                 total[i] += weight * row[i]
 
 
-@njit(nogil=True, cache=True)
-def _apply(out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np.ndarray, rising: np.ndarray) -> None:
-    for a in range(x.shape[0]):
-        _add(out[a], x[a], falling_filter, falling, rising)
-
-
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _apply_to_last(
     out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np.ndarray, rising: np.ndarray
 ) -> None:
@@ -140,18 +136,30 @@ def _apply_to_last(
                 out[first + lane, m] = sums[m, lane]
 
 
-def apply_bank(out: np.ndarray, x: np.ndarray, bank: Bank) -> None:
+@njit(nogil=True, cache=True)
+def _apply(out_at, out_shapes, out_like, x_at, x_shapes, x_like, falling_filter, falling, rising):
+    for n in range(len(x_at)):
+        before, bins, after = x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2]
+        if after == 1:
+            spectra = array_at(x_at[n], (before, bins), x_like)
+            sums = array_at(out_at[n], (before, out_shapes[n, 1]), out_like)
+            _apply_to_last(sums, spectra, falling_filter, falling, rising)
+        else:
+            x = array_at(x_at[n], (before, bins, after), x_like)
+            out = array_at(out_at[n], (before, out_shapes[n, 1], after), out_like)
+            for a in range(before):
+                _add(out[a], x[a], falling_filter, falling, rising)
+
+
+def apply_bank(out: Samples, x: Samples, bank: Bank) -> None:
     """Sum spectra up by filters.
 
     Args:
-        out: float32 [A, filters, B], to fill.
-        x: float32 [A, bins, B], contiguous.
+        out: N samples float32 [A, filters, B], to fill.
+        x: N samples float32 [A, bins, B].
         bank: for so many bins and filters.
     """
-    if x.shape[2] == 1:
-        _apply_to_last(out[..., 0], x[..., 0], *bank)
-    else:
-        _apply(out, x, *bank)
+    _apply(*out.compiled, *x.compiled, *bank)
 
 
 def apply_bank_torch(out: torch.Tensor, x: torch.Tensor, matrix: np.ndarray) -> None:

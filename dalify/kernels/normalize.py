@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
+from dalify.data.samples import Samples
 from dalify.kernels.arithmetic import compute
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 from dalify.kernels.reduce import deviations
@@ -27,6 +29,7 @@ __all__ = [
     "given_factors",
     "kept_shape",
     "normalize",
+    "normalize_rows",
     "normalize_torch",
     "parameter_axes",
     "scale_factors",
@@ -82,7 +85,7 @@ def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarra
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
-def _normalize_rows(out: np.ndarray, x: np.ndarray, ddof: int, epsilon: float, scale: float, shift: float) -> None:
+def _normalize_rows(out, x, ddof, epsilon, scale, shift):
     """Fill out [A, B] from the rows of x [A, B], each by its own mean and deviation."""
     for a in range(x.shape[0]):
         row, target, count = x[a], out[a], x.shape[1]
@@ -98,6 +101,35 @@ def _normalize_rows(out: np.ndarray, x: np.ndarray, ddof: int, epsilon: float, s
         centre, offset = np.float32(mean), np.float32(shift)
         for i in range(count):
             target[i] = (row[i] - centre) * factor + offset
+
+
+@njit(nogil=True, cache=True)
+def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, ddof, epsilon, scale, shift):
+    for n in range(len(x_at)):
+        form = (x_shapes[n, 0], x_shapes[n, 1])
+        _normalize_rows(
+            array_at(out_at[n], form, out_like), array_at(x_at[n], form, x_like), ddof, epsilon, scale, shift
+        )
+
+
+def normalize_rows(
+    out: Samples, x: Samples, axes: int, *, ddof: int, epsilon: float, scale: float, shift: float
+) -> None:
+    """Fill `out` with the rows of `x`, each by its own mean and standard deviation, in one pass.
+
+    Args:
+        out: N samples of float32.
+        x: N samples of float32, none empty.
+        axes: so many of the last axes make a row.
+        ddof: as in `normalize`, like those that follow.
+        epsilon: see `ddof`.
+        scale: see `ddof`.
+        shift: see `ddof`.
+    """
+    first = x.ndim - axes
+    rows = np.stack([x.shapes[:, :first].prod(1), x.shapes[:, first:].prod(1)], 1)
+    target, source = out.reshaped(rows), x.reshaped(rows)
+    _normalize_rows_of_samples(*target.compiled, *source.compiled, ddof, epsilon, scale, shift)
 
 
 def normalize(
@@ -121,9 +153,7 @@ def normalize(
     kept = (len(x), *kept_shape(x.shape[1:], axes))
     is_plain = mean is None and factor is None and x.dtype == out.dtype == np.float32 and x.size > 0
     if is_plain and sorted(axes) == list(range(x.ndim - 1 - len(axes), x.ndim - 1)):  # whole rows: one pass for all
-        length = math.prod(x.shape[x.ndim - len(axes) :])
-        rows, target = x.reshape(-1, length), out.reshape(-1, length)
-        _normalize_rows(target, rows, options["ddof"], options["epsilon"], options["scale"], options["shift"])
+        normalize_rows(Samples.of_dense(out), Samples.of_dense(x), len(axes), **options)
         return
     if mean is None or factor is None:
         mean, squares, count = deviations(x, axes, mean)

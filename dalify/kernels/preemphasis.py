@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 
 __all__ = ["BORDERS", "preemphasis", "preemphasis_torch"]
@@ -17,30 +19,35 @@ BORDERS = ("zero", "clamp", "reflect")
 
 
 @njit(nogil=True, cache=True)
-def _filter(out: np.ndarray, x: np.ndarray, coefficients: np.ndarray, before: np.ndarray) -> None:
-    for sample in range(x.shape[0]):
-        coefficient, target, source = coefficients[sample], out[sample], x[sample]
-        target[0] = source[0] - coefficient * before[sample]
-        for t in range(1, source.size):
+def _filter(out_at, out_shapes, out_like, x_at, x_shapes, x_like, coefficients, border):
+    for n in range(len(x_at)):
+        size = np.int64(1)
+        for extent in x_shapes[n]:
+            size *= extent
+        target, source = array_at(out_at[n], (size,), out_like), array_at(x_at[n], (size,), x_like)
+        coefficient = coefficients[n]
+        before = source[1] if border == 2 and size > 1 else source[0]
+        target[0] = source[0] if border == 0 else source[0] - coefficient * before
+        for t in range(1, size):
             target[t] = source[t] - coefficient * source[t - 1]
 
 
-def preemphasis(out: np.ndarray, x: np.ndarray, coefficients: np.ndarray, border: str) -> None:
+def preemphasis(out: Samples, x: Samples, coefficients: np.ndarray, border: str) -> None:
     """Fill out with ``x[t] - coefficient * x[t - 1]``, in float32, or float64 where x is.
 
     Args:
-        out: [N, samples] of any number type, to fill; integers are rounded and saturated.
-        x: [N, samples] of any number type, at least one sample.
+        out: N samples of any number type, to fill; integers are rounded and saturated.
+        x: N samples of any number type, with at least one value each.
         coefficients: float32 [N].
-        border: what stands before the first sample: 0 ("zero"), the first ("clamp") or the second sample ("reflect").
+        border: what stands before the first value: 0 ("zero"), the first ("clamp") or the second value ("reflect").
     """
-    kind = np.float64 if x.dtype == np.float64 else np.float32
-    source = x.astype(kind, copy=False)
-    before = np.zeros_like(source[:, 0]) if border == "zero" else source[:, _before(border, x.shape[1])].copy()
-    target = out if out.dtype == kind else np.empty(x.shape, kind)
-    _filter(target, source, coefficients.astype(kind), before)
+    kind = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
+    source = x if x.dtype == kind else x.converted(kind)
+    target = out if out.dtype == kind else Samples.empty(out.shapes, kind)
+    _filter(*target.compiled, *source.compiled, coefficients.astype(kind), BORDERS.index(border))
     if target is not out:
-        saturate_cast(out, target)
+        for filled, values in zip(out.arrays(), target.arrays(), strict=True):
+            saturate_cast(filled, values)
 
 
 def _before(border: str, samples: int) -> int:

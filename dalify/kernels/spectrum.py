@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
 
 __all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
@@ -100,35 +102,50 @@ def _cut_frames(
 
 @njit(nogil=True, cache=True)
 def _spectrogram_by_lanes(
-    out: np.ndarray,
-    x: np.ndarray,
-    window: np.ndarray,
-    step: int,
-    offset: int,
-    is_reflected: bool,
-    is_magnitude: bool,
-    steps: np.ndarray,
-    twiddles: np.ndarray,
-    unpacking: np.ndarray,
-    length: int,
-) -> None:
-    """Fill out [N, bins, frames] with any strides."""
+    out_at,
+    out_shapes,
+    out_like,
+    x_at,
+    x_shapes,
+    x_like,
+    window,
+    step,
+    offset,
+    is_reflected,
+    is_magnitude,
+    has_frames_first,
+    steps,
+    twiddles,
+    unpacking,
+    length,
+):
+    """Fill [bins, frames], or [frames, bins]."""
     rows, spare, spectrum = _aligned_rows(length), _aligned_rows(length), _aligned_rows(length // 2 + 1)
-    frames = out.shape[2]
-    for sample in range(x.shape[0]):
+    for n in range(len(x_at)):
+        size = np.int64(1)
+        for extent in x_shapes[n]:
+            size *= extent
+        x = array_at(x_at[n], (size,), x_like)
+        out = array_at(out_at[n], (out_shapes[n, 0], out_shapes[n, 1]), out_like)
+        frames = out.shape[0] if has_frames_first else out.shape[1]
+        bins = out.shape[1] if has_frames_first else out.shape[0]
         for frame in range(0, frames, LANES):
             count = min(frames - frame, LANES)
-            _cut_frames(rows, x[sample], frame * step + offset, step, count, window, is_reflected)
+            _cut_frames(rows, x, frame * step + offset, step, count, window, is_reflected)
             spectrum_of_lanes(spectrum, rows, spare, steps, twiddles, unpacking, is_magnitude)
-            target = out[sample, :, frame : frame + LANES]
-            if target.shape[1] == LANES:
-                for k in range(target.shape[0]):
+            if has_frames_first:
+                for lane in range(count):
+                    for k in range(bins):
+                        out[frame + lane, k] = spectrum[k, lane]
+            elif count == LANES:
+                for k in range(bins):
+                    target = out[k, frame : frame + LANES]
                     for lane in range(LANES):
-                        target[k, lane] = spectrum[k, lane]
+                        target[lane] = spectrum[k, lane]
             else:
-                for k in range(target.shape[0]):
-                    for lane in range(target.shape[1]):
-                        target[k, lane] = spectrum[k, lane]
+                for k in range(bins):
+                    for lane in range(count):
+                        out[k, frame + lane] = spectrum[k, lane]
 
 
 @njit(nogil=True, cache=True)
@@ -142,8 +159,8 @@ def _frames(x: np.ndarray, first: int, count: int, step: int, window: np.ndarray
 
 
 def spectrogram(
-    out: np.ndarray,
-    x: np.ndarray,
+    out: Samples,
+    x: Samples,
     window: np.ndarray,
     *,
     step: int,
@@ -156,9 +173,9 @@ def spectrogram(
     """Compute the spectra of windows of signals.
 
     Args:
-        out: float32 [N, bins, frames], or [N, frames, bins] with ``has_frames_first``, to fill; bins are
+        out: N samples float32 [bins, frames], or [frames, bins] with ``has_frames_first``, to fill; bins are
             ``length // 2 + 1``.
-        x: float32 [N, samples], not empty.
+        x: N signals, float32, not empty.
         window: float32 [window length], what windows are multiplied with; not longer than ``length``.
         step: samples from one window to the next.
         length: of the transform; windows are filled up with zeros.
@@ -167,14 +184,15 @@ def spectrogram(
         power: 2 for squared magnitudes, 1 for magnitudes.
         has_frames_first: order of the axes of ``out``.
     """
-    target = out.transpose(0, 2, 1) if has_frames_first else out
     offset = -(window.size // 2) if is_centred else 0
     is_reflected = is_reflected and is_centred
     plan = transform_of(length)
     if plan is not None:
-        _spectrogram_by_lanes(target, x, window, step, offset, is_reflected, power == 1, *plan, length)
+        options = window, step, offset, is_reflected, power == 1, has_frames_first
+        _spectrogram_by_lanes(*out.compiled, *x.compiled, *options, *plan, length)
         return
-    for sample, signal in zip(target, x, strict=True):
+    for target, values in zip(out.arrays(), x.arrays(), strict=True):
+        sample, signal = target.T if has_frames_first else target, values.reshape(-1)
         for first in range(0, sample.shape[1], _OTHER_FRAMES):
             count = min(_OTHER_FRAMES, sample.shape[1] - first)
             frames = _frames(signal, first * step + offset, count, step, window, is_reflected)
@@ -236,8 +254,8 @@ def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, po
     target = np.moveaxis(out, axis, -1)
     spectra = target if target.flags.c_contiguous else np.empty(target.shape, np.float32)
     spectrogram(
-        spectra.reshape(1, -1, length // 2 + 1),
-        signals.reshape(1, -1),
+        Samples.of_dense(spectra.reshape(1, -1, length // 2 + 1)),
+        Samples.of_dense(signals.reshape(1, -1)),
         np.ones(min(samples, length), np.float32),
         step=samples,
         length=length,

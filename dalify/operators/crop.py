@@ -83,7 +83,7 @@ def crop(
     return result.with_extents(dict(zip(letters, window, strict=True)))
 
 
-@crop.prepare
+@crop.geometry
 def _(
     x,
     *,

@@ -110,7 +110,7 @@ def _padded(channels: int, pad_output: bool) -> int:
     return 1 << (channels - 1).bit_length() if pad_output and channels else channels
 
 
-@crop_mirror_normalize.prepare
+@crop_mirror_normalize.geometry
 def _(
     x,
     *,

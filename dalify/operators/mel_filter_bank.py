@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, option_error_text
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels import mel
 from dalify.registry import Spec, operator
 
@@ -92,12 +95,23 @@ def _forms(out, x, spec):
     return out.reshape(before, out.shape[axis], after), x.reshape(before, x.shape[axis], after)
 
 
-@mel_filter_bank.cpu
+def _folded(samples: Samples, axis: int) -> Samples:
+    """Return samples as [A, frequencies, B]."""
+    shapes = samples.shapes
+    forms = np.stack([shapes[:, :axis].prod(1), shapes[:, axis], shapes[:, axis + 1 :].prod(1)], 1)
+    return samples.reshaped(forms)
+
+
+@mel_filter_bank.cpu_samples
 def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate, spec):
-    target, source = _forms(out, x, spec)
+    axis = _axis(spec)
+    target, source = _folded(out, axis), _folded(x, axis)
     high = _high(freq_high, sample_rate)
-    bank = mel.bank_of(source.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize)
-    mel.apply_bank(target, source, bank)
+    counts = source.extents(1)
+    for bins in np.unique(counts).tolist():
+        at = np.flatnonzero(counts == bins)
+        bank = mel.bank_of(bins, nfilter, sample_rate, freq_low, high, mel_formula, normalize)
+        mel.apply_bank(target.take(at), source.take(at), bank)
 
 
 @mel_filter_bank.gpu

@@ -7,6 +7,7 @@ import math
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.loudness import nonsilent_regions
 from dalify.registry import Spec, operator
 
@@ -73,11 +74,9 @@ def nonsilent_region(
     return result, result
 
 
-@nonsilent_region.cpu
+@nonsilent_region.cpu_samples
 def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_length):
-    nonsilent_regions(
-        begin,
-        length,
+    begin.dense[...], length.dense[...] = nonsilent_regions(
         x,
         cutoff_db=cutoff_db,
         reference_power=reference_power,
@@ -89,15 +88,12 @@ def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_le
 @nonsilent_region.gpu
 def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_length):
     # On the host, as in DALI: a sliding sum has its order, and the two numbers have to be the same on both devices.
-    regions = [torch.empty(len(x), dtype=torch.int32) for _ in range(2)]
-    nonsilent_regions(
-        regions[0].numpy(),
-        regions[1].numpy(),
-        x.cpu().numpy(),
+    regions = nonsilent_regions(
+        Samples.of_dense(x.cpu().contiguous().numpy()),
         cutoff_db=cutoff_db,
         reference_power=reference_power,
         reset_interval=reset_interval,
         window_length=window_length,
     )
-    begin.copy_(regions[0])
-    length.copy_(regions[1])
+    for target, values in zip((begin, length), regions, strict=True):
+        target.copy_(torch.from_numpy(values))

@@ -15,6 +15,7 @@ from dalify.kernels.normalize import (
     check_parameter,
     given_factors,
     kept_shape,
+    normalize_rows,
     normalize_torch,
     parameter_axes,
     scale_factors,
@@ -114,10 +115,19 @@ def _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsil
     return chosen, batch_mean if mean is None else mean, factor
 
 
-@normalize.cpu
+@normalize.cpu_samples
 def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, batch_mean, batch_factor, spec):
-    chosen, mean, factor = _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec)
-    normalize_cpu(out, x, mean, factor, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+    options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
+    given = (mean, stddev, batch_mean, batch_factor)
+    if all(values is None for values in given) and x.dtype == out.dtype == np.float32 and x.shapes.all():
+        chosen = _axes(spec, x.shapes[0], axes, axis_names)
+        if sorted(chosen) == list(range(x.ndim - len(chosen), x.ndim)):
+            normalize_rows(out, x, len(chosen), **options)
+            return
+    for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
+        one, two, three, four = (None if values is None else np.asarray(values[n])[None] for values in given)
+        chosen, center, factor = _resolved(source[None], axes, axis_names, one, two, three, four, epsilon, scale, spec)
+        normalize_cpu(target[None], source[None], center, factor, chosen, **options)
 
 
 @normalize.gpu

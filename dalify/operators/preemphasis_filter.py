@@ -46,9 +46,9 @@ def preemphasis_filter(
     return x.replace(dtype=dtype)
 
 
-@preemphasis_filter.cpu
+@preemphasis_filter.cpu_samples
 def _(out, x, *, border, preemph_coeff):
-    preemphasis.preemphasis(out.reshape(len(x), -1), x.reshape(len(x), -1), preemph_coeff, border)
+    preemphasis.preemphasis(out, x, preemph_coeff, border)
 
 
 @preemphasis_filter.gpu

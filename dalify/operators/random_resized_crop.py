@@ -70,7 +70,7 @@ def random_resized_crop(
     return result.replace(shape=(*x.shape[:first], size[0], size[-1], *x.shape[last:]))
 
 
-@random_resized_crop.prepare
+@random_resized_crop.geometry
 def _(x, *, spec, draws, num_attempts, random_area, random_aspect_ratio, size):
     first, last = spatial_axes(visual_layout(spec, _LAYOUTS))
     shapes = x.shape_array()

@@ -109,7 +109,7 @@ def resize(
     return result, Spec(DALIDataType.INT32, 1, "", known, x.device)
 
 
-@resize.prepare
+@resize.geometry
 def _(
     x,
     *,

@@ -124,7 +124,7 @@ def resize_crop_mirror(
     return result.replace(shape=(*x.shape[:first], *window, *x.shape[last:]))
 
 
-@resize_crop_mirror.prepare
+@resize_crop_mirror.geometry
 def _(
     x,
     *,

@@ -94,7 +94,7 @@ def _shape_of(shape: tuple[int, ...], layout: str, matrices: list[np.ndarray]) -
     return (*shape[: layout.startswith("F")], *canvas, shape[-1])
 
 
-@rotate.prepare
+@rotate.geometry
 def _(x, *, angle, axis, keep_size, size, spec):
     if keep_size or size is not None:
         return {}

@@ -9,8 +9,9 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
-from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window, copy_window_torch
+from dalify.kernels.gather import BORDERS, channel_fill, copy_bordered_window, copy_window_torch, copy_windows
 from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
@@ -157,7 +158,7 @@ def _(
     count,
 ):
     _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
-    extents = np.array(data.shapes(), np.int64).reshape(count, -1)
+    extents = data.shape_array()
     places = _axes(spec, axes, axis_names, count)
     if anchor is not None:
         if anchor.dtype.is_float != shape_input.dtype.is_float:
@@ -195,19 +196,32 @@ def _(
         )
     if out_of_bounds_policy == "trim_to_shape":
         anchors, windows = trimmed(anchors, windows, extents)
-    return {"anchors": anchors, "out_shapes": [tuple(window) for window in windows.tolist()]}
+    return {"anchors": anchors, "out_shapes": windows}
 
 
-@slice.cpu
+@slice.cpu_samples
 @slice.gpu
-def _(out, data, anchor, shape_input, *, spec, out_spec, anchors, fill_values, out_of_bounds_policy):
+def _(
+    out,
+    data,
+    anchor=None,
+    shape_input=None,
+    *,
+    spec,
+    out_spec,
+    anchors,
+    fill_values,
+    out_of_bounds_policy,
+):
     if out_of_bounds_policy in BORDERS:
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
-    layout = spec.layout or "?" * (len(spec.shape) - 1) + "C"  # the last axis has the channels where none is named so
+    layout = spec.layout or "?" * (spec.ndim - 1) + "C"  # the last axis has the channels where none is named so
+    is_chunk = isinstance(data, Samples)
     if out_of_bounds_policy not in FILLING:
         fill_values = fill_values[:1]  # without effect
     elif len(fill_values) > 1:
-        check_fill_values(fill_values, spec.replace(layout=layout).extent("C"))
-    copy: Any = copy_window if isinstance(data, np.ndarray) else copy_window_torch
+        axis = spec.replace(layout=layout).axis("C")
+        check_fill_values(fill_values, data.shapes[:, axis] if is_chunk else data.shape[1 + axis])
+    copy: Any = copy_windows if is_chunk else copy_window_torch
     copy(out, data, anchors, fill=channel_fill(fill_values, layout, is_float=out_spec.dtype.is_float))

@@ -103,11 +103,11 @@ def _window(window_fn: Sequence[float] | None, length: int) -> np.ndarray:
     return (0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(length) + 0.5) / length)).astype(np.float32)
 
 
-@spectrogram.cpu
+@spectrogram.cpu_samples
 def _(out, x, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step):
     spectrum.spectrogram(
         out,
-        x.reshape(len(x), -1),
+        x,
         _window(window_fn, window_length),
         step=window_step,
         length=window_length if nfft is None else nfft,

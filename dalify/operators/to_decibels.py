@@ -39,7 +39,7 @@ def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10
     return x
 
 
-@to_decibels.cpu
+@to_decibels.cpu_samples
 def _(out, x, *, cutoff_db, multiplier, reference):
     decibels.to_decibels(out, x, multiplier, cutoff_db, reference or None)
 

@@ -9,9 +9,9 @@ How a kernel is called
 
     A kernel attached by ``cpu_samples`` gets all samples of a chunk in one call, whatever their shapes: ``out`` and
     ``x`` are `Samples` (addresses, shapes), which compiled loops go through by themselves. ``spec`` and ``out_spec``
-    have no shape. What ``prepare`` returns depends on shapes, types and arguments only, and ``out_shapes`` is int64
-    ``[N, ndim]``. It is what new image and audio operators use; groups remain for those that have not moved yet, and
-    for the GPU.
+    have no shape. ``prepare`` returns ``out_shapes`` as int64 ``[N, ndim]``; where it looks at shapes and arguments
+    only, it is attached by ``geometry``. New image and audio operators use this; groups remain for those that have not
+    moved yet, and for the GPU.
 
     A *listed* operator (files to be decoded) looks at each sample by itself, so that stacking them would only copy. Its
     kernel gets all samples of a chunk in one call, for each input a list of contiguous arrays, and ``out`` is

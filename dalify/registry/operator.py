@@ -111,6 +111,7 @@ class Operator:
         runs_user_code: calls Python code of the user, whose exceptions keep their class.
         effect_function: from constant arguments to what a use does besides computing its outputs; see ``effect``.
         stands_for: what users wrote, where they did not write this operator themselves; messages name it.
+        prepares_from_shapes: `prepare` looks at shapes and arguments only; see ``geometry``.
         constructor: arguments that the class takes by position, in their order: ``ops.PythonFunction(function)``.
     """
 
@@ -156,6 +157,7 @@ class Operator:
         self.constructor = constructor
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: Kernel | None = None
+        self.prepares_from_shapes = False
         self.index_function: Callable[..., Sequence[Any]] | None = None
         self.read_function: Callable[..., tuple[Any, ...]] | None = None
         self.read_names: tuple[str, ...] = ()
@@ -226,6 +228,14 @@ class Operator:
         """
         self.prepare_function = Kernel(function, "cpu")
         return function
+
+    def geometry(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        """Attach a `prepare` function that looks at shapes, types and arguments only, not at what the samples contain.
+
+        Its result is kept for chunks of one shape whose arguments are constants.
+        """
+        self.prepares_from_shapes = True
+        return self.prepare(function)
 
     def index(self, function: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
         """Attach a reader's index: from the arguments to the sequence of its entries."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.data.samples import Samples
 from dalify.kernels import decibels
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.sounds import assert_close, assert_sounds_like_dali
@@ -60,7 +61,7 @@ def test_numbers_at_the_edge(device, values, reference):
 @given(arrays.arrays(np.float32, st.integers(1, 1500), elements=st.floats(0, 3.4028234663852886e38, width=32)))
 def test_the_logarithm_written_out(x):
     out = np.empty((1, len(x)), np.float32)
-    decibels.to_decibels(out, x[None], 10.0, -400.0, 1.0)
+    decibels.to_decibels(Samples.of_dense(out), Samples.of_dense(x[None]), 10.0, -400.0, 1.0)
     expected = 10 * np.log10(np.maximum(x.astype(np.float64), 1e-40))
     np.testing.assert_allclose(out[0], expected, rtol=4e-7, atol=2e-6)
 

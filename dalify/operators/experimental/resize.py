@@ -93,6 +93,6 @@ def resize(
 
 
 assert plain_resize.prepare_function is not None
-resize.prepare(plain_resize.prepare_function.function)
+resize.geometry(plain_resize.prepare_function.function)
 resize.cpu_samples(plain_resize.kernels["cpu"].function)
 resize.gpu(plain_resize.kernels["gpu"].function)
