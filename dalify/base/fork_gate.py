@@ -3,6 +3,10 @@
 A fork copies the memory of the process and one of its threads. What other threads are doing stays half done in the
 child: modules that are being imported stay locked forever, and so do compilers and libraries that hold a lock. So our
 threads say when they work, each for milliseconds except in the first batch, and a fork happens between.
+
+A thread that ends works too: libraries free what they keep for it, holding locks, when Python has done with it. OpenCV
+does; a child that was forked then would hang in the first function of it that a new thread calls. OpenCV also has
+threads of its own, which it ends before a fork when it is asked to, and starts again when it needs them.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -24,15 +29,25 @@ __all__ = ["is_clean_fork", "working"]
 # A first batch that is compiled takes seconds. A fork must not wait forever for what may itself wait for the fork.
 _LONGEST_WAIT_S = 60.0
 _REPEAT_INTERRUPT_S = 0.01
+# Once Python has done with it, a thread ends within microseconds, or as soon as it gets a processor.
+_LONGEST_END_S = 1.0
+_POLL_S = 0.0002
+_MOST_ENDING = 100
 
 
 class _State:
-    """Locks of the threads that have worked; each is held by its thread while it works."""
+    """Locks of the threads that have worked; each is held by its thread while it works.
+
+    Attributes:
+        ending: the system's numbers of threads that Python has done with. Most have ended.
+    """
 
     def __init__(self) -> None:
         self.forking = threading.RLock()
         self.locks: set[weakref.ref[Any]] = set()
         self.held: list[Any] = []
+        self.ending: set[int] = set()
+        self.opencv_threads = 0  # to be put back after the fork that is under way
         self.is_interrupted = False
         self.has_missed = False  # a thread, in the fork that is under way
         self.is_clean = True
@@ -40,6 +55,25 @@ class _State:
 
 _state = _State()
 _here = threading.local()
+
+
+class _Presence:
+    """Kept by each thread that has worked, and by nobody else: it ends with the thread."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_native_id()
+
+    def __del__(self) -> None:
+        """Note that the thread is ending, before it does what a fork must not interrupt; or let the fork go first."""
+        state = _state
+        with state.forking:
+            state.ending.add(self._thread)
+            if len(state.ending) > _MOST_ENDING:
+                state.ending = {thread for thread in state.ending if _exists(thread)}
+
+
+def _exists(thread: int) -> bool:
+    return Path("/proc/self/task", str(thread)).exists()  # where there is no such folder, no fork waits
 
 
 def working() -> AbstractContextManager[Any]:
@@ -57,6 +91,8 @@ def _new_lock() -> Any:
     with _state.forking:  # a fork that has looked for locks would not know this one
         _register(lock)
         _here.lock = lock
+        if threading.current_thread() is not threading.main_thread():
+            _here.presence = _Presence()
     return lock
 
 
@@ -83,14 +119,37 @@ def _before_fork() -> None:
                 state.held.append(lock)
             else:
                 state.has_missed = True
+        deadline = time.monotonic() + _LONGEST_END_S
+        while state.ending and time.monotonic() < deadline:
+            state.ending = {thread for thread in state.ending if _exists(thread)}
+            if state.ending:
+                time.sleep(_POLL_S)
+        state.ending.clear()  # the number of a thread that has ended may be that of another one by now
+        _end_opencv_threads(state)
     except KeyboardInterrupt:  # Python would print it and forget it here
         state.is_interrupted = True
         state.has_missed = True
 
 
+def _end_opencv_threads(state: _State) -> None:
+    opencv = sys.modules.get("cv2")
+    with suppress(Exception):  # another library of this name, or one that is being imported
+        count = opencv.getNumThreads()  # pyright: ignore[reportOptionalMemberAccess]
+        if count > 1:
+            opencv.setNumThreads(1)  # pyright: ignore[reportOptionalMemberAccess]
+            state.opencv_threads = count
+
+
+def _allow_opencv_threads(state: _State) -> None:
+    count, state.opencv_threads = state.opencv_threads, 0
+    if count:
+        sys.modules["cv2"].setNumThreads(count)
+
+
 def _go_on() -> None:
     """In the parent, after the fork."""
     state = _state
+    _allow_opencv_threads(state)
     while state.held:
         state.held.pop().release()
     is_interrupted, state.is_interrupted = state.is_interrupted, False
@@ -122,6 +181,7 @@ def _frames_here(thread: int | None) -> Iterator[FrameType]:
 def _begin_child() -> None:
     global _state
     is_clean = _state.is_clean and not _state.has_missed
+    _allow_opencv_threads(_state)
     own = getattr(_here, "lock", None)
     is_held = any(lock is own for lock in _state.held)
     _state = _State()

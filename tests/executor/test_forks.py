@@ -370,3 +370,118 @@ def test_a_child_of_a_program_that_has_ended_ends_too() -> None:
         while is_running(worker):
             assert time.monotonic() < deadline
             time.sleep(0.01)
+
+
+# -- threads that end, and OpenCV's own
+
+
+ENDINGS = """
+    import ctypes, os, threading, time
+    from dalify.base.fork_gate import working
+
+    library = ctypes.CDLL(None)
+    key = ctypes.c_uint()
+    # As libraries do: called at the end of a thread, with the value that the thread has set.
+    assert library.pthread_key_create(ctypes.byref(key), library.usleep) == 0
+
+    def work():
+        {working}
+        library.pthread_setspecific(key, ctypes.c_void_p(400_000))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    number = thread.native_id
+    thread.join()
+    time.sleep(0.05)  # Python has done with it
+    assert os.path.exists(f"/proc/self/task/{{number}}")
+    if not os.fork():
+        os._exit(0)
+    print("exists", os.path.exists(f"/proc/self/task/{{number}}"))
+    os.wait()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_a_fork_waits_for_threads_that_end() -> None:
+    """Libraries free what they keep for a thread after Python has done with it. Threads that never worked may end."""
+    worked = "with working(): pass"
+    assert finished(ENDINGS.format(working=worked)) == (0, "exists False\n", "")
+    assert finished(ENDINGS.format(working="pass")) == (0, "exists True\n", "")
+
+
+def test_many_threads_that_have_ended_are_forgotten(gate: Any) -> None:
+    def work() -> None:
+        with working():
+            pass
+
+    for _ in range(500):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert len(gate.ending) <= 101
+    assert in_child(lambda: not fork_gate.is_clean_fork()) == 0
+    assert not gate.ending
+
+
+STORM = """
+    import os, random, sys, threading, time
+    import cv2
+    import numpy as np
+    from dalify import eager, fn, pipeline_def
+
+    photo = np.random.default_rng(0).integers(0, 255, (400, 400, 3), np.uint8)
+    jpeg = cv2.imencode(".jpg", photo)[1]
+
+    @pipeline_def(batch_size=2, num_threads=2, prefetch_queue_depth=2)
+    def photos():
+        image = fn.decoders.image(fn.external_source(lambda: [jpeg.ravel()] * 2))
+        return fn.gaussian_blur(fn.resize(image, size=[300, 300]), sigma=1.0)
+
+    def drop_pipelines():
+        while not ends.is_set():
+            pipe = photos()
+            pipe.run()
+            del pipe
+
+    def call():
+        while not ends.is_set():
+            eager.gaussian_blur(photo, sigma=1.0)
+            thread = threading.Thread(target=eager.gaussian_blur, args=(photo,), kwargs={{"sigma": 1.0}})
+            thread.start()
+            thread.join()
+
+    cv2.setNumThreads(4)
+    pipe = photos()
+    pipe.run()
+    ends = threading.Event()
+    threads = [threading.Thread(target=target) for target in (drop_pipelines, call)]
+    for thread in threads:
+        thread.start()
+    chance = random.Random(1)
+    status = []
+    until = time.monotonic() + {seconds}
+    while time.monotonic() < until:
+        time.sleep(chance.uniform(0, 0.005))
+        child = os.fork()
+        if not child:
+            import signal
+            signal.alarm(30)
+            pipe.run()
+            cv2.GaussianBlur(photo, (5, 5), 1.0)
+            thread = threading.Thread(target=cv2.GaussianBlur, args=(photo, (5, 5), 1.0))
+            thread.start()
+            thread.join()
+            os._exit(cv2.getNumThreads() != 4)
+        status.append(os.waitpid(child, 0)[1])
+    ends.set()
+    for thread in threads:
+        thread.join()
+    assert cv2.getNumThreads() == 4
+    print(len(status) > 5, set(status))
+"""
+
+
+def test_children_use_opencv() -> None:
+    """Forked while pipelines are dropped, their threads end, and OpenCV computes with threads of its own."""
+    code, out, errors = finished(STORM.format(seconds=4))
+    assert (code, out) == (0, "True {0}\n"), errors

@@ -1,8 +1,8 @@
 """Ctrl-C, kill -9 and deaths of workers at random moments, counted: ``python -m tests.fuzz.faults``.
 
 Prints a table for each. What is wrong whatever the machine does (a status, a batch, something left behind) is a
-failure; times are printed only, since other programs may have the processors. The first row of each table is a program
-without dalify, so that times can be compared.
+failure; times are printed only, since other programs may have the processors. The first rows are programs without
+dalify, so that times can be compared.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import signal
 import statistics
 import subprocess
@@ -37,7 +38,14 @@ from tests.helpers.programs import LIMIT_S, running
 __all__ = ["Row", "death_of_workers", "kill_programs", "kill_workers", "press", "table"]
 
 _BARE = "bare Python"
-_PROGRAMS = {_BARE: "ready()\nwhile True: time.sleep(3600)", **PROGRAMS}
+_TORCH = "torch and torchvision, without dalify"  # what it takes to end them is nobody's fault here
+_PROGRAMS = {
+    _BARE: "ready()\nwhile True: time.sleep(3600)",
+    _TORCH: "import torch\n"
+    "from tests.helpers.torchvision_import import import_torchvision\n"
+    "import_torchvision('torchvision.datasets')\nready()\nwhile True: time.sleep(3600)",
+    **PROGRAMS,
+}
 _WITH_WORKERS = (
     "parallel, fork",
     "parallel, spawn",
@@ -59,12 +67,15 @@ class Row:
     Attributes:
         count: of interrupts, kills or deaths.
         seconds: how long each took to have its effect.
+        cpu: seconds of processors from an interrupt to the end, by the program and its children; hardly depends on what
+            else the machine does.
         wrong: what should not have happened, and how often.
         notes: what else is worth a column.
     """
 
     count: int = 0
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     wrong: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
 
@@ -106,19 +117,26 @@ def press(name: str, count: int, folder: Path, chance: random.Random) -> Row:
         for _ in range(count):
             with _ready(name, folder, Path(place)) as process:
                 time.sleep(chance.uniform(0, _LATEST_S))
+                used = resource.getrusage(resource.RUSAGE_CHILDREN)
+                so_far = psutil.Process(process.pid).cpu_times()
                 begins = time.monotonic()
                 os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-                process.wait(LIMIT_S)
+                errors = process.communicate(timeout=LIMIT_S)[1]
                 row.add(time.monotonic() - begins)
-                errors = process.communicate()[1]
+                in_all = resource.getrusage(resource.RUSAGE_CHILDREN)
+                cpu = in_all.ru_utime + in_all.ru_stime - used.ru_utime - used.ru_stime
+                row.cpu.append(max(0.0, cpu - so_far.user - so_far.system))
                 row.notes[f"status {process.returncode}"] += 1
-                if process.returncode != -signal.SIGINT:
+                is_right = process.returncode == -signal.SIGINT
+                if not is_right:
                     row.wrong[f"status {process.returncode}"] += 1
                 # Worker processes of torch print one each.
                 tracebacks = errors.count("Traceback")
                 is_one = tracebacks == 1 and errors.rstrip().endswith("KeyboardInterrupt")
                 if name != "loader with processes" and not is_one:
                     row.wrong[f"{tracebacks} tracebacks"] += 1
+                    is_right = False
+                if not is_right:
                     print(f"{name}:\n{errors}", file=sys.stderr)
                 if _until_gone(process.pid) > 2:
                     row.wrong["processes left after 2 s"] += 1
@@ -285,13 +303,14 @@ def death_of_workers(way: str, count: int) -> Row:
 
 def table(title: str, rows: dict[str, Row]) -> str:
     """Return a table as Markdown."""
-    lines = [f"| {title} | count | median | worst | wrong | notes |", "|---|---|---|---|---|---|"]
+    lines = [f"| {title} | count | median | worst | worst CPU | wrong | notes |", "|---|---|---|---|---|---|---|"]
     total = Row()
     for name, row in rows.items():
         lines.append(_line(name, row))
-        if name != _BARE:
+        if name not in (_BARE, _TORCH):
             total.count += row.count
             total.seconds += row.seconds
+            total.cpu += row.cpu
             total.wrong += row.wrong
             total.notes += row.notes
     return "\n".join([*lines, _line("all", total)])
@@ -302,7 +321,8 @@ def _line(name: str, row: Row) -> str:
         ", ".join(f"{count} x {what}" for what, count in sorted(found.items())) for found in (row.wrong, row.notes)
     ]
     median, worst = (statistics.median(row.seconds), max(row.seconds)) if row.seconds else (0.0, 0.0)
-    return f"| {name} | {row.count} | {median:.3f} s | {worst:.3f} s | {texts[0] or 'none'} | {texts[1]} |"
+    cpu = f"{max(row.cpu):.2f} s" if row.cpu else ""
+    return f"| {name} | {row.count} | {median:.3f} s | {worst:.3f} s | {cpu} | {texts[0] or 'none'} | {texts[1]} |"
 
 
 def main() -> int:

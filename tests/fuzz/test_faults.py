@@ -30,9 +30,9 @@ def test_a_few_of_each(tmp_path: Path) -> None:
 
 
 def test_table() -> None:
-    rows = {"one": Row(2, [1.0, 3.0], Counter({"status 1": 1})), "other": Row(1, [2.0])}
+    rows = {"one": Row(2, [1.0, 3.0], wrong=Counter({"status 1": 1})), "other": Row(1, [2.0])}
     assert table("kills", rows).splitlines()[2:] == [
-        "| one | 2 | 2.000 s | 3.000 s | 1 x status 1 |  |",
-        "| other | 1 | 2.000 s | 2.000 s | none |  |",
-        "| all | 3 | 2.000 s | 3.000 s | 1 x status 1 |  |",
+        "| one | 2 | 2.000 s | 3.000 s |  | 1 x status 1 |  |",
+        "| other | 1 | 2.000 s | 2.000 s |  | none |  |",
+        "| all | 3 | 2.000 s | 3.000 s |  | 1 x status 1 |  |",
     ]
