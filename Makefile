@@ -18,10 +18,10 @@ WORKERS ?= -n 2
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs tutorials bench bench-smoke fuzz faults soak clean
+.PHONY: help install demo test test-frameworks check format docs tutorials bench bench-smoke fuzz faults soak clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY) ## .venv with dalify and the tools, versions pinned by constraints-dev.txt
 
@@ -40,6 +40,9 @@ demo: $(READY) ## train a small network on photographs made on the spot; picture
 
 test: $(READY) ## all tests; ARGS='-k resize' picks some
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+test-frameworks: $(READY) ## the plugins of JAX, TensorFlow and Paddle with the real packages, each in an environment of its own
+	@$(BIN)/python -m tests.helpers.framework_environments $(ARGS)
 
 check: $(READY) ## format, lint, types, import rules, spelling
 	$(BIN)/ruff format --check .
@@ -78,5 +81,5 @@ bench-smoke: $(READY) ## every benchmark for a moment: do they still run?
 	@$(BIN)/python -m benchmarks --smoke
 
 clean: ## remove the environment and everything that was made
-	rm -rf $(VENV) out build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-frameworks out build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -67,9 +67,9 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         collate: Mapping[str, str | Pad] | str | Pad | None = None,
         valid_name: str | None = None,
     ) -> None:
-        self.output_map = list(checked_names(output_map, pipelines))
+        self.output_map = list(checked_names(self._names_of(output_map), pipelines))
         self._output_categories = set(self.output_map)
-        self._collations = collations(collate, self.output_map, self._known_collations)
+        self._collations = self._collations_of(collate)
         if valid_name in self.output_map:
             raise ArgumentValueError(f"valid_name={valid_name!r} is the name of an output already.")
         self._valid_name = valid_name
@@ -85,15 +85,27 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
             fresh_epochs=fresh_epochs,
         )
 
+    def _names_of(self, output_map: Sequence[Any]) -> Sequence[str]:
+        """Return the names in what the user has given."""
+        return output_map
+
+    def _collations_of(self, collate: Any) -> list[Collation]:
+        """Return what to do with each output."""
+        return collations(collate, self.output_map, self._known_collations)
+
     def _tensor(self, array: Any) -> Any:
         """Return the framework's tensor for an array of NumPy, or of torch on a device."""
         return array if isinstance(array, np.ndarray) else to_host(array)
 
     def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Any]:
-        batch = {
-            name: self._tensors(collate(name, output, count))
-            for name, collate, output in zip(self.output_map, self._collations, outputs, strict=True)
-        }
+        batch: dict[str, Any] = {}
+        for name, collate, output in zip(self.output_map, self._collations, outputs, strict=True):
+            collated = collate(name, output, count)
+            try:
+                batch[name] = self._tensors(collated)
+            except Exception as error:
+                error.add_note(f"This was the output {name!r} of the pipeline.")
+                raise
         if self._valid_name is not None:
             batch[self._valid_name] = self._tensor(valid)
         return batch

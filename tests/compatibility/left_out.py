@@ -8,7 +8,7 @@ from __future__ import annotations
 from dalify.registry.schema import pascal_case
 from tests.operators.schema_differences import DEFAULTS
 
-__all__ = ["FROM_DEFAULTS", "LEFT_OUT", "NOT_IN_SCHEMAS", "SCHEMA_DIFFERENCES"]
+__all__ = ["FROM_DEFAULTS", "LEFT_OUT", "NOT_IN_SCHEMAS", "OF_FRAMEWORKS", "SCHEMA_DIFFERENCES"]
 
 _LATER = "a framework of its own; a later task"
 _COMPILED = "a part of DALI's compiled executor, which no program needs"
@@ -17,12 +17,24 @@ _SAME_SCHEMA = "an old name shares the schema of the modern one"
 _PLUGINS = "about compiling plugins in C++, which dalify cannot load"
 _AT_ONCE = "one call for both: what has an effect here is given when the reader is made"
 
+_ELSEWHERE = "not installed here; make test-frameworks compares it"
+_IMPORTED_THERE = "imported there, for DALI's own use"
+
+# Where the framework is installed, see `framework_environments.py`.
+OF_FRAMEWORKS: dict[str, str] = {
+    "plugin.jax.clu.DataNode": _IMPORTED_THERE,
+    "plugin.jax.clu.Pipeline": _IMPORTED_THERE,
+    "plugin.jax.iterator.DataNode": _IMPORTED_THERE,
+    "plugin.jax.f": "a variable of a loop",
+    "plugin.jax.integration": "private functions between DALI's own modules",
+    "plugin.jax.iterator.default_num_threads_value": "Pipeline has a default of its own",
+}
+
 LEFT_OUT: dict[str, str] = {
     # Frameworks.
-    "plugin.jax*": _LATER,
-    "plugin.paddle*": _LATER,
-    "plugin.tf*": _LATER,
-    "plugin.triton*": _LATER,
+    "plugin.jax": _ELSEWHERE,
+    "plugin.paddle": _ELSEWHERE,
+    "plugin.tf": "needs a plugin of DALI's own for TensorFlow, which is compiled where it is installed",
     "experimental.torchvision*": _LATER,
     # The compiled part.
     "libdali*": "a shared library, no module",

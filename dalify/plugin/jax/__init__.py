@@ -6,8 +6,7 @@ And functions of JAX as operators: ``fn.jax_function``.
 from dalify.plugin.base_iterator import LastBatchPolicy
 from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.jax import fn
-from dalify.plugin.jax.decorator import data_iterator
-from dalify.plugin.jax.iterator import DALIClassificationIterator, DALIGenericIterator
+from dalify.plugin.jax.iterator import DALIClassificationIterator, DALIGenericIterator, data_iterator
 
 __all__ = [
     "DALIClassificationIterator",

@@ -56,7 +56,7 @@ class Division:
 
     def __init__(self, sharding: Any, pipelines: int) -> None:
         self.sharding = sharding
-        trial = (sharding.num_devices,)
+        trial = (sharding.num_devices,) * max(1, len(getattr(sharding, "spec", ())))
         # The number of parts, of all processes and of this one, does not depend on the extent of the axis.
         self._parts = sharding.num_devices // sharding.shard_shape(trial)[0]
         self._own = len({index[0].start for index in sharding.addressable_devices_indices_map(trial).values()})
@@ -86,7 +86,7 @@ class Division:
         shape = (rows // self._own * self._parts, *rest)
         try:
             places = self.sharding.addressable_devices_indices_map(shape)
-        except ValueError as error:
+        except (ValueError, IndexError) as error:
             raise ShapeError(
                 f"the output {name!r} of shape {shape} does not divide over the devices: {error}"
             ) from error

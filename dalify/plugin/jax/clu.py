@@ -14,12 +14,11 @@ from dalify.pipeline.state import dumps
 from dalify.plugin.base_iterator import LastBatchPolicy, Outputs
 from dalify.plugin.frameworks import framework
 from dalify.plugin.jax.arrays import as_jax
-from dalify.plugin.jax.decorator import decorated
-from dalify.plugin.jax.iterator import DALIGenericIterator
+from dalify.plugin.jax.iterator import DALIGenericIterator, decorated
 
 __all__ = ["DALIGenericPeekableIterator", "get_spec_for_array", "peekable_data_iterator"]
 
-dataset_iterator = framework("clu.data.dataset_iterator", "jax", "jax.clu")
+dataset_iterator = framework("clu.data.dataset_iterator", "jax.clu", "dalify[jax]")
 
 
 def get_spec_for_array(jax_array: Any) -> Any:

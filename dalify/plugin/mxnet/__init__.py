@@ -1,0 +1,16 @@
+"""Pipelines as loaders of MXNet: iterators of ``DataBatch``, and of lists of arrays for Gluon."""
+
+from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.mxnet.iterators import DALIClassificationIterator, DALIGenericIterator, DALIGluonIterator
+from dalify.plugin.mxnet.tensors import feed_ndarray
+
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "DALIGluonIterator",
+    "LastBatchPolicy",
+    "Packed",
+    "Pad",
+    "feed_ndarray",
+]

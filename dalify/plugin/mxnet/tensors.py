@@ -1,0 +1,44 @@
+"""A pipeline's outputs as MXNet's arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ShapeError
+from dalify.data import TensorListCPU, TensorListGPU
+from dalify.plugin.frameworks import by_dlpack, framework
+
+__all__ = ["as_mxnet", "feed_ndarray"]
+
+mxnet = framework("mxnet", install="mxnet")
+
+
+def as_mxnet(array: Any) -> Any:
+    """Return an array of MXNet of the same memory where it may have it, else of a copy."""
+    if isinstance(array, np.ndarray):
+        return mxnet.nd.from_numpy(by_dlpack(array), zero_copy=True)
+    return mxnet.nd.from_dlpack(array.__dlpack__())
+
+
+def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
+    """Copy a tensor of a pipeline, or a list of equally shaped samples, into an array of MXNet.
+
+    Args:
+        dali_tensor: where from.
+        arr: where to; of the same shape.
+        cuda_stream: accepted.
+
+    Returns:
+        ``arr``.
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    if isinstance(dali_tensor, (TensorListCPU, TensorListGPU)):
+        dali_tensor = dali_tensor.as_tensor()
+    if list(arr.shape) != list(dali_tensor.shape()):
+        raise ShapeError(f"the shapes differ: {tuple(dali_tensor.shape())} cannot be copied into {tuple(arr.shape)}.")
+    arr[:] = np.asarray(dali_tensor.as_cpu())
+    return arr

@@ -1,0 +1,29 @@
+"""Pipelines as loaders of Paddle: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``."""
+
+from dalify.data import TensorGPU, TensorListCPU, TensorListGPU
+from dalify.plugin.base_iterator import LastBatchPolicy
+from dalify.plugin.collate import Packed, Pad
+from dalify.plugin.paddle.iterators import DALIClassificationIterator, DALIGenericIterator
+from dalify.plugin.paddle.tensors import (
+    dtype_map,
+    feed_ndarray,
+    lod_tensor_clip,
+    recursive_length,
+    to_paddle_type,
+)
+
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "LastBatchPolicy",
+    "Packed",
+    "Pad",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
+    "dtype_map",
+    "feed_ndarray",
+    "lod_tensor_clip",
+    "recursive_length",
+    "to_paddle_type",
+]

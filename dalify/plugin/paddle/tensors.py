@@ -1,0 +1,160 @@
+"""A pipeline's outputs as Paddle's tensors, of the same memory; and its older tensors of sequences (LoD)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import DTypeError, ShapeError
+from dalify.data import DALIDataType, TensorListCPU, TensorListGPU, array_dtype
+from dalify.plugin.collate import arrays_of
+from dalify.plugin.frameworks import by_dlpack, framework
+
+__all__ = [
+    "as_paddle",
+    "dtype_map",
+    "feed_ndarray",
+    "lod_tensor_clip",
+    "of_sequences",
+    "recursive_length",
+    "to_paddle_type",
+]
+
+paddle = framework("paddle")
+
+dtype_map: dict[DALIDataType, Any] = {
+    DALIDataType.BOOL: paddle.bool,
+    DALIDataType.UINT8: paddle.uint8,
+    DALIDataType.INT8: paddle.int8,
+    DALIDataType.INT16: paddle.int16,
+    DALIDataType.INT32: paddle.int32,
+    DALIDataType.INT64: paddle.int64,
+    DALIDataType.FLOAT16: paddle.float16,
+    DALIDataType.FLOAT: paddle.float32,
+    DALIDataType.FLOAT64: paddle.float64,
+    DALIDataType.BFLOAT16: paddle.bfloat16,
+}
+
+
+def to_paddle_type(tensor: Any) -> Any:
+    """Return Paddle's element type for a tensor of a pipeline.
+
+    Raises:
+        DTypeError: Paddle has none.
+    """
+    return _paddle_type(tensor.dtype)
+
+
+def as_paddle(array: Any) -> Any:
+    """Return a Paddle tensor of the same memory; a copy where it is read only or its elements do not lie in order.
+
+    Raises:
+        DTypeError: Paddle has no such element type.
+    """
+    _paddle_type(array_dtype(array))
+    return paddle.utils.dlpack.from_dlpack(by_dlpack(array))
+
+
+def _paddle_type(dtype: DALIDataType) -> Any:
+    if dtype not in dtype_map:
+        raise DTypeError(
+            f"Paddle has no tensors of {dtype}.",
+            hint="Convert them in the pipeline, for instance with fn.cast(x, dtype=types.INT32).",
+        )
+    return dtype_map[dtype]
+
+
+def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
+    """Copy a tensor of a pipeline to an address, or into a Paddle tensor.
+
+    Args:
+        dali_tensor: where from; of a list, all samples.
+        ptr: where to: an integer or a ctypes pointer to host memory, or a Paddle tensor of the same shape and type.
+        cuda_stream: accepted.
+
+    Returns:
+        ``ptr``.
+
+    Raises:
+        ShapeError: (a Paddle tensor) the shapes differ.
+        DTypeError: (a Paddle tensor) the element types differ.
+    """
+    if isinstance(dali_tensor, (TensorListCPU, TensorListGPU)):
+        dali_tensor = dali_tensor.as_tensor()
+    if not isinstance(ptr, paddle.Tensor):
+        dali_tensor.copy_to_external(ptr)
+        return ptr
+    if list(ptr.shape) != list(dali_tensor.shape()):
+        raise ShapeError(f"the shapes differ: {tuple(dali_tensor.shape())} cannot be copied into {tuple(ptr.shape)}.")
+    if ptr.dtype != to_paddle_type(dali_tensor):
+        raise DTypeError(f"the element types differ: {dali_tensor.dtype} cannot be copied into {ptr.dtype}.")
+    ptr.copy_(as_paddle(np.asarray(dali_tensor.as_cpu())), False)
+    return ptr
+
+
+def of_sequences(name: str, output: TensorListCPU | TensorListGPU, count: int, levels: int) -> Any:
+    """Return a ``DenseTensor`` of sequences: all samples joined along their first axes, with the lengths.
+
+    Args:
+        name: of the output, for errors.
+        output: its samples; they may differ in the first ``levels`` axes.
+        count: how many of them.
+        levels: of detail: 1 for sequences, 2 for sequences of sequences.
+
+    Raises:
+        ShapeError: samples with too few axes, or that differ in others.
+    """
+    arrays = arrays_of(output.as_cpu(), count)
+    if any(array.ndim < levels for array in arrays) or len({array.shape[levels:] for array in arrays}) > 1:
+        shapes = sorted({array.shape for array in arrays})
+        raise ShapeError(
+            f"the samples of the output {name!r} are no sequences with {levels} levels: they may differ in their first "
+            f"{levels} axes, and are {', '.join(map(str, shapes[:4]))}."
+        )
+    lengths = [
+        [array.shape[level] for array in arrays for _ in range(math.prod(array.shape[:level]))]
+        for level in range(levels)
+    ]
+    values = np.concatenate([array.reshape(-1, *array.shape[levels:]) for array in arrays])
+    tensor = paddle.base.core.DenseTensor()
+    tensor.set(values, paddle.CPUPlace())
+    tensor.set_recursive_sequence_lengths(lengths)
+    return tensor
+
+
+def recursive_length(tensor: Sequence[Any], lod_level: int) -> list[list[int]]:
+    """Return the lengths of nested sequences, one list per level, as Paddle's LoD tensors take them.
+
+    Args:
+        tensor: nested lists or arrays.
+        lod_level: number of levels.
+    """
+    lengths: list[list[int]] = []
+    items: list[Any] = [tensor]
+    for _ in range(lod_level):
+        items = [inner for item in items for inner in item]
+        lengths.append([len(item) for item in items])
+    return lengths
+
+
+def lod_tensor_clip(lod_tensor: Any, size: int) -> Any:
+    """Return a ``DenseTensor`` of the first sequences.
+
+    Args:
+        lod_tensor: of Paddle, with or without levels.
+        size: number of sequences.
+    """
+    lengths = [np.diff(offsets).tolist() for offsets in lod_tensor.lod()]
+    kept: list[list[int]] = []
+    rows = size
+    for level in lengths:
+        kept.append(list(level[:rows]))
+        rows = sum(kept[-1])
+    clipped = paddle.base.core.DenseTensor()
+    clipped.set(np.array(lod_tensor)[:rows], paddle.CPUPlace())
+    if kept:
+        clipped.set_recursive_sequence_lengths(kept)
+    return clipped

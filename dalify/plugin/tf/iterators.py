@@ -1,0 +1,33 @@
+"""Iterators like those of the other frameworks, with epochs, policies and states; DALI has none for TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.plugin.frameworks import by_dlpack, framework
+from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
+
+__all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
+
+tensorflow = framework("tensorflow", plugin="tf")
+_ALIGNMENT_BYTES = 64  # kernels of TensorFlow rely on it
+
+
+class DALIGenericIterator(GenericIterator):
+    """Gives, for every batch, a list with one dictionary of TensorFlow's eager tensors per pipeline.
+
+    The tensors have the memory of the pipeline's outputs; see `GenericIterator`. For ``model.fit`` there is
+    ``DALIDataset``.
+
+    Example:
+        >>> loader = DALIGenericIterator(pipe, ["images", "labels"], reader_name="Reader")
+        >>> for (batch,) in loader:
+        ...     model.train_on_batch(batch["images"], batch["labels"])
+    """
+
+    def _tensor(self, array: Any) -> Any:
+        return tensorflow.experimental.dlpack.from_dlpack(by_dlpack(array, _ALIGNMENT_BYTES).__dlpack__())
+
+
+class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):
+    """A ``DALIGenericIterator`` for pipelines with two outputs, which it calls ``data`` and ``label``."""

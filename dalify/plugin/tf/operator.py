@@ -1,0 +1,91 @@
+"""``DALIIterator``: the next batch of a pipeline as an operation of TensorFlow, also in its graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.pipeline import Pipeline
+from dalify.plugin.frameworks import framework
+from dalify.plugin.tf.running import Fitting
+
+__all__ = ["DALIIterator", "DALIIteratorWrapper", "DALIRawIterator", "serialize_pipeline"]
+
+tf = framework("tensorflow", plugin="tf")
+
+
+def serialize_pipeline(pipeline: Pipeline) -> bytes:
+    """Return the pipeline as a text, see ``Pipeline.serialize``."""
+    return pipeline.serialize()
+
+
+def DALIIterator() -> Callable[..., list[Any]]:  # noqa: N802 -- DALI's name
+    """Return the function ``DALIIteratorWrapper``."""
+    return DALIIteratorWrapper
+
+
+def DALIRawIterator() -> Callable[..., list[Any]]:  # noqa: N802 -- DALI's name
+    """Return the function ``DALIIteratorWrapper``, for programs that give it serialized pipelines."""
+    return DALIIteratorWrapper
+
+
+def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
+    pipeline: Pipeline | None = None,
+    serialized_pipeline: bytes | str | None = None,
+    sparse: Sequence[bool] = (),
+    shapes: Sequence[Any] = (),
+    dtypes: Sequence[Any] = (),
+    batch_size: int = -1,
+    prefetch_queue_depth: int = 2,
+    exec_dynamic: bool | None = None,
+    **kwargs: Any,
+) -> list[Any]:
+    """Return the outputs of a pipeline as tensors: in a graph, each run of the session gives the next batch.
+
+    Called at once (eagerly), it returns the next batch of the pipeline.
+
+    Args:
+        pipeline: which; or
+        serialized_pipeline: what ``serialize_pipeline`` returned; a new pipeline is made of it.
+        sparse: accepted where nothing in it is true.
+        shapes: of the batches, one for each output.
+        dtypes: types of TensorFlow, one for each output.
+        batch_size: of a serialized pipeline; that in the text where -1.
+        prefetch_queue_depth: of a serialized pipeline.
+        exec_dynamic: accepted.
+        kwargs: num_threads, device_id: of a serialized pipeline; others are accepted.
+
+    Raises:
+        ArgumentTypeError: neither or both of the pipelines.
+        ArgumentValueError: sparse tensors, or another number of types than outputs.
+    """
+    if (pipeline is None) == (serialized_pipeline is None):
+        raise ArgumentTypeError("DALIIterator needs either pipeline=... or serialized_pipeline=....")
+    if any(sparse):
+        raise ArgumentValueError(
+            "DALIIterator gives no sparse tensors.", hint="Pad the samples with fn.pad, or use DALIGenericIterator."
+        )
+    if pipeline is None:
+        options = {name: kwargs[name] for name in ("num_threads", "device_id") if kwargs.get(name) is not None}
+        if batch_size > 0:
+            options["batch_size"] = batch_size
+        pipeline = Pipeline.deserialize(serialized_pipeline, prefetch_queue_depth=prefetch_queue_depth, **options)
+    if len(dtypes) != pipeline.num_outputs:
+        raise ArgumentValueError(
+            f"dtypes has {len(dtypes)} types, and the pipeline has {pipeline.num_outputs} outputs.",
+            hint="Give dtypes=[...] with one type of TensorFlow for each output.",
+        )
+    if shapes and len(shapes) != len(dtypes):
+        raise ArgumentValueError(f"shapes has {len(shapes)} entries, and the pipeline has {len(dtypes)} outputs.")
+    wanted = [tf.TensorShape(shape) for shape in (shapes or [None] * len(dtypes))]
+    fit = Fitting([tf.as_dtype(dtype) for dtype in dtypes], wanted)
+    running = pipeline
+
+    def following() -> tuple[Any, ...]:
+        return fit(running.run())
+
+    tensors = tf.numpy_function(following, [], list(dtypes), stateful=True)
+    for tensor, shape in zip(tensors, wanted, strict=True):
+        tensor.set_shape(shape)
+    return list(tensors)

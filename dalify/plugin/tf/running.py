@@ -1,0 +1,240 @@
+"""Pipelines as TensorFlow runs them: a pipeline of its own for every iterator of a dataset, fed by other datasets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, PipelineStateError, ShapeError
+from dalify.data import TensorListCPU, TensorListGPU
+from dalify.graph import Node
+from dalify.pipeline import Pipeline
+from dalify.plugin.frameworks import framework
+
+__all__ = ["Fitting", "Input", "batches", "checked_inputs", "like"]
+
+tf = framework("tensorflow", plugin="tf")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A dataset that feeds an external source of a pipeline.
+
+    Args:
+        dataset: a ``tf.data.Dataset``.
+        layout: of its samples; that of the external source where None.
+        batch: its elements are batches instead of samples; None: as the external source says.
+    """
+
+    dataset: Any
+    layout: str | None = None
+    batch: bool | None = False
+
+
+def like(pipeline: Pipeline, **options: Any) -> Pipeline:
+    """Return a new pipeline with the graph and the options of another, and with other options in place of some."""
+    given = pipeline._options
+    made = Pipeline(**{**{each.name: getattr(given, each.name) for each in fields(given)}, **options})
+    graph = pipeline._graph()
+    made._outputs, made._traced = graph.outputs, graph
+    return made
+
+
+def _externals(pipeline: Pipeline) -> list[Node]:
+    """Return the external sources of a pipeline."""
+    return [node for node in pipeline._graph().nodes() if node.operator.name == "external_source"]
+
+
+def checked_inputs(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Input]:
+    """Return what feeds each external source that has no source of its own.
+
+    Args:
+        pipeline: with the external sources.
+        given: datasets, or `Input` of datasets, by the names of the external sources.
+
+    Raises:
+        ArgumentTypeError: no dataset.
+        ArgumentValueError: a name that the pipeline does not have, an external source without dataset, or one that has
+            a source.
+    """
+    if not isinstance(given, Mapping):
+        raise ArgumentTypeError(f"input_datasets must be a dictionary by names; got {type(given).__name__}.")
+    nodes = _externals(pipeline)
+    open_names = {node.name: node for node in nodes if node.arguments.get("source") is None}
+    for name, value in given.items():
+        if name not in open_names:
+            known = ", ".join(repr(each) for each in open_names) or "none"
+            raise ArgumentValueError(
+                f"input_datasets has {name!r}; the external sources of the pipeline that wait for data: {known}.",
+                hint="Give the external_source that name, and no source.",
+            )
+        dataset = value.dataset if isinstance(value, Input) else value
+        if not isinstance(dataset, tf.data.Dataset):
+            raise ArgumentTypeError(f"the input {name!r} must be a tf.data.Dataset; got {type(dataset).__name__}.")
+    missing = [name for name in open_names if name not in given]
+    if missing:
+        raise ArgumentValueError(
+            f"the external_source {missing[0]!r} of the pipeline has neither source nor dataset.",
+            hint="Give it a name, and use experimental.DALIDatasetWithInputs(pipeline, input_datasets={name: ...}).",
+        )
+    return {name: _completed(value, open_names[name]) for name, value in given.items()}
+
+
+def _completed(value: Any, node: Node) -> Input:
+    """Return the input with what the external source says about it."""
+    given = value if isinstance(value, Input) else Input(value)
+    declared = node.arguments.get("layout")
+    if given.layout and declared and given.layout != declared:
+        raise ArgumentValueError(
+            f"the input {node.name!r} has the layout {given.layout!r}, its external_source {declared!r}."
+        )
+    by_batch = given.batch
+    if by_batch is None:
+        by_batch = bool(node.arguments.get("batch", True))
+    return Input(given.dataset, given.layout or declared, by_batch)
+
+
+class Fitting:
+    """Makes outputs what a dataset has declared.
+
+    Args:
+        dtypes: of TensorFlow, one for each output.
+        shapes: of TensorFlow, one for each output; of a batch.
+    """
+
+    def __init__(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> None:
+        self._dtypes = dtypes
+        self._shapes = shapes
+
+    def __call__(self, outputs: Sequence[TensorListCPU | TensorListGPU]) -> tuple[np.ndarray[Any, Any], ...]:
+        """Return the arrays of a batch.
+
+        Raises:
+            ArgumentValueError: another number of outputs than declared.
+            ShapeError: samples that differ in shape, or another shape than declared.
+            DTypeError: another element type than declared.
+        """
+        if len(outputs) != len(self._dtypes):
+            raise ArgumentValueError(
+                f"output_dtypes has {len(self._dtypes)} types, and the pipeline has {len(outputs)} outputs."
+            )
+        return tuple(self._fitted(index, output) for index, output in enumerate(outputs))
+
+    def _fitted(self, index: int, output: TensorListCPU | TensorListGPU) -> np.ndarray[Any, Any]:
+        if not output.is_dense_tensor():
+            raise ShapeError(
+                f"the samples of output {index} have different shapes and cannot be one tensor.",
+                hint="Bring them to one size in the pipeline with fn.resize, fn.crop or fn.pad.",
+            )
+        array = np.asarray(output.as_cpu().as_tensor())
+        wanted, shape = self._dtypes[index], self._shapes[index]
+        if tf.as_dtype(array.dtype) != wanted:
+            raise DTypeError(
+                f"output {index} has elements of {array.dtype.name}, and output_dtypes says {wanted.name}.",
+                hint=f"Declare tf.{array.dtype.name}, or convert it in the pipeline with fn.cast.",
+            )
+        if shape.rank is None or shape.is_compatible_with(array.shape):
+            return array
+        kept = _squeezed(array.shape, shape)
+        if kept is None:
+            raise ShapeError(
+                f"output {index} has the shape {array.shape}, and output_shapes says {tuple(shape)}.",
+                hint="The first dimension is that of the batch; None stands for any extent.",
+            )
+        return array.reshape(kept)
+
+
+def _squeezed(shape: tuple[int, ...], wanted: Any) -> list[int] | None:
+    """Return the shape without as many dimensions of extent 1 as there are too many; None where none fits."""
+    ones = [axis for axis, extent in enumerate(shape) if extent == 1]
+    for dropped in itertools.combinations(reversed(ones), max(len(shape) - wanted.rank, 0)):
+        kept = [extent for axis, extent in enumerate(shape) if axis not in dropped]
+        if wanted.is_compatible_with(kept):
+            return kept
+    return None
+
+
+def batches(
+    make: Callable[[], Pipeline], inputs: Mapping[str, Input], fit: Callable[[Any], tuple[Any, ...]]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the batches of a new pipeline until its sources, or the datasets that feed it, end.
+
+    Args:
+        make: makes the pipeline.
+        inputs: what feeds it, by the names of its external sources.
+        fit: makes outputs what the dataset has declared.
+    """
+    pipeline = make()
+    try:
+        if not inputs:
+            yield from _until_the_end(pipeline, fit)
+            return
+        fed = _fed(inputs, pipeline.max_batch_size)
+        under_way = 0
+        depth = max(1, pipeline.cpu_queue_size) if pipeline.exec_pipelined else 1
+        while True:
+            for batch in itertools.islice(fed, depth - under_way):
+                for name, data in batch.items():
+                    pipeline.feed_input(name, data, inputs[name].layout)
+                under_way += 1
+            if not under_way:
+                return
+            under_way -= 1
+            try:
+                outputs = pipeline.run()
+            except StopIteration:
+                return
+            yield fit(outputs)
+    finally:
+        pipeline.close()
+
+
+def _until_the_end(pipeline: Pipeline, fit: Callable[[Any], tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    while True:
+        try:
+            outputs = pipeline.run()
+        except StopIteration:
+            return
+        yield fit(outputs)
+
+
+def _fed(inputs: Mapping[str, Input], batch_size: int) -> Iterator[dict[str, Any]]:
+    """Yield what is fed for one batch after the other; the shortest dataset decides on the end."""
+    sources = {name: _batched(name, each, batch_size) for name, each in inputs.items()}
+    while True:
+        batch: dict[str, Any] = {}
+        for name, source in sources.items():
+            data = next(source, None)
+            if data is None:
+                return
+            batch[name] = data
+        shortest = min(len(data) for data in batch.values())
+        yield {name: data[:shortest] for name, data in batch.items()}
+
+
+def _batched(name: str, given: Input, batch_size: int) -> Iterator[Any]:
+    elements = given.dataset.as_numpy_iterator()
+    if not given.batch:
+        while samples := list(itertools.islice(elements, batch_size)):
+            yield [_array(name, sample) for sample in samples]
+        return
+    for element in elements:
+        array = _array(name, element)
+        if len(array) > batch_size:
+            raise PipelineStateError(
+                f"the input {name!r} gave a batch of {len(array)}, and the pipeline takes at most {batch_size}."
+            )
+        yield array
+
+
+def _array(name: str, element: Any) -> np.ndarray[Any, Any]:
+    if isinstance(element, (tuple, list, dict)):
+        raise ArgumentTypeError(
+            f"the dataset of the input {name!r} has elements of several tensors; an input takes one.",
+            hint="Map it to one of them, or make an external_source for each.",
+        )
+    return np.asarray(element)

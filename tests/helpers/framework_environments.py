@@ -1,0 +1,96 @@
+"""Run the tests of each framework with its real package, in an environment of its own: ``make test-frameworks``.
+
+The environments lie in ``.venv-frameworks`` and see the packages of ``.venv`` below their own, so that each holds
+nothing but a framework and what it needs in another version. A framework that cannot be installed is left out, in one
+line.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import time
+import venv
+from pathlib import Path
+
+__all__ = ["main"]
+
+PROJECT = Path(__file__).parents[2]
+FOLDER = PROJECT / ".venv-frameworks"
+CONSTRAINTS = PROJECT / "constraints-frameworks.txt"
+PACKAGES = {
+    "jax": ["jax", "clu", "flax"],
+    "tensorflow": ["tensorflow-cpu" if sys.platform.startswith("linux") else "tensorflow"],
+    "paddle": ["paddlepaddle"],
+}
+INSTALL_SECONDS = 300
+TEST_SECONDS = 600
+
+
+def python_of(name: str) -> Path:
+    """Return the interpreter of an environment."""
+    return FOLDER / name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def install(name: str) -> str | None:
+    """Prepare the environment of a framework; return why it cannot be had, or None."""
+    mark = FOLDER / name / ".ready"
+    wanted = CONSTRAINTS.read_text() + sysconfig.get_paths()["purelib"]
+    if mark.is_file() and mark.read_text() == wanted:
+        return None
+    venv.create(FOLDER / name, with_pip=True, clear=True)
+    own = subprocess.run(
+        [python_of(name), "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    Path(own, "below.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n{PROJECT}\n")
+    command = [python_of(name), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--retries", "1"]
+    try:
+        done = subprocess.run(
+            [*command, "--no-warn-conflicts", "-c", CONSTRAINTS, *PACKAGES[name]],
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"pip took more than {INSTALL_SECONDS} s"
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        return (errors or done.stderr.splitlines() or ["pip failed"])[-1]
+    mark.write_text(wanted)
+    return None
+
+
+def test(name: str, arguments: list[str]) -> int:
+    """Run the tests that concern a framework, its names among them; return pytest's exit status."""
+    files = [PROJECT / "tests/plugin/test_frameworks.py", PROJECT / f"tests/plugin/test_{name}.py"]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    walker = PROJECT / "tests/compatibility/test_walker.py"
+    chosen = f"{name} or test_nothing_else_differs"
+    command = [python_of(name), "-m", "pytest", "-q", "-k", chosen, *files, walker, *arguments]
+    return subprocess.run(command, cwd=PROJECT, env=environment, timeout=TEST_SECONDS).returncode
+
+
+def main(arguments: list[str]) -> int:
+    """Run all; return 1 where a test failed."""
+    failed: list[str] = []
+    for name in PACKAGES:
+        start = time.monotonic()
+        reason = install(name)
+        if reason is not None:
+            print(f"{name}: cannot be had here, its tests are skipped: {reason}", flush=True)
+            continue
+        print(f"{name}: environment ready after {time.monotonic() - start:.0f} s", flush=True)
+        if test(name, arguments):
+            failed.append(name)
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,139 @@
+"""The frameworks that have a plugin: how tests make their iterators, and read what these give."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FRAMEWORKS", "MISSING", "Framework", "imported", "standing_in_for_mxnet"]
+
+
+def imported(package: str) -> ModuleType:
+    """Import a framework, whatever it warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module(package)
+
+
+@dataclass(frozen=True)
+class Framework:
+    """One framework.
+
+    Attributes:
+        plugin: below ``dalify.plugin``.
+        package: that it needs; none for NumPy.
+        to_numpy: from a tensor to an array.
+        gives_one: a batch is no list with one item per pipeline.
+    """
+
+    plugin: str
+    package: str = ""
+    to_numpy: Callable[[Any], np.ndarray] = np.asarray
+    gives_one: bool = False
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the package is there; something stands in for that of MXNet."""
+        return self.package in ("", "mxnet") or importlib.util.find_spec(self.package) is not None
+
+    def module(self) -> ModuleType:
+        """Import the plugin."""
+        if self.package:
+            imported(self.package)
+        return importlib.import_module(f"dalify.plugin.{self.plugin}")
+
+    def loader(self, pipelines: Any, names: Sequence[str], **options: Any) -> Any:
+        """Return the iterator."""
+        plugin = self.module()
+        if "last_batch_policy" in options:
+            options["last_batch_policy"] = plugin.LastBatchPolicy[options["last_batch_policy"]]
+        if self.package == "mxnet":
+            kind = plugin.DALIGenericIterator
+            return kind(pipelines, [(name, kind.DATA_TAG) for name in names], **options)
+        return plugin.DALIGenericIterator(pipelines, list(names), **options)
+
+    def parts(self, batch: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return one dictionary of NumPy arrays per pipeline."""
+        if self.gives_one:
+            batch = [batch]
+        if self.package == "mxnet":
+            batch = [dict(zip(names, part.data, strict=True)) for part in batch]
+        return [{name: self._plain(value) for name, value in part.items()} for part in batch]
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.to_numpy(item) for item in value]
+        if isinstance(value, tuple):
+            return tuple(self.to_numpy(item) for item in value)
+        return self.to_numpy(value)
+
+
+FRAMEWORKS = {
+    "numpy": Framework("numpy"),
+    "torch": Framework("pytorch", "torch"),
+    "jax": Framework("jax", "jax", gives_one=True),
+    "tensorflow": Framework("tf", "tensorflow"),
+    "paddle": Framework("paddle", "paddle", lambda tensor: tensor.numpy()),
+    "mxnet": Framework("mxnet", "mxnet", lambda array: array.asnumpy()),
+}
+MISSING = [name for name, framework in FRAMEWORKS.items() if not framework.is_installed]
+
+
+class _Array:
+    """What the plugin uses of ``mxnet.nd.NDArray``."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype.type
+
+    def reshape(self, shape: tuple[int, ...]) -> _Array:
+        return _Array(self.array.reshape(shape))
+
+    def asnumpy(self) -> np.ndarray:
+        return self.array
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.array[key] = value
+
+
+def _from_numpy(array: np.ndarray, zero_copy: bool = True) -> _Array:
+    if zero_copy and not (array.flags.c_contiguous and array.flags.writeable):
+        raise ValueError("MXNet takes no memory that is read only or not contiguous")
+    return _Array(array if zero_copy else array.copy())
+
+
+@contextmanager
+def standing_in_for_mxnet() -> Iterator[ModuleType]:
+    """Put what the plugin uses of MXNet in its place: the package is retired and does not run with NumPy 2."""
+    module = ModuleType("mxnet")
+    module.__dict__.update(
+        nd=SimpleNamespace(from_numpy=_from_numpy, NDArray=_Array),
+        io=SimpleNamespace(
+            DataBatch=lambda data, label=None, pad=None: SimpleNamespace(data=data, label=label, pad=pad),
+            DataDesc=lambda name, shape, dtype, layout="NCHW": SimpleNamespace(
+                name=name, shape=shape, dtype=dtype, layout=layout
+            ),
+        ),
+    )
+    sys.modules["mxnet"] = module
+    try:
+        yield module
+    finally:
+        for name in [name for name in sys.modules if name == "mxnet" or name.startswith("dalify.plugin.mxnet")]:
+            del sys.modules[name]

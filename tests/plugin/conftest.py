@@ -1,0 +1,8 @@
+"""Leaves out the tests of frameworks that are not installed; `test_frameworks.py` says which in one line."""
+
+from __future__ import annotations
+
+from tests.helpers.frameworks import MISSING
+
+_TESTS = {"jax": ["test_jax*.py"], "tensorflow": ["test_tensorflow*.py"], "paddle": ["test_paddle*.py"]}
+collect_ignore_glob = [pattern for name in MISSING for pattern in _TESTS[name]]

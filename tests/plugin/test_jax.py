@@ -1,0 +1,355 @@
+"""The JAX plugin with the real JAX: memory, shardings over four devices, looking ahead, functions in pipelines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify import fn, pipeline_def, types
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    PipelineStateError,
+    ShapeError,
+    SourceError,
+    UnknownArgumentError,
+)
+from tests.helpers.frameworks import imported
+
+jax = imported("jax")
+imported("clu.data.dataset_iterator")
+from dalify.plugin import jax as plugin  # noqa: E402
+from dalify.plugin.jax import clu  # noqa: E402
+
+P = jax.sharding.PartitionSpec
+MANY_DEVICES = Path(__file__).parent / "jax_devices.py"
+
+
+@pipeline_def(batch_size=4, num_threads=2)
+def counted(shape: tuple[int, ...] = (1,), dtype: Any = np.int32, first: int = 0) -> Any:
+    source = fn.external_source(
+        source=lambda info: np.full(shape, first + info.idx_in_epoch, dtype), batch=False, layout="HWC"[-len(shape) :]
+    )
+    return fn.copy(source)
+
+
+def test_arrays_have_the_memory_of_the_pipeline() -> None:
+    pipe = counted((32, 32, 3), np.float32)
+    addresses: list[int] = []
+    collect = pipe.next_outputs
+
+    def noting() -> Any:
+        outputs = collect()
+        addresses.append(outputs[0].data_ptr())
+        return outputs
+
+    pipe.next_outputs = noting  # type: ignore[method-assign]
+    loader = plugin.DALIGenericIterator(pipe, ["x"])
+    for _ in range(3):
+        batch = next(loader)["x"]
+        assert isinstance(batch, jax.Array)
+        assert batch.unsafe_buffer_pointer() == addresses[-1]
+
+
+def test_64_bits_where_jax_was_told() -> None:
+    with jax.enable_x64(True):
+        assert next(plugin.DALIGenericIterator(counted(dtype=np.int64), ["x"]))["x"].dtype == np.int64
+    assert next(plugin.DALIGenericIterator(counted(dtype=np.int64), ["x"]))["x"].dtype == np.int32
+
+
+def test_bfloat16() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, precision="bf16")
+    def narrow() -> Any:
+        images = fn.external_source(source=lambda: np.full((2, 4, 3, 1), 127, np.uint8), layout="HWC")
+        return fn.crop_mirror_normalize(images, dtype=types.FLOAT, mean=[126.0], std=[1.0])
+
+    batch = next(plugin.DALIGenericIterator(narrow(), ["x"]))["x"]
+    assert batch.dtype == jax.numpy.bfloat16
+    assert batch.sum() == 24
+
+
+def test_batches_train_a_model() -> None:
+    @plugin.data_iterator(output_map=["x", "y"])
+    def samples() -> Any:
+        x = fn.random.uniform(range=(-1, 1), shape=(3,))
+        return x, fn.reductions.sum(x * np.float32([1, 2, 3]))
+
+    @jax.jit
+    def step(weights: Any, batch: Any) -> Any:
+        def loss(weights: Any) -> Any:
+            return ((batch["x"] @ weights - batch["y"]) ** 2).mean()
+
+        return weights - 0.3 * jax.grad(loss)(weights)
+
+    weights = jax.numpy.zeros(3)
+    loader = samples(batch_size=32, num_threads=2, seed=3)
+    for _ in range(200):
+        weights = step(weights, next(loader))
+    np.testing.assert_allclose(weights, [1, 2, 3], atol=1e-3)
+
+
+def test_one_device_axis_for_pmap() -> None:
+    batch = next(plugin.DALIGenericIterator(counted(), ["x"], pmap_compatible=True))["x"]
+    assert batch.shape == (1, 4, 1)
+    assert isinstance(batch.sharding, jax.sharding.NamedSharding)
+
+
+def test_classification() -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def two() -> Any:
+        return fn.external_source(source=lambda: (np.zeros((2, 3), np.uint8), np.ones((2, 1), np.int32)), num_outputs=2)
+
+    batch = next(plugin.DALIClassificationIterator(two()))
+    assert {name: value.shape for name, value in batch.items()} == {"data": (2, 3), "label": (2, 1)}
+
+
+@pytest.mark.parametrize(
+    ("pipelines", "options", "text"),
+    [
+        (2, {"last_batch_policy": plugin.LastBatchPolicy.PARTIAL}, "cannot join"),
+        (2, {"collate": "list"}, "makes no array that could be joined"),
+        (2, {"collate": {"x": "packed"}}, "makes no array that could be joined"),
+        (2, {"sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0])}, "into 1 parts, and there are 2"),
+    ],
+)
+def test_what_cannot_be_joined(pipelines: int, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ArgumentValueError, match=text):
+        plugin.DALIGenericIterator([counted() for _ in range(pipelines)], ["x"], **options)
+
+
+def test_pipelines_of_different_shapes() -> None:
+    loader = plugin.DALIGenericIterator([counted((1,)), counted((2,))], ["x"])
+    with pytest.raises(ShapeError, match=r"different shapes for the output 'x': \(4, 1\), \(4, 2\)"):
+        next(loader)
+
+
+def test_no_sharding_and_not_both() -> None:
+    with pytest.raises(ArgumentTypeError, match="must be a sharding of JAX"):
+        plugin.DALIGenericIterator(counted(), ["x"], sharding="b")
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    with pytest.raises(ArgumentValueError, match="exclude each other"):
+        plugin.data_iterator(output_map=["x"], sharding=sharding, devices=jax.devices())
+
+
+def test_an_error_of_jax_keeps_its_type_and_names_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any, **__: Any) -> None:
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: no memory")
+
+    loader = plugin.DALIGenericIterator(counted(), ["images"])
+    monkeypatch.setattr("dalify.plugin.jax.iterator.as_jax", refuses)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED") as caught:
+        next(loader)
+    assert caught.value.__notes__ == ["This was the output 'images' of the pipeline."]
+
+
+# -- decorators --------------------------------------------------------------------------------------------------------
+
+
+def test_data_iterator_takes_what_the_pipeline_takes() -> None:
+    @plugin.data_iterator(output_map=["x"], size=8)
+    def numbers(first: int) -> Any:
+        return fn.external_source(source=lambda info: np.array([first + info.idx_in_epoch]), batch=False)
+
+    loader = numbers(5, batch_size=4, num_threads=1)
+    assert [batch["x"].ravel().tolist() for batch in loader] == [[5, 6, 7, 8], [9, 10, 11, 12]]
+    with pytest.raises(UnknownArgumentError, match="no argument 'output_map'"):
+        numbers(5, batch_size=4, output_map=["y"])
+
+
+def test_data_iterator_continues_from_checkpoints(tmp_path: Path) -> None:
+    for number in range(7):
+        (tmp_path / f"{number}.dat").write_bytes(bytes([number]))
+    files = [str(path) for path in sorted(tmp_path.iterdir())]
+
+    @plugin.data_iterator(output_map=["x"], reader_name="Reader")
+    @pipeline_def(batch_size=2, num_threads=1, enable_checkpointing=True)
+    def read() -> Any:
+        return fn.readers.file(files=files, name="Reader", pad_last_batch=True)[1]
+
+    loader = read()
+    assert [next(loader)["x"].ravel().tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+    later = read(checkpoints=loader.checkpoints())
+    assert [batch["x"].ravel().tolist() for batch in later] == [[4, 5], [6, 6]]
+    with pytest.raises(ArgumentValueError, match="2 checkpoints for 1 pipelines"):
+        read(checkpoints=loader.checkpoints() * 2)
+
+
+# -- looking ahead -----------------------------------------------------------------------------------------------------
+
+
+def peekable(size: int = 8, **options: Any) -> Any:
+    @clu.peekable_data_iterator(output_map=["x"], size=size, **options)
+    def numbers() -> Any:
+        return fn.external_source(source=lambda info: np.array([info.idx_in_epoch], np.int32), batch=False)
+
+    return numbers(batch_size=4, num_threads=1)
+
+
+def values(batch: Any) -> list[int]:
+    return np.asarray(batch["x"]).ravel().tolist()
+
+
+def test_peek() -> None:
+    loader = peekable()
+    assert loader.element_spec == {"x": clu.dataset_iterator.ArraySpec(np.dtype("int32"), (4, 1))}
+    assert [values(loader.peek()), values(loader.peek()), values(next(loader))] == [[0, 1, 2, 3]] * 3
+    assert values(loader.peek_async().result(timeout=60)) == [4, 5, 6, 7]
+    assert values(next(loader)) == [4, 5, 6, 7]
+    for ask in (loader.peek, loader.__next__, loader.peek_async().result):
+        with pytest.raises(StopIteration):
+            ask()
+    loader.reset()
+    assert values(loader.peek()) == [8, 9, 10, 11]
+
+
+def test_a_loop_begins_with_the_batch_that_was_looked_at() -> None:
+    loader = peekable()
+    loader.peek()
+    assert [values(batch) for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_a_batch_that_was_looked_at_comes_again_after_a_restart() -> None:
+    first = peekable(size=12)
+    next(first)
+    first.peek()
+    state = json.loads(json.dumps(first.state_dict()))
+    second = peekable(size=12)
+    second.load_state_dict(state)
+    assert values(next(second)) == values(next(first)) == [4, 5, 6, 7]
+
+
+def test_padding_is_told(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.dat").write_bytes(b"x")
+    files = [str(path) for path in sorted(tmp_path.iterdir())]
+
+    @clu.peekable_data_iterator(output_map=["x"], reader_name="Reader")
+    def read() -> Any:
+        return fn.readers.file(files=files, name="Reader", pad_last_batch=True)[1]
+
+    loader = read(batch_size=2, num_threads=1)
+    with pytest.raises(PipelineStateError, match="none yet"):
+        _ = loader.is_nonpadding
+    masks = []
+    for _ in loader:
+        masks.append(loader.is_nonpadding.tolist())
+    assert masks == [[True, True], [True, False]]
+
+
+def test_a_changed_shape_is_refused() -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def growing() -> Any:
+        return fn.external_source(source=lambda number: np.zeros((2, number + 1), np.float32))
+
+    loader = clu.DALIGenericPeekableIterator(growing(), ["x"])
+    next(loader)
+    with pytest.raises(ShapeError, match=r"'x' is float32\[2, 2\], and was float32\[2, 1\] before"):
+        next(loader)
+
+
+# -- functions in pipelines --------------------------------------------------------------------------------------------
+
+
+def run(function: Any, shape: tuple[int, ...] = (2, 3, 1), **options: Any) -> Any:
+    operator = plugin.fn.jax_function(**options)(function)
+
+    @pipeline_def(batch_size=4, num_threads=2)
+    def pipe() -> Any:
+        source = lambda info: np.full(shape, info.idx_in_batch, np.float32)  # noqa: E731
+        return operator(fn.external_source(source=source, batch=False, layout="HWC"))
+
+    return pipe().run()
+
+
+def test_function() -> None:
+    (found,) = run(jax.jit(jax.vmap(lambda image: image[::-1] * 2)))
+    np.testing.assert_array_equal(found.as_array()[:, 0, 0, 0], [0, 2, 4, 6])
+    assert found.layout() == "HWC"
+
+
+def test_function_of_several_outputs() -> None:
+    first, second = run(lambda x: (x + 1, x.mean(axis=(1, 2, 3))), num_outputs=2)
+    assert first.layout() == "HWC"
+    np.testing.assert_array_equal(second.as_array(), [0, 1, 2, 3])
+    assert second.layout() == ""
+    first, second = run(lambda x: (x, x[..., 0]), num_outputs=2, output_layouts=["XYZ", "HW"])
+    assert (first.layout(), second.layout()) == ("XYZ", "HW")
+
+
+def test_what_follows_a_function() -> None:
+    @plugin.fn.jax_function
+    def doubled(x: Any) -> Any:
+        return x * 2
+
+    @pipeline_def(batch_size=2, num_threads=2)
+    def pipe() -> Any:
+        image = fn.external_source(source=lambda: np.ones((2, 8, 8, 3), np.uint8), layout="HWC")
+        return fn.resize(doubled(image), size=(4, 4)) + 1
+
+    np.testing.assert_array_equal(pipe().run()[0].as_array(), np.full((2, 4, 4, 3), 3))
+
+
+def test_function_without_outputs_is_called() -> None:
+    seen: list[Any] = []
+
+    @plugin.fn.jax_function(num_outputs=0)
+    def note(x: Any) -> None:
+        seen.append(x.shape)
+
+    @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=1)
+    def pipe() -> Any:
+        x = fn.external_source(source=lambda: np.ones((2, 3), np.float32))
+        note(x)
+        return x
+
+    pipe().run()
+    assert seen[0] == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        (lambda x: np.asarray(x), SourceError, "returned ndarray where a JAX array is expected"),
+        (lambda x: (x, x), SourceError, "returned 2 arrays where 1 are expected"),
+        (lambda x: x[:2], SourceError, "2 samples for a batch of 4"),
+        (lambda x: x.sum(), SourceError, "a single value for a batch of 4"),
+        (lambda x: 1 / 0, ZeroDivisionError, "division by zero"),
+    ],
+)
+def test_mistakes_in_functions(function: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        run(function)
+
+
+def test_no_function() -> None:
+    with pytest.raises(ArgumentTypeError, match="needs a function; got int"):
+        plugin.fn.jax_function(3)
+
+
+def test_ragged_samples_cannot_be_given_to_a_function() -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipe() -> Any:
+        ragged = fn.external_source(source=lambda: [np.zeros(1, np.float32), np.zeros(2, np.float32)])
+        return plugin.fn.jax_function(lambda x: x)(ragged)
+
+    with pytest.raises(ShapeError, match=r"sample 0 is \(1,\), sample 1 is \(2,\)"):
+        pipe().run()
+
+
+def test_four_devices() -> None:
+    """The number of devices is decided when JAX starts, so a process of its own runs these."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(MANY_DEVICES)],
+        env={**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
