@@ -14,6 +14,7 @@ BENCHMARKS = [
     "dataloader_dropin",
     "auto_augment",
     "external_source",
+    "frameworks",
     "readers",
     "conditional",
     "modes",
