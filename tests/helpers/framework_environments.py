@@ -21,7 +21,7 @@ PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / ".venv-frameworks"
 CONSTRAINTS = PROJECT / "constraints-frameworks.txt"
 PACKAGES = {
-    "jax": ["jax", "clu", "flax"],
+    "jax": ["jax", "clu", "flax", "optax"],
     "tensorflow": ["tensorflow-cpu" if sys.platform.startswith("linux") else "tensorflow"],
     "paddle": ["paddlepaddle"],
 }
@@ -69,9 +69,9 @@ def test(name: str, arguments: list[str]) -> int:
     """Run the tests that concern a framework, its names among them; return pytest's exit status."""
     files = [PROJECT / "tests/plugin/test_frameworks.py", PROJECT / f"tests/plugin/test_{name}.py"]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    walker = PROJECT / "tests/compatibility/test_walker.py"
+    files += [PROJECT / "tests/docs/test_frameworks_page.py", PROJECT / "tests/compatibility/test_walker.py"]
     chosen = f"{name} or test_nothing_else_differs"
-    command = [python_of(name), "-m", "pytest", "-q", "-k", chosen, *files, walker, *arguments]
+    command = [python_of(name), "-m", "pytest", "-q", "-k", chosen, *files, *arguments]
     return subprocess.run(command, cwd=PROJECT, env=environment, timeout=TEST_SECONDS).returncode
 
 
