@@ -10,21 +10,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dalify.base.errors import ArgumentValueError, DalifyError, PipelineStateError, ReaderError
+from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, PipelineStateError, ReaderError
 from dalify.base.fork_gate import working
-from dalify.base.limits import Limits, within
+from dalify.base.limits import Limits, current, within
 from dalify.data import BufferPool
+from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
 from dalify.executor.packages import check_packages, check_remote_package
-from dalify.executor.plan import make_plan
+from dalify.executor.plan import Plan, make_plan
+from dalify.executor.plan_split import SplitPlan, split_plan
+from dalify.executor.process_stages import ProcessOptions, ProcessStages
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
 from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
+from dalify.graph.packing import pack
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.reader_processes import ReaderProcesses
@@ -53,6 +57,9 @@ class Resources:
         on_error: what to do about samples that cannot be used, where the operator does not tell.
         max_error_rate: largest share of bad samples in an epoch; None for any.
         limits: of the pipeline; None for those of the process.
+        seed: of the pipeline.
+        processes: that compute batches; 0: this one does.
+        under_way: batches under way at most, where processes compute them.
     """
 
     batch_size: int
@@ -66,6 +73,9 @@ class Resources:
     on_error: str = "raise"
     max_error_rate: float | None = None
     limits: Limits | None = None
+    seed: int = 0
+    processes: int = 0
+    under_way: int = 1
 
 
 def assemble(
@@ -114,19 +124,52 @@ def assemble(
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
         for node, slots in plan.externals
     ]
-    _check_timeout(resources, workers is not None or any(map(_process_count, indices.values())))
-    for step in plan.readers.values():
+    has_processes = resources.processes or workers is not None or any(map(_process_count, indices.values()))
+    _check_timeout(resources, bool(has_processes))
+    here = plan
+    parts = None
+    if resources.processes:
+        parts = split_plan(plan)
+        _check_parts(parts, indices)
+        here = parts.here
+    for step in here.readers.values():
         _start_processes(step, indices[step.node], resources, seeds[step.node.number][0])
-    readers = {slot: ReaderFeed(step.node, samplers[step.node], step.ahead) for slot, step in plan.readers.items()}
+    readers = {
+        slot: ReaderFeed(step.node, samplers[step.node], step.ahead if slot in here.readers else None)
+        for slot, step in plan.readers.items()
+    }
     feeds = Feeds(externals, readers)
     recovery = Recovery(plan, readers, resources.on_error, resources.max_error_rate)
     if state is not None:  # before workers start: they have to be told how much of an iterable to skip
         feeds.restore(state["sources"])
     if workers is not None:
         workers.start()  # before any thread of ours exists: a fork copies the locks that threads hold
+    remote = None
+    if parts is not None:
+        places = [feed.place for feed in sorted(readers.values(), key=lambda feed: feed.place)]
+        setup = WorkerSetup(
+            graph=pack(graph),
+            seeds=seeds,
+            indices={node.number: index for node, index in indices.items()},
+            samplers={node.number: sampler for node, sampler in samplers.items()},
+            seed=resources.seed,
+            num_threads=max(1, round(resources.num_threads / resources.processes)),
+            batch_size=resources.batch_size,
+            on_error=resources.on_error,
+            limits=resources.limits or current(),
+        )
+        options = ProcessOptions(
+            count=resources.processes,
+            under_way=resources.under_way,
+            start_method=resources.start_method,
+            callback_pickler=resources.callback_pickler,
+            timeout_s=resources.callback_timeout_s,
+        )
+        remote = ProcessStages(graph, parts, places, setup, options, pool)
+        remote.start()
     engine = Engine(
-        plan,
-        resources.num_threads,
+        here,
+        resources.num_threads if parts is None else _threads_beside(here, resources.num_threads),
         resources.batch_size,
         feeds,
         recovery,
@@ -135,9 +178,39 @@ def assemble(
         resources.name,
         workers,
         limits=resources.limits,
+        remote=remote,
     )
     engine.next_number = 0 if state is None else state["number"]
     return engine
+
+
+def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:
+    """Refuse what other processes cannot do."""
+    for step in parts.elsewhere.readers.values():
+        if _process_count(indices[step.node]):
+            raise ArgumentValueError(
+                "the reader and the pipeline both have processes=.",
+                line=step.node.line,
+                operator=step.node.operator.public_name,
+                hint="Leave it out of the reader: the processes of the pipeline read, too.",
+            )
+    if not parts.elsewhere.stages:
+        first = next((step.node for stage in parts.here.stages for step in stage.steps if stage.is_serial), None)
+        raise GraphError(
+            "nothing in this pipeline can be computed by its processes: all of it needs the device, or is a Python "
+            "function that is called for one batch after the other.",
+            line=None if first is None else first.line,
+            operator=None if first is None else first.operator.public_name,
+            hint="Write fn.python_function(..., parallel=True) for a function that depends on its inputs alone, or "
+            "leave processes= out.",
+        )
+
+
+def _threads_beside(plan: Plan, num_threads: int) -> int:
+    """Return how many threads are of use for what processes leave to this one."""
+    if any(stage.kind == "segment" for stage in plan.stages):
+        return num_threads
+    return min(num_threads, len(plan.stages))
 
 
 def _process_count(index: Any) -> int:

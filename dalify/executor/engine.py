@@ -30,6 +30,7 @@ from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.agreement import Agreement, NotDecided
 from dalify.executor.arena import arena_of_thread
+from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, hand_over, share_fed
 from dalify.executor.feeding import Feeds
@@ -74,6 +75,7 @@ class Engine:
         workers: processes of parallel sources; ended with the engine.
         threads: of all engines of one owner, who ends them; None for threads of its own.
         limits: applied to all work of this engine; None for those of the process.
+        remote: computes a batch before it enters the stages of the plan; None where the plan is all there is.
     """
 
     def __init__(
@@ -89,10 +91,12 @@ class Engine:
         workers: WorkerPool | None = None,
         threads: ThreadPool | None = None,
         limits: Limits | None = None,
+        remote: RemoteStages | None = None,
     ) -> None:
         self.plan = plan
         self._workers = workers
         self._limits = limits
+        self._remote = remote
         self._num_threads = num_threads
         self._batch_size = batch_size
         self.feeds = feeds
@@ -165,7 +169,10 @@ class Engine:
         self._scheduled.append(iteration)
         self._asked = None
         iteration.order, self._started = self._started, self._started + 1
-        self._enter(iteration)
+        if self._remote is None:
+            self._enter(iteration)
+        else:
+            self._remote.submit(iteration, self._enter)
 
     def collect(self) -> tuple[Batch, ...]:
         """Wait for the oldest scheduled iteration and return its outputs.
@@ -173,6 +180,20 @@ class Engine:
         Raises:
             PipelineStateError: nothing is scheduled.
             Exception: the iteration's error; the next call returns the next iteration.
+        """
+        iteration = self.finished()
+        self.recovery.settle(iteration)
+        self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
+        if iteration.event is not None:
+            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
+        return take_outputs(iteration, self.plan.outputs)
+
+    def finished(self) -> Iteration:
+        """Wait for the oldest scheduled iteration and return it.
+
+        Raises:
+            PipelineStateError: nothing is scheduled.
+            Exception: the iteration's error.
         """
         if not self.scheduled:
             raise PipelineStateError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
@@ -182,11 +203,7 @@ class Engine:
             raise PipelineStateError("another thread has closed the pipeline, which this one waits for.")
         self._scheduled.popleft()
         iteration.error.release()
-        self.recovery.settle(iteration)
-        self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
-        if iteration.event is not None:
-            hand_over([iteration.values[slot] for slot in self.plan.outputs], iteration.event, self._torch_device)
-        return take_outputs(iteration, self.plan.outputs)
+        return iteration
 
     def discard(self) -> None:
         """Take back all iterations that are under way.
@@ -200,6 +217,8 @@ class Engine:
         self._asked = None
         while self._scheduled:
             self._scheduled.popleft().discard()
+        if self._remote is not None:
+            self._remote.discard()
 
     def state(self) -> dict[str, Any]:
         """Return where the consumer stands: before the oldest iteration that was not collected."""
@@ -234,6 +253,8 @@ class Engine:
         """End the threads and the sources' workers."""
         self.discard()
         self.feeds.abandon()
+        if self._remote is not None:
+            self._remote.close()
         if self._process == os.getpid():
             self._threads.close(wait=wait)
         if self._workers is not None:
@@ -251,6 +272,7 @@ class Engine:
             )
         self._process = os.getpid()
         self._threads = ThreadPool(self._num_threads, self._name)
+        self._remote = None if self._remote is None else self._remote.again()
         self._lock = threading.Lock()
         if self._asked is not None:  # by a thread of the parent
             self.next_number = self._asked["number"]
@@ -307,7 +329,8 @@ class Engine:
             chunks = chunk_bounds(iteration.size, stage.seconds_per_sample, self._num_threads)
             iteration.collectors = {
                 slot: Collector(
-                    iteration.size if branch is None and slot not in stage.ragged else None, self._pool_of(slot)
+                    iteration.size if branch is None and slot not in stage.ragged else None,
+                    self._pool_of(iteration, slot),
                 )
                 for slot, branch in stage.publishes.items()
             }
@@ -316,7 +339,9 @@ class Engine:
         iteration.pending = len(chunks)
         return chunks
 
-    def _pool_of(self, slot: int) -> BufferPool:
+    def _pool_of(self, iteration: Iteration, slot: int) -> BufferPool:
+        if iteration.memory is not None and slot in self.plan.outputs:
+            return iteration.memory
         return self._pinned_pool if slot in self.plan.pinned else self._pool
 
     def _run(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
@@ -384,7 +409,9 @@ class Engine:
         arena = arena_of_thread()
         # Results of a batch stage leave it as they are, so they must not lie in scratch memory.
         collectors = {
-            slot: Collector(iteration.size, self._pool_of(slot)) for slot in stage.publishes if stage.kind == "batch"
+            slot: Collector(iteration.size, self._pool_of(iteration, slot))
+            for slot in stage.publishes
+            if stage.kind == "batch"
         }
         frame = Frame(
             list(iteration.values), 0, iteration.size, iteration.number, iteration.size, arena, collectors,
@@ -402,7 +429,7 @@ class Engine:
                 batch = frame.values[slot]
                 # It may lie in scratch memory or repeat a constant.
                 if batch is not None and slot in collectors and batch.device == "cpu":
-                    collector = collectors[slot] if branch is None else Collector(None, self._pool_of(slot))
+                    collector = collectors[slot] if branch is None else Collector(None, self._pool_of(iteration, slot))
                     collector.store(0, batch)
                     batch = collector.result()
                 iteration.values[slot] = batch

@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import DalifyError
 from dalify.base.held_error import HeldError
 from dalify.base.interrupts import Completion
-from dalify.data import Batch
+from dalify.data import Batch, BufferPool
 from dalify.executor.agreement import Agreement
 from dalify.executor.frame import Collector
 from dalify.executor.steps import Step, located
@@ -40,6 +40,7 @@ class Iteration:
         agreement: on the element types of what the chunks of the current stage have read and decoded.
         bad: position, attempt, node, policy, origin and text of each sample that failed.
         fetched_again: positions of samples whose copies were dropped and that were read once more.
+        memory: for the outputs; None for that of the engine.
         ready: set when all stages are done.
     """
 
@@ -65,6 +66,7 @@ class Iteration:
         self.agreement = Agreement()
         self.chunk_seconds = 0.0
         self.event: Any = None
+        self.memory: BufferPool | None = None
         self.ready = Completion()
         self.discarded = False
         self.lock = threading.Lock()

@@ -113,7 +113,7 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) 
     """
     if node.operator.name in ("external_source", "_literal") or node.operator.feed_function is not None:
         return (0, 0)
-    rank = _RANKS[_kind_of(node, on_error), node.operator.is_serial]
+    rank = _RANKS[_kind_of(node, on_error), _is_serial(node)]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
     return (max(depths, default=0), rank)
 
@@ -153,7 +153,7 @@ class _Planner:
 
     def _place(self, node: Node) -> int:
         kind = _kind_of(node, self._on_error)
-        serial = node.operator.is_serial
+        serial = _is_serial(node)
         earliest = max((self._stage_of.get(edge.node, 0) for edge in node.edges()), default=0)
         for index in range(earliest, len(self._stages)):
             stage = self._stages[index]
@@ -234,9 +234,14 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
         policy = node.arguments.get("on_error") or on_error
         if operator.whole_batch({**node.arguments, "on_error": policy}):
             return "batch"
-    if operator.is_batchwise or operator.is_serial or (not node.inputs and not _has_argument_nodes(node)):
+    if operator.is_batchwise or _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
     return "segment"
+
+
+def _is_serial(node: Node) -> bool:
+    """Tell whether a node sees one batch after the other; a user may know that its function need not."""
+    return node.operator.is_serial and not node.arguments.get("parallel")
 
 
 def _has_argument_nodes(node: Node) -> bool:

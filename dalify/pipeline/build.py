@@ -67,6 +67,9 @@ def build(
         on_error=options.on_error,
         max_error_rate=options.max_error_rate,
         limits=options.limits,
+        seed=seed,
+        processes=options.processes,
+        under_way=options.depth,
     )
     with applied(options.limits):  # readers make their indices here
         engine = assemble(graph, seeds, resources, asked, state)

@@ -207,7 +207,7 @@ class DebugPipeline(Pipeline):
     """
 
     def __init__(self, function: Callable[[], Any], **options: Any) -> None:
-        options = {**options, "prefetch_queue_depth": 1, "taps": ()}
+        options = {**options, "prefetch_queue_depth": 1, "taps": (), "processes": 0}
         super().__init__(**options)
         own = ("output_dtype", "output_ndim", "output_layout", "checkpoint")
         given = {name: value for name, value in options.items() if name not in own}

@@ -25,7 +25,7 @@ __all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy
 _START_METHODS = ("fork", "spawn", "forkserver")
 # How images leave a pipeline; None: as they are.
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
-_MOST = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12}
+_MOST = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12, "processes": 1 << 12}
 _MOST_DEPTH = 1 << 12
 _ON_ERROR = ("raise", "skip", "replace")
 _LONGEST_TIMEOUT_S = 1_000_000
@@ -106,6 +106,10 @@ class PipelineOptions:
         precision: ``fp32``, or how images of float32 are given out: ``fp16`` or ``bf16``. All is computed in float32;
             only the last store is of 16 bits. Outputs whose layout has no H and W stay as they are: boxes,
             coordinates, sound.
+        processes: worker processes that compute the batches, each with an interpreter of its own and its part of
+            ``num_threads``; 0: this process computes them. Batches, states and errors are the same. Sources, the
+            device, and Python functions without ``parallel=True`` stay in this process. They are started as
+            ``py_start_method`` says. See docs/processes.md.
         taps: names of operators whose values ``Pipeline.tap`` shows after each batch.
         stream_policy: accepted.
         concurrency: accepted.
@@ -137,6 +141,7 @@ class PipelineOptions:
     max_error_rate: float | None = None
     limits: Limits | None = None
     precision: str = "fp32"
+    processes: int = 0
     taps: tuple[str, ...] = ()
     stream_policy: StreamPolicy | None = None
     concurrency: OperatorConcurrency | None = None
@@ -169,7 +174,7 @@ class PipelineOptions:
             raise ArgumentTypeError("a pipeline needs batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
             given["num_threads"] = min(8, available_processors())
-        for name in ("batch_size", "num_threads", "py_num_workers", "seed"):
+        for name in ("batch_size", "num_threads", "py_num_workers", "processes", "seed"):
             value = given.get(name)
             if isinstance(value, SupportsIndex) and not isinstance(value, bool):
                 given[name] = int(value)  # numpy's integers too, whose arithmetic overflows
@@ -192,6 +197,7 @@ class PipelineOptions:
             ("batch_size", self.batch_size, 1),
             ("num_threads", self.num_threads, 1),
             ("py_num_workers", workers, 0),
+            ("processes", self.processes, 0),
         ):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
@@ -258,7 +264,8 @@ class PipelineOptions:
         if not (self.exec_pipelined and self.exec_async):
             return 1
         depths = self.prefetch_queue_depth
-        return max(depths.values()) if isinstance(depths, Mapping) else depths
+        depth = max(depths.values()) if isinstance(depths, Mapping) else depths
+        return depth + self.processes  # one in the making in each, and as many in wait as without
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``serialize`` keeps, as JSON can hold it; ``options_from_json`` undoes it."""

@@ -69,7 +69,8 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         experimental_exec_dynamic: old name of ``exec_dynamic``.
         stream_policy: accepted.
         concurrency: accepted.
-        options: what DALI does not have: enable_conditionals, on_error, max_error_rate, limits, precision, taps.
+        options: what DALI does not have: enable_conditionals, on_error, max_error_rate, limits, precision, processes,
+            taps.
 
     Attributes:
         next_epoch: number of the first epoch of which no iterator has given a batch.

@@ -21,7 +21,7 @@ from dalify.sources.worker_death import Death
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
 
-__all__ = ["ReaderProcesses"]
+__all__ = ["ReaderProcesses", "collect_always"]
 
 # Tasks in the pipe cannot be taken back when their batch is dropped; two per process are enough to keep it busy.
 _TASKS_PER_PROCESS = 2
@@ -94,7 +94,9 @@ class ReaderProcesses:
             pool = self._pool
             assert pool is not None, "dalify bug: no processes"
             if self._collector is None:  # not before the processes have been forked
-                self._collector = threading.Thread(target=_collect, args=(pool,), name="dalify-collect", daemon=True)
+                self._collector = threading.Thread(
+                    target=collect_always, args=(pool,), name="dalify-collect", daemon=True
+                )
                 self._collector.start()
         future: Future[Any] = Future()
         pool.submit(0, 0, (entry, mixed_key(self._seed, number, place), 0, 0, 0, 0), future)
@@ -131,8 +133,8 @@ class ReaderProcesses:
         self._pool = None
 
 
-def _collect(pool: WorkerPool) -> None:
-    """Hand over samples as they come: those of later batches must not keep the processes waiting."""
+def collect_always(pool: WorkerPool) -> None:
+    """Hand over results as they come, until the pool is closed: later ones must not keep the processes waiting."""
     with suppress(PipelineStateError, WorkerError):  # it has been closed
         while True:
             pool.collect(lambda: False)

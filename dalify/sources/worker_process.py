@@ -276,6 +276,8 @@ def failure_of(error: Exception, trace: str) -> Failure:
     """
     text = "".join(traceback.format_exception_only(error)).strip()
     error.__traceback__ = None
+    for name in [name for name in vars(error) if name.startswith("__dalify")]:  # notes of the executor hold its graph
+        delattr(error, name)
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)  # many exceptions can be pickled but not made again

@@ -1,0 +1,129 @@
+"""Computes batches by number in another process: an engine of its own that gets each batch as a request."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalify.base.limits import Limits, applied
+from dalify.base.optional import is_loaded, torch
+from dalify.data import BufferPool
+from dalify.executor.batch_source import Reply, Request
+from dalify.executor.engine import Engine
+from dalify.executor.feeding import Feeds
+from dalify.executor.feeds import ReaderFeed
+from dalify.executor.iteration import Iteration
+from dalify.executor.plan import make_plan
+from dalify.executor.plan_split import split_plan
+from dalify.executor.recovery import Recovery
+from dalify.executor.threads import AwaitedThreads
+from dalify.graph.packing import PackedGraph, branches_of, unpack
+from dalify.sources.permutation import mixed_key
+from dalify.sources.sampler import Sampler
+
+__all__ = ["BatchWorker", "WorkerSetup"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSetup:
+    """What a worker must know once.
+
+    Attributes:
+        graph: after all passes.
+        seeds: by the number of a random node, its seed and stream.
+        indices: of readers, by the number of the node.
+        samplers: likewise.
+        seed: of the pipeline; users' functions that draw random numbers get generators seeded with it.
+        num_threads: of the worker.
+        batch_size: most samples in a batch.
+        on_error: for operators that do not specify it.
+        limits: in force where the pipeline was built.
+    """
+
+    graph: PackedGraph
+    seeds: Mapping[int, tuple[int, int]]
+    indices: Mapping[int, Any]
+    samplers: Mapping[int, Sampler]
+    seed: int
+    num_threads: int
+    batch_size: int
+    on_error: str
+    limits: Limits
+
+
+class BatchWorker:
+    """Computes the stages of a plan that may run anywhere.
+
+    Args:
+        setup: what it must know.
+
+    Attributes:
+        indices: of readers, by slot of their first output.
+    """
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        graph = unpack(setup.graph)
+        nodes = {node.number: node for node in graph.nodes()}
+        with applied(setup.limits):
+            plan = make_plan(
+                graph,
+                {nodes[number]: seeds for number, seeds in setup.seeds.items() if number in nodes},
+                {nodes[number]: index for number, index in setup.indices.items()},
+                setup.on_error,
+            )
+        # The recovery sees all stages, as that of the process that asks does.
+        readers = {slot: ReaderFeed(step.node, setup.samplers[step.node.number]) for slot, step in plan.readers.items()}
+        recovery = Recovery(plan, readers, setup.on_error, None)
+        self._plan = split_plan(plan).elsewhere
+        self._branches = {branch: place for place, branch in enumerate(branches_of(graph))}
+        self._seed = setup.seed
+        self._runs_user_code = any(
+            step.node.operator.runs_user_code for stage in self._plan.stages for step in stage.steps
+        )
+        self.indices = {slot: setup.indices[step.node.number] for slot, step in plan.readers.items()}
+        self._engine = Engine(
+            self._plan, setup.num_threads, setup.batch_size, Feeds((), readers), recovery, None, BufferPool(),
+            "dalify-worker", threads=AwaitedThreads(setup.num_threads, "dalify-worker"), limits=setup.limits,
+        )  # fmt: skip
+        if self._runs_user_code and is_loaded("torch"):
+            torch.set_num_threads(1)  # others compute beside it
+
+    def compute(self, request: Request, memory: BufferPool | None = None) -> Reply:
+        """Compute a batch.
+
+        Args:
+            request: which one.
+            memory: for what leaves this process.
+
+        Raises:
+            Exception: of the batch.
+        """
+        if self._runs_user_code:  # the same numbers in whatever process it is computed
+            seed = mixed_key(self._seed, request.number)
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+            if is_loaded("torch"):
+                torch.manual_seed(seed >> 1)
+        iteration = Iteration(request.number, request.size, self._plan.slot_count)
+        iteration.before = {"number": request.number, "sources": list(request.readers)}
+        iteration.entries = {slot: entries.copy() for slot, entries in request.entries.items()}
+        iteration.memory = memory
+        for slot, step in self._plan.readers.items():
+            if step.ahead is not None:
+                step.ahead.begin(request.number, iteration.entries[slot])
+        self._engine.set_off(iteration, list(request.inputs.items()))
+        self._engine.finished()
+        return Reply(
+            {slot: iteration.values[slot] for slot in self._plan.outputs},
+            {self._branches[branch]: positions for branch, positions in iteration.positions.items()},
+            [(place, attempt, node.number, *rest) for place, attempt, node, *rest in iteration.bad],
+            {node.number: sorted(positions) for node, positions in iteration.stand_ins.items()},
+        )
+
+    def close(self) -> None:
+        """End the threads."""
+        self._engine.close()

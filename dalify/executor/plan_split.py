@@ -1,0 +1,89 @@
+"""Which stages of a plan run in other processes, and which in this one.
+
+Alone because it is one rule: what may run anywhere is computed elsewhere; users' functions that are called one batch
+after the other, the device, and what depends on them stay here. A stage is the unit: its values are known by slot, so
+two plans of one numbering fit together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from dalify.executor.plan import Plan, Stage
+from dalify.graph import Branch
+
+if TYPE_CHECKING:
+    from dalify.executor.reader_step import ReaderStep
+
+__all__ = ["SplitPlan", "split_plan"]
+
+
+class SplitPlan(NamedTuple):
+    """A plan in two parts that have the slots of the whole.
+
+    Attributes:
+        elsewhere: what other processes compute; its outputs are the slots that they send back.
+        here: what this process computes afterwards.
+        inputs: slots of external sources that are sent with the number of a batch.
+    """
+
+    elsewhere: Plan
+    here: Plan
+    inputs: tuple[int, ...]
+
+
+def split_plan(plan: Plan) -> SplitPlan:
+    """Cut a plan in two."""
+    own: list[Stage] = []
+    remote: list[Stage] = []
+    own_slots: set[int] = set()
+    own_branches: set[Branch] = set()
+    for stage in plan.stages:
+        is_own = (
+            stage.is_serial
+            or stage.kind == "device"
+            or not own_slots.isdisjoint(stage.reads)
+            or not own_branches.isdisjoint(_branches(stage))
+        )
+        (own if is_own else remote).append(stage)
+        if is_own:
+            own_slots.update(slot for step in stage.steps for slot in step.outputs)
+            known = {branch for other in remote for branch in _split_in(other)}
+            own_branches.update(branch for branch in _split_in(stage) if branch not in known)
+    published = {slot for stage in remote for slot in stage.publishes}
+    wanted = {*plan.outputs, *(slot for stage in own for slot in stage.reads)}
+    externals = {slot for _, slots in plan.externals for slot in slots}
+    read = {slot for stage in remote for slot in stage.reads}
+    elsewhere = replace(
+        plan,
+        stages=remote,
+        outputs=tuple(sorted(wanted & published)),
+        readers=_readers_in(plan, remote),
+        externals=[],
+        pinned=frozenset(),
+    )
+    here = replace(plan, stages=own, readers=_readers_in(plan, own))
+    return SplitPlan(elsewhere, here, tuple(sorted(externals & read)))
+
+
+def _branches(stage: Stage) -> Iterator[Branch]:
+    """Yield the branches that the steps of a stage stand in."""
+    for step in stage.steps:
+        branch = step.node.branch
+        while branch is not None:
+            yield branch
+            branch = branch.parent
+
+
+def _split_in(stage: Stage) -> Iterator[Branch]:
+    """Yield the branches whose samples a stage tells apart."""
+    for step in stage.steps:
+        if step.node.operator.name == "_conditional.split" and step.node.branch is not None:
+            yield step.node.branch
+
+
+def _readers_in(plan: Plan, stages: list[Stage]) -> dict[int, ReaderStep]:
+    steps = {id(step) for stage in stages for step in stage.steps}
+    return {slot: reader for slot, reader in plan.readers.items() if id(reader) in steps}

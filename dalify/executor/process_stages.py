@@ -1,0 +1,340 @@
+"""Stages of a plan in worker processes of this machine.
+
+A worker gets the graph once, then numbers of batches. It writes outputs into shared memory that this process views, and
+that is written again when the last view is gone. A batch whose worker dies is computed again by another one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
+from dalify.data import Batch, BufferPool
+from dalify.executor.batch_source import Reply, request_of
+from dalify.executor.batch_worker import BatchWorker, WorkerSetup
+from dalify.executor.iteration import Iteration
+from dalify.executor.origins import Origins
+from dalify.executor.plan_split import SplitPlan
+from dalify.executor.shared_batches import (
+    SharedReply,
+    SlotMemory,
+    new_slot,
+    read_reply,
+    read_request,
+    write_reply,
+    write_request,
+)
+from dalify.graph import Graph
+from dalify.graph.packing import branches_of, pack
+from dalify.sources.reader_processes import collect_always
+from dalify.sources.shared_memory import Lease, Slot
+from dalify.sources.worker_death import Death
+from dalify.sources.worker_pool import WorkerPool
+from dalify.sources.worker_process import Calls, Failure, Task, error_of, failure_of, trace_of
+
+__all__ = ["ProcessOptions", "ProcessStages"]
+
+# Batches that consumers may hold without a copy, besides those that are under way.
+_LENT_SLOTS = 4
+# A batch that so many workers died of kills them. One that took too long is tried once more.
+_MOST_DEATHS = 5
+_MOST_TIMEOUTS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessOptions:
+    """How many workers there are, and how they are started.
+
+    Attributes:
+        count: of workers.
+        under_way: batches under way at most.
+        start_method: ``fork``, ``spawn`` or ``forkserver``.
+        callback_pickler: how Python functions travel to workers that are not forked.
+        timeout_s: longest time for a batch; None for any.
+    """
+
+    count: int
+    under_way: int
+    start_method: str
+    callback_pickler: Any
+    timeout_s: float | None
+
+
+class _Order:
+    """A batch that a worker is to compute."""
+
+    __slots__ = ("deaths", "done", "generation", "iteration", "slot")
+
+    def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
+        self.iteration = iteration
+        self.done = done
+        self.generation = generation
+        self.slot = -1
+        self.deaths = 0
+
+
+class ProcessStages:
+    """Worker processes that compute batches; see ``RemoteStages``.
+
+    Args:
+        graph: after all passes.
+        plan: what is computed elsewhere, and here.
+        readers: places of the readers among the sources, in the order in which they were written.
+        setup: of the workers, but for their threads.
+        options: how many.
+        pool: memory for copies of batches of which a consumer holds too many.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        plan: SplitPlan,
+        readers: Sequence[int],
+        setup: WorkerSetup,
+        options: ProcessOptions,
+        pool: BufferPool,
+    ) -> None:
+        self._graph = graph
+        self._plan = plan
+        self._readers = readers
+        self._setup = setup
+        self._options = options
+        self._pool = pool
+        self._branches = branches_of(graph)
+        self._nodes = {node.number: node for node in graph.nodes()}
+        self._slots = [new_slot() for _ in range(options.under_way + _LENT_SLOTS)]
+        # Taking and giving back are single calls of C: consumers let go of memory in any thread, at any moment.
+        self._free: deque[int] = deque(range(len(self._slots)))
+        self._waiting: deque[_Order] = deque()
+        self._computing: dict[_Order, int] = {}
+        self._generation = 0
+        self._workers = self._new_workers()
+        self._packed: tuple[bytes, Callable[[bytes], Any]] | None = None
+        self._collector: threading.Thread | None = None
+        self._process = os.getpid()
+
+    def _new_workers(self) -> WorkerPool:
+        options = self._options
+        pool = WorkerPool(options.count, options.start_method, options.callback_pickler, options.timeout_s)
+        pool.register(self)
+        return pool
+
+    def again(self) -> Self:
+        """Return the same for a process that was forked from this one: its workers are those of its parent."""
+        return type(self)(self._graph, self._plan, self._readers, self._setup, self._options, self._pool)
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Process ids of the workers."""
+        return self._workers.process_ids
+
+    def start(self) -> None:
+        """Start the workers, before any thread of ours exists.
+
+        Raises:
+            ArgumentTypeError: something in the graph cannot be sent to another process.
+            WorkerError: the system cannot start processes.
+        """
+        self._workers.start()
+
+    def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
+        """Have a batch computed; see ``RemoteStages``."""
+        if iteration.error:
+            done(iteration)
+            return
+        if self._collector is None:  # not before the workers have been forked
+            self.start()
+            self._collector = threading.Thread(
+                target=collect_always, args=(self._workers,), name="dalify-collect", daemon=True
+            )
+            self._collector.start()
+        self._waiting.append(_Order(iteration, done, self._generation))
+        self._give_out()
+
+    def _give_out(self) -> None:
+        """Write requests into free slots. Several threads may be here: each order is taken by one."""
+        while self._waiting:
+            try:
+                slot = self._free.pop()  # the one used last: its pages are there
+            except IndexError:
+                return  # an order that is being computed gives one back
+            try:
+                order = self._waiting.popleft()
+            except IndexError:
+                self._free.append(slot)
+                continue
+            order.slot = slot
+            self._computing[order] = slot
+            try:
+                write_request(self._slots[slot], request_of(order.iteration, self._readers, self._plan.inputs))
+                self._send(order)
+            except DalifyError as error:
+                self._fail(order, error)
+
+    def _send(self, order: _Order) -> None:
+        details = (order.slot, order.iteration.number, 0, 0, 0, 0)
+        self._workers.submit(0, order.generation, details, order)
+
+    def discard(self) -> None:
+        """Forget what nobody has begun to compute; see ``RemoteStages``."""
+        if self._process != os.getpid():
+            return
+        self._generation += 1
+        self._workers.skip_before(0, self._generation)
+        while self._waiting:
+            with suppress(IndexError):
+                order = self._waiting.popleft()
+                order.done(order.iteration)
+
+    def close(self) -> None:
+        """End the workers. What they have computed stays readable."""
+        self._workers.close()
+
+    # -- as a receiver of the workers' results
+
+    def maker(self) -> _Maker:
+        """Return what a worker needs; see ``Receiver``."""
+        if self._options.start_method == "fork":
+            return _Maker(self._setup, None, self._slots, self._options)
+        if self._packed is None:
+            self._packed = self._pickled()
+        return _Maker(*self._packed, self._slots, self._options)
+
+    def _pickled(self) -> tuple[bytes, Callable[[bytes], Any]]:
+        pickler = self._workers.pickler
+        try:
+            return pickler.dumps(self._setup, "the pipeline", None, "")
+        except DalifyError:
+            for node in self._graph.nodes():  # which one is it?
+                what = (pack(Graph((), (node,))).nodes[-1].arguments, self._setup.indices.get(node.number))
+                name = f"an argument of {node.operator.public_name}"
+                pickler.dumps(what, name, node.line, node.operator.public_name)
+            raise
+
+    def is_wanted(self, token: _Order) -> bool:
+        """Every order is wanted: its slot comes back with it; see ``Receiver``."""
+        return True
+
+    def receive(self, token: _Order, outcome: Any) -> None:
+        """Take what became of a batch; see ``Receiver``."""
+        iteration = token.iteration
+        if isinstance(outcome, SharedReply) and not iteration.discarded:
+            slot = self._computing.pop(token)
+            memory = Lease(self._free, slot, self._slots[slot]).memory()
+            self._fill(iteration, read_reply(memory, outcome, self._origins_of))
+            self._go_on(token)
+            return
+        if isinstance(outcome, Failure):
+            iteration.error.hold(error_of(outcome, f"batch {iteration.number}"))
+        self._finish(token)
+
+    def lose(self, token: _Order, death: Death) -> None:
+        """Have a batch computed again whose worker died; see ``Receiver``."""
+        token.deaths += 1
+        number = token.iteration.number
+        if token.generation < self._generation:
+            self._finish(token)
+            return
+        most = _MOST_DEATHS if death.timeout_s is None else _MOST_TIMEOUTS
+        if token.deaths < most and not death.reason:
+            with suppress(WorkerError, PipelineStateError):  # closed meanwhile: nobody waits
+                self._send(token)
+            return
+        tries = f"batch {number}" if token.deaths == 1 else f"batch {number}, tried {token.deaths} times"
+        self._fail(token, death.error("the pipeline", tries, None, ""))
+
+    def _fail(self, order: _Order, error: Exception) -> None:
+        order.iteration.error.hold(error)
+        self._finish(order)
+
+    def _finish(self, order: _Order) -> None:
+        """Give back the slot of a batch that has brought nothing."""
+        slot = self._computing.pop(order)
+        self._free.append(slot)
+        self._go_on(order)
+
+    def _go_on(self, order: _Order) -> None:
+        order.done(order.iteration)
+        self._give_out()
+
+    def _fill(self, iteration: Iteration, reply: Reply) -> None:
+        # Where consumers hold so many batches that workers would wait for memory, this one is copied.
+        copies = len(self._free) + len(self._computing) < self._options.count
+        for slot, batch in reply.values.items():
+            iteration.values[slot] = batch if batch is None or not copies else self._copied(batch)
+        iteration.positions = {self._branches[place]: positions for place, positions in reply.positions.items()}
+        iteration.bad = [(place, attempt, self._nodes[number], *rest) for place, attempt, number, *rest in reply.bad]
+        iteration.stand_ins = {self._nodes[number]: set(places) for number, places in reply.stand_ins.items()}
+
+    def _copied(self, batch: Batch) -> Batch:
+        def copy(array: Any) -> Any:
+            copied = self._pool.empty(array.shape, array.dtype)
+            copied[...] = array
+            return copied
+
+        if batch.dense is not None:
+            return Batch(copy(batch.dense), None, batch.layout, "cpu", batch.origins, batch.dtype)
+        return Batch(None, [copy(sample) for sample in batch.samples], batch.layout, "cpu", batch.origins, batch.dtype)
+
+    def _origins_of(self, slot: int, numbers: np.ndarray[Any, Any]) -> Origins:
+        step = self._plan.elsewhere.readers[slot]
+        origin = step.node.operator.origin_function
+        assert origin is not None, "dalify bug: a sample without origin that has one"
+        return Origins(self._setup.indices[step.node.number], origin, numbers)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """What a worker must know, or the bytes that it travels as and what loads them."""
+
+    content: Any
+    load: Callable[[bytes], WorkerSetup] | None
+    slots: list[Slot]
+    options: ProcessOptions
+
+    def make(self) -> _Worker:
+        return _Worker(self)
+
+
+class _Ready(NamedTuple):
+    worker: BatchWorker
+    readers: Mapping[int, int]  # slots of readers by the identity of their index
+
+
+class _Worker:
+    """Computes batches in a worker process."""
+
+    def __init__(self, maker: _Maker) -> None:
+        self._maker = maker
+        self._ready: _Ready | None = None
+        with suppress(Exception):  # again with the first batch: then the error is its error
+            self._begin()
+
+    def _begin(self) -> _Ready:
+        if self._ready is None:
+            maker = self._maker
+            setup: WorkerSetup = maker.content if maker.load is None else maker.load(maker.content)
+            worker = BatchWorker(setup)
+            self._ready = _Ready(worker, {id(index): slot for slot, index in worker.indices.items()})
+        return self._ready
+
+    def run(self, task: Task, calls: Calls) -> Any:
+        slot = self._maker.slots[task.details[0]]
+        try:
+            calls.begin(0)
+            try:
+                worker, readers = self._begin()
+                memory = SlotMemory(slot.memory)
+                return write_reply(memory, worker.compute(read_request(slot), memory), readers)
+            finally:
+                calls.end()
+        except Exception as error:
+            return failure_of(error, trace_of(error, __file__))

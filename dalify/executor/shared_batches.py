@@ -1,0 +1,214 @@
+"""Batches in memory that two processes share: written on one side, viewed on the other.
+
+A slot holds one batch on its way: below its middle the request, above it what the worker computed. Kernels write
+outputs there directly; only what lies elsewhere is copied.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalify.base.errors import WorkerError
+from dalify.data import Batch, BufferPool
+from dalify.data.dtypes import DALIDataType
+from dalify.executor.batch_source import Reply, Request
+from dalify.executor.origins import Origins
+from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
+
+__all__ = [
+    "OriginsOf",
+    "SharedReply",
+    "SlotMemory",
+    "new_slot",
+    "read_reply",
+    "read_request",
+    "write_reply",
+    "write_request",
+]
+
+_HEADER_BYTES = 1 << 24
+# Without chunks, a slot is two regions: one for each direction.
+_WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
+
+# From the slot of a reader's output and numbers of entries to where the samples came from.
+OriginsOf = Callable[[int, NDArray[Any]], Origins]
+
+
+class _Places(NamedTuple):
+    """Where a batch lies: one array, or one per sample.
+
+    Attributes:
+        starts: first byte of each array.
+        shapes: of each.
+        is_dense: whether the one array is all samples.
+        dtype: name of the element type.
+        layout: of the samples.
+        origins: None, texts, or the slot of a reader and numbers of entries.
+    """
+
+    starts: list[int]
+    shapes: list[tuple[int, ...]]
+    is_dense: bool
+    dtype: str
+    layout: str
+    origins: Any
+
+
+class SharedReply(NamedTuple):
+    """A ``Reply`` whose values lie in a slot."""
+
+    values: Mapping[int, _Places | None]
+    positions: Mapping[int, NDArray[np.int64]]
+    bad: Sequence[Any]
+    stand_ins: Mapping[int, Sequence[int]]
+
+
+def new_slot() -> Slot:
+    """Return shared memory for one batch."""
+    return Slot(0)
+
+
+class SlotMemory(BufferPool):
+    """Hands out the memory of a slot from one end to the other; nothing comes back before the next batch.
+
+    Args:
+        memory: all bytes of a slot.
+        start: where to begin.
+        end: where to end.
+    """
+
+    def __init__(self, memory: NDArray[np.uint8], start: int = _WORKERS_START, end: int = _END) -> None:
+        super().__init__()
+        self._memory = memory
+        self._address = memory.__array_interface__["data"][0]
+        self._next = start
+        self._end = end
+        self._lock = threading.Lock()
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an uninitialised array in the slot.
+
+        Raises:
+            WorkerError: the slot is full.
+        """
+        size_bytes = math.prod(shape) * dtype.itemsize
+        if not size_bytes:
+            return np.empty(shape, dtype)
+        with self._lock:
+            start, self._next = self._next, self._next + aligned(size_bytes)
+        if self._next > self._end:
+            raise WorkerError(
+                f"a batch may take {REGION_BYTES >> 30} GiB on its way between processes.", hint="Use smaller batches."
+            )
+        return self._memory[start : start + size_bytes].view(dtype).reshape(shape)
+
+    def start_of(self, array: NDArray[Any]) -> int:
+        """Return where in the slot an array begins; it is copied there if it lies elsewhere or is not contiguous."""
+        if not array.size:
+            return 0
+        start = array.__array_interface__["data"][0] - self._address
+        if array.flags.c_contiguous and 0 <= start < len(self._memory):
+            return start
+        copied = self.empty(array.shape, array.dtype)
+        copied[...] = array
+        return copied.__array_interface__["data"][0] - self._address
+
+    def places(self, batch: Batch | None, indices: Mapping[int, int]) -> _Places | None:
+        """Return where a batch lies, after bringing it into the slot.
+
+        Args:
+            batch: on the CPU; None for no samples.
+            indices: slots of readers by the identity of their index.
+        """
+        if batch is None:
+            return None
+        arrays = [batch.dense] if batch.dense is not None else batch.samples
+        return _Places(
+            [self.start_of(array) for array in arrays],
+            [array.shape for array in arrays],
+            batch.dense is not None,
+            batch.dtype.name,
+            batch.layout,
+            _sent_origins(batch.origins, indices),
+        )
+
+
+def _sent_origins(origins: Sequence[str | None] | None, indices: Mapping[int, int]) -> Any:
+    if isinstance(origins, Origins) and id(origins.entries) in indices:
+        return indices[id(origins.entries)], origins.numbers
+    return None if origins is None else list(origins)
+
+
+def _batch_at(memory: NDArray[np.uint8], places: _Places | None, origins_of: OriginsOf | None) -> Batch | None:
+    if places is None:
+        return None
+    dtype = DALIDataType[places.dtype]
+    arrays = [_view(memory, start, shape, dtype) for start, shape in zip(places.starts, places.shapes, strict=True)]
+    origins = places.origins
+    if isinstance(origins, tuple):
+        origins = None if origins_of is None else origins_of(*origins)
+    if places.is_dense:
+        return Batch(arrays[0], None, places.layout, "cpu", origins, dtype)
+    return Batch(None, arrays, places.layout, "cpu", origins, dtype)
+
+
+def _view(memory: NDArray[np.uint8], start: int, shape: tuple[int, ...], dtype: DALIDataType) -> NDArray[Any]:
+    size_bytes = math.prod(shape) * dtype.numpy.itemsize
+    if not size_bytes:
+        return np.empty(shape, dtype.numpy)
+    return memory[start : start + size_bytes].view(dtype.numpy).reshape(shape)
+
+
+def write_request(slot: Slot, request: Request) -> None:
+    """Leave a request in a slot for the worker that is going to have it."""
+    memory = SlotMemory(slot.memory, _HEADER_BYTES, _WORKERS_START)
+    inputs = {number: memory.places(batch, {}) for number, batch in request.inputs.items()}
+    content = pickle.dumps(request._replace(inputs=inputs), pickle.HIGHEST_PROTOCOL)
+    if len(content) > _HEADER_BYTES - 8:
+        raise WorkerError(
+            f"what describes a batch may take {_HEADER_BYTES >> 20} MiB on its way between processes.",
+            hint="Use smaller batches.",
+        )
+    slot.write_header(content)
+
+
+def read_request(slot: Slot) -> Request:
+    """Return the request in a slot; inputs are views of it."""
+    request: Request = pickle.loads(slot.read_header())
+    inputs: Mapping[int, Any] = request.inputs
+    return request._replace(inputs={number: _batch_at(slot.memory, places, None) for number, places in inputs.items()})
+
+
+def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) -> SharedReply:
+    """Return a reply in a form that can be sent, after bringing what is not there yet into its slot.
+
+    Args:
+        memory: of the slot.
+        reply: what was computed.
+        indices: slots of readers by the identity of their index.
+    """
+    return SharedReply(
+        {slot: memory.places(batch, indices) for slot, batch in reply.values.items()},
+        reply.positions,
+        reply.bad,
+        reply.stand_ins,
+    )
+
+
+def read_reply(memory: NDArray[np.uint8], reply: SharedReply, origins_of: OriginsOf) -> Reply:
+    """Return what a worker computed, as views.
+
+    Args:
+        memory: all bytes of the slot.
+        reply: what the worker sent.
+        origins_of: tells where samples came from.
+    """
+    values = {slot: _batch_at(memory, places, origins_of) for slot, places in reply.values.items()}
+    return Reply(values, reply.positions, reply.bad, reply.stand_ins)

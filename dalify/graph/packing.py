@@ -1,0 +1,154 @@
+"""A graph as a flat list, on its way to another process.
+
+Alone because pickle follows one node after the other: a graph of thousands would meet Python's recursion limit.
+Python functions stay what they are, so that nothing here can be read from a file; ``serialize`` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dalify.base.source_line import SourceLine
+from dalify.graph.branch import Branch
+from dalify.graph.graph import Graph
+from dalify.graph.node import Edge, Node
+from dalify.registry import Operator
+
+__all__ = ["PackedGraph", "branches_of", "pack", "unpack"]
+
+
+class _Place(NamedTuple):
+    """An edge: number of a node in the list, and of its output."""
+
+    node: int
+    output: int
+
+
+class _PackedBranch(NamedTuple):
+    condition: _Place
+    taken: bool | int
+    parent: int | None
+    line: SourceLine | None
+    is_open: bool
+
+
+class _PackedNode(NamedTuple):
+    operator: Operator
+    inputs: tuple[_Place | None, ...]
+    arguments: Mapping[str, Any]
+    device: str
+    output_count: int
+    branch: int | None
+    line: SourceLine | None
+    name: str | None
+    seed: int | None
+    preserve: bool
+    number: int
+
+
+class PackedGraph(NamedTuple):
+    """A graph without references from node to node.
+
+    Attributes:
+        nodes: each after all that it reads.
+        branches: each after the one around it.
+        outputs: of the graph.
+        sinks: numbers of nodes in the list.
+    """
+
+    nodes: Sequence[_PackedNode]
+    branches: Sequence[_PackedBranch]
+    outputs: Sequence[_Place]
+    sinks: Sequence[int]
+
+
+def branches_of(graph: Graph) -> list[Branch]:
+    """Return all branches of a graph, each after the one around it; in the same order for a graph that was packed."""
+    found: dict[Branch, None] = {}
+    for node in graph.nodes():
+        chain: list[Branch] = []
+        branch = node.branch
+        while branch is not None and branch not in found:
+            chain.append(branch)
+            branch = branch.parent
+        found.update(dict.fromkeys(reversed(chain)))
+    return list(found)
+
+
+def pack(graph: Graph) -> PackedGraph:
+    """Return a graph as a flat list."""
+    nodes = graph.nodes()
+    places = {node: place for place, node in enumerate(nodes)}
+    branches = branches_of(graph)
+    ranks = {branch: rank for rank, branch in enumerate(branches)}
+
+    def place(edge: Edge) -> _Place:
+        return _Place(places[edge.node], edge.output)
+
+    packed_nodes = [
+        _PackedNode(
+            node.operator,
+            tuple(None if edge is None else place(edge) for edge in node.inputs),
+            {name: place(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()},
+            node.device,
+            node.output_count,
+            None if node.branch is None else ranks[node.branch],
+            node.line,
+            node.name,
+            node.seed,
+            node.preserve,
+            node.number,
+        )
+        for node in nodes
+    ]
+    packed_branches = [
+        _PackedBranch(
+            place(branch.condition),
+            branch.taken,
+            None if branch.parent is None else ranks[branch.parent],
+            branch.line,
+            branch.is_open,
+        )
+        for branch in branches
+    ]
+    return PackedGraph(
+        packed_nodes, packed_branches, [place(edge) for edge in graph.outputs], [places[node] for node in graph.sinks]
+    )
+
+
+def unpack(packed: PackedGraph) -> Graph:
+    """Return the graph that ``pack`` got. Nodes keep their numbers."""
+    nodes: list[Node] = []
+    branches: dict[int, Branch] = {}
+
+    def edge(place: _Place) -> Edge:
+        return Edge(nodes[place.node], place.output)
+
+    def branch(rank: int | None) -> Branch | None:
+        if rank is None:
+            return None
+        found = branches.get(rank)
+        if found is None:
+            item = packed.branches[rank]
+            found = Branch(edge(item.condition), item.taken, branch(item.parent), item.line, item.is_open)
+            branches[rank] = found
+        return found
+
+    for item in packed.nodes:
+        nodes.append(
+            Node(
+                item.operator,
+                tuple(None if place is None else edge(place) for place in item.inputs),
+                {name: edge(value) if isinstance(value, _Place) else value for name, value in item.arguments.items()},
+                item.device,
+                item.output_count,
+                branch(item.branch),
+                item.line,
+                item.name,
+                item.seed,
+                item.preserve,
+                item.number,
+            )
+        )
+    return Graph(tuple(edge(place) for place in packed.outputs), tuple(nodes[number] for number in packed.sinks))
