@@ -149,9 +149,9 @@ def assemble(
         places = [feed.place for feed in sorted(readers.values(), key=lambda feed: feed.place)]
         setup = WorkerSetup(
             graph=pack(graph),
-            seeds=seeds,
-            indices={node.number: index for node, index in indices.items()},
-            samplers={node.number: sampler for node, sampler in samplers.items()},
+            seeds={place: random_nodes[node] for place, node in enumerate(nodes) if node in random_nodes},
+            indices={place: indices[node] for place, node in enumerate(nodes) if node in indices},
+            samplers={place: samplers[node] for place, node in enumerate(nodes) if node in samplers},
             seed=resources.seed,
             num_threads=max(1, round(resources.num_threads / resources.processes)),
             batch_size=resources.batch_size,

@@ -112,7 +112,7 @@ class Reply(NamedTuple):
     Attributes:
         values: by slot.
         positions: of the samples of each branch, by the branch's place in ``branches_of(graph)``.
-        bad: ``Iteration.bad``, with the number of the node in the place of the node.
+        bad: ``Iteration.bad``, with the place of the node in ``graph.nodes()`` for the node.
         stand_ins: ``Iteration.stand_ins``, likewise.
     """
 

@@ -34,8 +34,8 @@ class WorkerSetup:
 
     Attributes:
         graph: after all passes.
-        seeds: by the number of a random node, its seed and stream.
-        indices: of readers, by the number of the node.
+        seeds: of random nodes, seed and stream, by their place in ``graph.nodes()``: numbers of nodes may repeat.
+        indices: of readers, likewise.
         samplers: likewise.
         seed: of the pipeline; users' functions that draw random numbers get generators seeded with it.
         num_threads: of the worker.
@@ -67,16 +67,19 @@ class BatchWorker:
 
     def __init__(self, setup: WorkerSetup) -> None:
         graph = unpack(setup.graph)
-        nodes = {node.number: node for node in graph.nodes()}
+        nodes = graph.nodes()
+        self._places = {node: place for place, node in enumerate(nodes)}
         with applied(setup.limits):
             plan = make_plan(
                 graph,
-                {nodes[number]: seeds for number, seeds in setup.seeds.items() if number in nodes},
-                {nodes[number]: index for number, index in setup.indices.items()},
+                {nodes[place]: seeds for place, seeds in setup.seeds.items()},
+                {nodes[place]: index for place, index in setup.indices.items()},
                 setup.on_error,
             )
         # The recovery sees all stages, as that of the process that asks does.
-        readers = {slot: ReaderFeed(step.node, setup.samplers[step.node.number]) for slot, step in plan.readers.items()}
+        readers = {
+            slot: ReaderFeed(step.node, setup.samplers[self._places[step.node]]) for slot, step in plan.readers.items()
+        }
         recovery = Recovery(plan, readers, setup.on_error, None)
         self._plan = split_plan(plan).elsewhere
         self._branches = {branch: place for place, branch in enumerate(branches_of(graph))}
@@ -84,7 +87,7 @@ class BatchWorker:
         self._runs_user_code = any(
             step.node.operator.runs_user_code for stage in self._plan.stages for step in stage.steps
         )
-        self.indices = {slot: setup.indices[step.node.number] for slot, step in plan.readers.items()}
+        self.indices = {slot: setup.indices[self._places[step.node]] for slot, step in plan.readers.items()}
         self._engine = Engine(
             self._plan, setup.num_threads, setup.batch_size, Feeds((), readers), recovery, None, BufferPool(),
             "dalify-worker", threads=AwaitedThreads(setup.num_threads, "dalify-worker"), limits=setup.limits,
@@ -120,8 +123,8 @@ class BatchWorker:
         return Reply(
             {slot: iteration.values[slot] for slot in self._plan.outputs},
             {self._branches[branch]: positions for branch, positions in iteration.positions.items()},
-            [(place, attempt, node.number, *rest) for place, attempt, node, *rest in iteration.bad],
-            {node.number: sorted(positions) for node, positions in iteration.stand_ins.items()},
+            [(sample, attempt, self._places[node], *rest) for sample, attempt, node, *rest in iteration.bad],
+            {self._places[node]: sorted(positions) for node, positions in iteration.stand_ins.items()},
         )
 
     def close(self) -> None:

@@ -109,7 +109,8 @@ class ProcessStages:
         self._options = options
         self._pool = pool
         self._branches = branches_of(graph)
-        self._nodes = {node.number: node for node in graph.nodes()}
+        self._nodes = graph.nodes()
+        self._places = {node: place for place, node in enumerate(self._nodes)}
         self._slots = [new_slot() for _ in range(options.under_way + _LENT_SLOTS)]
         # Taking and giving back are single calls of C: consumers let go of memory in any thread, at any moment.
         self._free: deque[int] = deque(range(len(self._slots)))
@@ -213,8 +214,8 @@ class ProcessStages:
         try:
             return pickler.dumps(self._setup, "the pipeline", None, "")
         except DalifyError:
-            for node in self._graph.nodes():  # which one is it?
-                what = (pack(Graph((), (node,))).nodes[-1].arguments, self._setup.indices.get(node.number))
+            for place, node in enumerate(self._nodes):  # which one is it?
+                what = (pack(Graph((), (node,))).nodes[-1].arguments, self._setup.indices.get(place))
                 name = f"an argument of {node.operator.public_name}"
                 pickler.dumps(what, name, node.line, node.operator.public_name)
             raise
@@ -271,8 +272,8 @@ class ProcessStages:
         for slot, batch in reply.values.items():
             iteration.values[slot] = batch if batch is None or not copies else self._copied(batch)
         iteration.positions = {self._branches[place]: positions for place, positions in reply.positions.items()}
-        iteration.bad = [(place, attempt, self._nodes[number], *rest) for place, attempt, number, *rest in reply.bad]
-        iteration.stand_ins = {self._nodes[number]: set(places) for number, places in reply.stand_ins.items()}
+        iteration.bad = [(sample, attempt, self._nodes[place], *rest) for sample, attempt, place, *rest in reply.bad]
+        iteration.stand_ins = {self._nodes[place]: set(samples) for place, samples in reply.stand_ins.items()}
 
     def _copied(self, batch: Batch) -> Batch:
         def copy(array: Any) -> Any:
@@ -288,7 +289,7 @@ class ProcessStages:
         step = self._plan.elsewhere.readers[slot]
         origin = step.node.operator.origin_function
         assert origin is not None, "dalify bug: a sample without origin that has one"
-        return Origins(self._setup.indices[step.node.number], origin, numbers)
+        return Origins(self._setup.indices[self._places[step.node]], origin, numbers)
 
 
 @dataclass(frozen=True)
