@@ -24,6 +24,7 @@ BENCHMARKS = [
     "operators",
     "scaling",
     "startup",
+    "processes",
 ]
 
 

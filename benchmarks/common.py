@@ -32,6 +32,7 @@ __all__ = [
     "missing_package",
     "photo_folder",
     "pipelines",
+    "run_pipeline",
     "take_turn",
     "wait_until_idle",
 ]

@@ -19,6 +19,7 @@ from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import ExternalFeed, ReaderFeed
+from dalify.executor.meter import Meter
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan, make_plan
 from dalify.executor.plan_split import SplitPlan, split_plan
@@ -60,6 +61,7 @@ class Resources:
         seed: of the pipeline.
         processes: that compute batches; 0: this one does.
         under_way: batches under way at most, where processes compute them.
+        measures: whether to tell how many bytes the values of operators take.
     """
 
     batch_size: int
@@ -76,6 +78,7 @@ class Resources:
     seed: int = 0
     processes: int = 0
     under_way: int = 1
+    measures: bool = False
 
 
 def assemble(
@@ -157,6 +160,7 @@ def assemble(
             batch_size=resources.batch_size,
             on_error=resources.on_error,
             limits=resources.limits or current(),
+            measures=resources.measures,
         )
         options = ProcessOptions(
             count=resources.processes,
@@ -180,6 +184,10 @@ def assemble(
         limits=resources.limits,
         remote=remote,
     )
+    if resources.measures:
+        engine.meter = Meter(here, None if parts is None else parts.elsewhere)
+        if remote is not None:
+            remote.meter = engine.meter
     engine.next_number = 0 if state is None else state["number"]
     return engine
 

@@ -114,12 +114,14 @@ class Reply(NamedTuple):
         positions: of the samples of each branch, by the branch's place in ``branches_of(graph)``.
         bad: ``Iteration.bad``, with the place of the node in ``graph.nodes()`` for the node.
         stand_ins: ``Iteration.stand_ins``, likewise.
+        sizes: see ``Meter.sizes``; empty where nobody measures.
     """
 
     values: Mapping[int, Batch | None]
     positions: Mapping[int, NDArray[np.int64]]
     bad: Sequence[tuple[Any, ...]]
     stand_ins: Mapping[int, Sequence[int]]
+    sizes: Mapping[int, tuple[int, int]]
 
 
 def request_of(iteration: Iteration, readers: Sequence[int], inputs: Sequence[int]) -> Request:

@@ -17,6 +17,7 @@ from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import Iteration
+from dalify.executor.meter import Meter
 from dalify.executor.plan import make_plan
 from dalify.executor.plan_split import split_plan
 from dalify.executor.recovery import Recovery
@@ -42,6 +43,7 @@ class WorkerSetup:
         batch_size: most samples in a batch.
         on_error: for operators that do not specify it.
         limits: in force where the pipeline was built.
+        measures: whether to tell how many bytes values take.
     """
 
     graph: PackedGraph
@@ -53,6 +55,7 @@ class WorkerSetup:
     batch_size: int
     on_error: str
     limits: Limits
+    measures: bool
 
 
 class BatchWorker:
@@ -82,6 +85,7 @@ class BatchWorker:
         }
         recovery = Recovery(plan, readers, setup.on_error, None)
         self._plan = split_plan(plan).elsewhere
+        self._meter = Meter(self._plan) if setup.measures else None
         self._branches = {branch: place for place, branch in enumerate(branches_of(graph))}
         self._seed = setup.seed
         self._runs_user_code = any(
@@ -125,6 +129,7 @@ class BatchWorker:
             {self._branches[branch]: positions for branch, positions in iteration.positions.items()},
             [(sample, attempt, self._places[node], *rest) for sample, attempt, node, *rest in iteration.bad],
             {self._places[node]: sorted(positions) for node, positions in iteration.stand_ins.items()},
+            {} if self._meter is None else self._meter.sizes(),
         )
 
     def close(self) -> None:

@@ -37,6 +37,7 @@ from dalify.executor.feeding import Feeds
 from dalify.executor.feeds import common_size
 from dalify.executor.frame import Collector, Frame
 from dalify.executor.iteration import Iteration, gathered, join_positions, slice_values, take_outputs
+from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
@@ -76,6 +77,9 @@ class Engine:
         threads: of all engines of one owner, who ends them; None for threads of its own.
         limits: applied to all work of this engine; None for those of the process.
         remote: computes a batch before it enters the stages of the plan; None where the plan is all there is.
+
+    Attributes:
+        meter: what the values of operators take; None where nobody asked for it.
     """
 
     def __init__(
@@ -100,6 +104,7 @@ class Engine:
         self._num_threads = num_threads
         self._batch_size = batch_size
         self.feeds = feeds
+        self.meter: Meter | None = None
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
         self._torch_device = torch_device

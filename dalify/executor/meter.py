@@ -15,7 +15,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.steps import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dalify.executor.plan import Plan
     from dalify.graph import Node
@@ -28,9 +28,10 @@ class Meter:
 
     Args:
         plan: its steps are measured from now on.
+        elsewhere: what other processes compute, and measure; see ``add``.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, elsewhere: Plan | None = None) -> None:
         self._lock = threading.Lock()
         self._owners: dict[int, tuple[Node, int]] = {}  # by slot, the node and the number of its output
         self._chunks: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)  # by batch and slot, the chunks' bytes
@@ -39,7 +40,7 @@ class Meter:
         self._fed = {slot for node, slots in plan.externals for slot in slots}
         for node, slots in plan.externals:
             self._owners.update({slot: (node, output) for output, slot in enumerate(slots)})
-        for stage in plan.stages:
+        for stage in (*plan.stages, *(() if elsewhere is None else elsewhere.stages)):
             for step in stage.steps:
                 self._owners.update({slot: (step.node, output) for output, slot in enumerate(step.outputs)})
                 step.run = partial(self._run, step, step.run)  # pyright: ignore[reportAttributeAccessIssue]
@@ -60,6 +61,18 @@ class Meter:
             self._largest[slot] = max(self._largest.get(slot, 0), *sizes, 0)
             for key in [key for key in self._chunks if key[0] < frame.step - _KEPT_BATCHES]:
                 del self._chunks[key]
+
+    def sizes(self) -> dict[int, tuple[int, int]]:
+        """Return, by slot, bytes of the largest batch and of the largest sample."""
+        with self._lock:
+            return {slot: (total, self._largest[slot]) for slot, total in self._totals.items()}
+
+    def add(self, sizes: Mapping[int, tuple[int, int]]) -> None:
+        """Take what another process has measured: what ``sizes`` returned there."""
+        with self._lock:
+            for slot, (total, largest) in sizes.items():
+                self._totals[slot] = max(self._totals.get(slot, 0), total)
+                self._largest[slot] = max(self._largest.get(slot, 0), largest)
 
     def statistics(self) -> dict[str, Any]:
         """Return, by device and name of each operator, lists with one number of bytes for each output."""

@@ -21,6 +21,7 @@ from dalify.data import Batch, BufferPool
 from dalify.executor.batch_source import Reply, request_of
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
+from dalify.executor.meter import Meter
 from dalify.executor.origins import Origins
 from dalify.executor.plan_split import SplitPlan
 from dalify.executor.shared_batches import (
@@ -91,6 +92,9 @@ class ProcessStages:
         setup: of the workers, but for their threads.
         options: how many.
         pool: memory for copies of batches of which a consumer holds too many.
+
+    Attributes:
+        meter: takes what workers measure; None where nobody asked for it.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class ProcessStages:
         self._setup = setup
         self._options = options
         self._pool = pool
+        self.meter: Meter | None = None
         self._branches = branches_of(graph)
         self._nodes = graph.nodes()
         self._places = {node: place for place, node in enumerate(self._nodes)}
@@ -130,7 +135,9 @@ class ProcessStages:
 
     def again(self) -> Self:
         """Return the same for a process that was forked from this one: its workers are those of its parent."""
-        return type(self)(self._graph, self._plan, self._readers, self._setup, self._options, self._pool)
+        other = type(self)(self._graph, self._plan, self._readers, self._setup, self._options, self._pool)
+        other.meter = self.meter
+        return other
 
     @property
     def process_ids(self) -> list[int]:
@@ -267,6 +274,8 @@ class ProcessStages:
         self._give_out()
 
     def _fill(self, iteration: Iteration, reply: Reply) -> None:
+        if self.meter is not None:
+            self.meter.add(reply.sizes)
         # Where consumers hold so many batches that workers would wait for memory, this one is copied.
         copies = len(self._free) + len(self._computing) < self._options.count
         for slot, batch in reply.values.items():

@@ -68,6 +68,7 @@ class SharedReply(NamedTuple):
     positions: Mapping[int, NDArray[np.int64]]
     bad: Sequence[Any]
     stand_ins: Mapping[int, Sequence[int]]
+    sizes: Mapping[int, tuple[int, int]]
 
 
 def new_slot() -> Slot:
@@ -199,6 +200,7 @@ def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) ->
         reply.positions,
         reply.bad,
         reply.stand_ins,
+        reply.sizes,
     )
 
 
@@ -211,4 +213,4 @@ def read_reply(memory: NDArray[np.uint8], reply: SharedReply, origins_of: Origin
         origins_of: tells where samples came from.
     """
     values = {slot: _batch_at(memory, places, origins_of) for slot, places in reply.values.items()}
-    return Reply(values, reply.positions, reply.bad, reply.stand_ins)
+    return Reply(values, reply.positions, reply.bad, reply.stand_ins, reply.sizes)

@@ -8,7 +8,6 @@ from typing import Any
 from dalify.base.limits import applied
 from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
-from dalify.executor.meter import Meter
 from dalify.graph import Graph
 from dalify.passes import Report, optimise
 from dalify.pipeline.options import PRECISIONS, PipelineOptions
@@ -24,13 +23,11 @@ class Built:
         graph: after all passes.
         report: what each pass did.
         engine: runs it.
-        meter: what the values of operators take; None where nobody asked for it.
     """
 
     graph: Graph
     report: Report
     engine: Engine
-    meter: Meter | None
 
 
 def build(
@@ -70,8 +67,8 @@ def build(
         seed=seed,
         processes=options.processes,
         under_way=options.depth,
+        measures=options.enable_memory_stats,
     )
     with applied(options.limits):  # readers make their indices here
         engine = assemble(graph, seeds, resources, asked, state)
-    meter = Meter(engine.plan) if options.enable_memory_stats else None
-    return Built(graph, report, engine, meter)
+    return Built(graph, report, engine)

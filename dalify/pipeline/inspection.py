@@ -126,7 +126,7 @@ class Inspection(Facts):
             and the same as ``reserved_memory_size`` and ``max_reserved_memory_size``: nothing is reserved beyond it.
             Empty where nothing is measured.
         """
-        meter = None if self._built is None else self._built.meter
+        meter = None if self._built is None else self._built.engine.meter
         return {} if meter is None else meter.statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:

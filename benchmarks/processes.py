@@ -1,0 +1,172 @@
+"""What do worker processes cost and bring: ``Pipeline(processes=N)`` beside threads?"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.common import OURS, Contender, Options, compare, library, photo_folder, run_pipeline
+
+__all__ = ["main"]
+
+BATCH_SIZE = 64
+IMAGE = np.random.default_rng(0).integers(0, 255, (224, 224, 3), dtype=np.uint8)
+# In a process of its own: seconds of import, seconds to the first batch, MB of this process or of its worker.
+MEASURE = """
+import importlib, json, sys, time
+method, folder = sys.argv[1:]
+start = time.perf_counter()
+importlib.import_module("dalify")
+from benchmarks.common import library
+from benchmarks import processes
+imported = time.perf_counter() - start
+if __name__ == "__main__":
+    options = {"processes": 1, "py_start_method": method} if method else {}
+    pipe = processes.photos(library("dalify"), folder, num_threads=1, **options)
+    start = time.perf_counter()
+    pipe.build()
+    pipe.run()
+    first = time.perf_counter() - start
+    for _ in range(10):
+        pipe.run()
+    import multiprocessing, psutil
+    measured = psutil.Process(multiprocessing.active_children()[0].pid if method else None)
+    memory = measured.memory_full_info()
+    print(json.dumps([imported, first, memory.uss / 1e6, memory.rss / 1e6]))
+"""
+
+
+def photos(lib: Any, folder: str, num_threads: int = 2, **options: Any) -> Any:
+    """Define a training pipeline whose operators are all compiled."""
+    fn, types = lib.fn, lib.types
+
+    @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=num_threads, device_id=None, seed=1, **options)
+    def pipeline():
+        encoded, label = fn.readers.file(file_root=folder, random_shuffle=True)
+        image = fn.random_resized_crop(fn.decoders.image(encoded), size=(224, 224))
+        image = fn.crop_mirror_normalize(
+            image,
+            dtype=types.FLOAT,
+            output_layout="CHW",
+            mirror=fn.random.coin_flip(),
+            mean=[123.7, 116.3, 103.5],
+            std=[58.4, 57.1, 57.4],
+        )
+        return image, label
+
+    return pipeline()
+
+
+def python_only(lib: Any, num_threads: int = 2, **options: Any) -> Any:
+    """Define a pipeline that spends its time in a Python function that never lets go of the interpreter."""
+
+    @lib.pipeline_def(batch_size=16, num_threads=num_threads, device_id=None, seed=1, **options)
+    def pipeline():
+        return lib.fn.python_function(lib.fn.random.uniform(range=[0.0, 1.0]), function=_computed, parallel=True)
+
+    return pipeline()
+
+
+def _computed(value: np.ndarray) -> np.ndarray:
+    total = 0.0
+    for number in range(20_000):
+        total += number * 0.5
+    return np.array([total + float(value)], np.float32)
+
+
+def large(lib: Any, **options: Any) -> Any:
+    """Define a pipeline that is quick for what it returns: 64x3x224x224 floats."""
+    fn, types = lib.fn, lib.types
+
+    @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=1, device_id=None, seed=1, exec_pipelined=False, **options)
+    def pipeline():
+        image = fn.brightness(types.Constant(IMAGE), brightness=fn.random.uniform(range=[0.5, 1.5]))
+        return fn.crop_mirror_normalize(image, dtype=types.FLOAT, output_layout="CHW", mirror=fn.random.coin_flip())
+
+    return pipeline()
+
+
+def main(options: Options) -> None:
+    """Throughput, overhead per batch, start of a worker and its memory."""
+    lib = library(OURS)
+    folder = str(photo_folder(options).resolve())
+    for title, define in (
+        ("compiled operators, 2 threads or 2 processes of 1 thread", partial(photos, lib, folder)),
+        ("a pure Python function, likewise", partial(python_only, lib)),
+    ):
+        contenders = [
+            Contender("processes=2", partial(_opened, define, processes=2), is_in_process=False),
+            Contender("threads", partial(_opened, define)),
+        ]
+        compare(title, contenders, options, unit="samples/s", warm_up_batches=8)
+    _print_overhead(lib, 3 if options.is_smoke else 100, 1 if options.is_smoke else options.rounds)
+    _print_start(folder, 1 if options.is_smoke else options.rounds)
+
+
+def _opened(define: Any, **options: Any) -> Any:
+    return run_pipeline(define(**options))
+
+
+def _print_overhead(lib: Any, batches: int, rounds: int) -> None:
+    """Time one batch after the other, each begun when it is asked for: what it takes longer is the overhead."""
+    pipes = {"threads": large(lib), "processes=1": large(lib, processes=1)}
+    found: dict[str, list[float]] = {name: [] for name in pipes}
+    for _ in range(rounds):
+        for name, pipe in pipes.items():
+            found[name].append(_milliseconds(pipe, batches))
+    for pipe in pipes.values():
+        pipe.close()
+    differences = [other - own for own, other in zip(found["threads"], found["processes=1"], strict=True)]
+    table = Table(title="a batch of 64x3x224x224 floats, not prefetched", title_justify="left")
+    for heading in ("", "ms, median", "smallest – largest"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, times in {**found, "difference": differences}.items():
+        table.add_row(name, f"{statistics.median(times):.2f}", f"{min(times):.2f} – {max(times):.2f}")
+    Console().print(table)
+
+
+def _milliseconds(pipe: Any, batches: int) -> float:
+    for _ in range(3):
+        pipe.run()
+    times = []
+    for _ in range(batches):
+        start = time.perf_counter()
+        pipe.run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
+def _print_start(folder: str, rounds: int) -> None:
+    table = Table(title="start and memory, compiled operators, 1 thread", title_justify="left")
+    for heading in ("", "import, s", "first batch, s", "memory of its own, MB", "resident memory, MB"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for method in ("", "fork", "forkserver", "spawn"):
+        rows = np.median([_measured(method, folder) for _ in range(rounds)], axis=0)
+        name = f"a worker, {method}" if method else "this process"
+        table.add_row(name, *(f"{value:.2f}" for value in rows[:2]), *(f"{value:.0f}" for value in rows[2:]))
+    Console().print(table)
+
+
+def _measured(method: str, folder: str) -> list[float]:
+    program = Path("out/processes_start.py")  # spawned workers import it again
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(MEASURE)
+    ran = subprocess.run(
+        [sys.executable, str(program), method, folder],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+    return json.loads(ran.stdout)
