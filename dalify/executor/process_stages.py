@@ -211,10 +211,10 @@ class ProcessStages:
     def maker(self) -> _Maker:
         """Return what a worker needs; see ``Receiver``."""
         if self._options.start_method == "fork":
-            return _Maker(self._setup, None, self._slots, self._options)
+            return _Maker(self._setup, None, self._slots)
         if self._packed is None:
             self._packed = self._pickled()
-        return _Maker(*self._packed, self._slots, self._options)
+        return _Maker(*self._packed, self._slots)
 
     def _pickled(self) -> tuple[bytes, Callable[[bytes], Any]]:
         pickler = self._workers.pickler
@@ -308,7 +308,6 @@ class _Maker:
     content: Any
     load: Callable[[bytes], WorkerSetup] | None
     slots: list[Slot]
-    options: ProcessOptions
 
     def make(self) -> _Worker:
         return _Worker(self)

@@ -92,6 +92,17 @@ while True:
     for _ in loader:
         pass
 """
+PROCESSES = (
+    PHOTOS.replace("queue_depth=3", "queue_depth=3, processes=2, py_start_method='{method}'")
+    + """
+if __name__ == "__main__":
+    pipe = photos()
+    pipe.build()
+    ready()
+    while True:
+        pipe.run()
+"""
+)
 CALLS = """
 import dalify
 from dalify import eager
@@ -117,6 +128,9 @@ PROGRAMS = {
     "parallel, late": PARALLEL.format(method="fork", source="late_source"),
     "data set": DATASET.format(is_late=False),
     "data set, late": DATASET.format(is_late=True),
+    "processes, fork": PROCESSES.format(method="fork"),
+    "processes, spawn": PROCESSES.format(method="spawn"),
+    "processes, forkserver": PROCESSES.format(method="forkserver"),
     "loader with threads": LOADER.format(own=""),
     "loader with processes": LOADER.format(own="transforms.Lambda(abs if folder == 0 else lambda x: x),"),
     "eager": CALLS.format(before="", call="eager.rotate(eager.resize(image, size=[64, 64]), angle=30.0, fill_value=0)"),

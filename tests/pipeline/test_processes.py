@@ -1,0 +1,714 @@
+"""Pipelines whose batches worker processes compute: everything is as without them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from dalify import fn, types
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DecodeError,
+    ErrorRateError,
+    GraphError,
+    LimitError,
+    WorkerError,
+)
+from dalify.pipeline import Pipeline, pipeline_def
+from tests.helpers.processes import children, is_running
+from tests.helpers.programs import LIMIT_S, running
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
+
+BATCH_SIZE = 4
+EPOCH = 3  # batches of the twelve photos
+# Only calls that sleep for an hour exceed it, however busy the machine is.
+TIMEOUT_S = 3.0
+
+Samples = list[list[np.ndarray]]
+
+
+@pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=7)
+def photos(folder: Path):
+    """Return ragged images, what depends on a condition, uniform floats, and labels."""
+    encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True, name="Reader")
+    images = fn.decoders.image(encoded, name="decoded")
+    small = fn.resize(images, size=[40, 50])
+    if fn.random.coin_flip(dtype=types.BOOL):
+        small = fn.rotate(small, angle=fn.random.uniform(range=[-30.0, 30.0]), keep_size=True, fill_value=0)
+    means = fn.python_function(small, function=mean_of, parallel=True)
+    floats = fn.crop_mirror_normalize(small, dtype=types.FLOAT, mirror=fn.random.coin_flip())
+    return images, floats, labels, means
+
+
+def mean_of(image: np.ndarray) -> np.ndarray:
+    return image.mean(axis=(0, 1))
+
+
+def values(outputs: Any) -> Samples:
+    """Return copies of all samples of a batch."""
+    return [[np.array(output.at(index)) for index in range(len(output))] for output in outputs]
+
+
+def batches(pipe: Pipeline, count: int) -> list[Samples]:
+    return [values(pipe.run()) for _ in range(count)]
+
+
+def assert_equal(one: list[Samples], other: list[Samples]) -> None:
+    assert len(one) == len(other)
+    for mine, theirs in zip(one, other, strict=True):
+        for left, right in zip(mine, theirs, strict=True):
+            for first, second in zip(left, right, strict=True):
+                assert first.dtype == second.dtype
+                np.testing.assert_array_equal(first, second)
+
+
+@pytest.fixture(scope="module")
+def expected(photo_folder: Path) -> list[Samples]:
+    """Two epochs of `photos`, and a batch, without worker processes."""
+    return batches(photos(photo_folder), 2 * EPOCH + 1)
+
+
+def is_forkserver(process: int) -> bool:
+    """Tell whether a process is multiprocessing's own, which stays for the next worker."""
+    try:
+        return any("forkserver import main" in word for word in psutil.Process(process).cmdline())
+    except psutil.Error:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    before = children()
+    yield
+    gc.collect()
+    deadline = time.monotonic() + LIMIT_S
+    while left := {process for process in children() - before if not is_forkserver(process)}:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("processes", "method"), [(1, "fork"), (2, "fork"), (3, "fork"), (2, "spawn"), (2, "forkserver")]
+)
+def test_batches_are_those_of_threads(photo_folder: Path, expected: list[Samples], processes: int, method: str) -> None:
+    pipe = photos(photo_folder, processes=processes, py_start_method=method)
+    assert_equal(batches(pipe, 2 * EPOCH + 1), expected)
+    pipe.close()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"prefetch_queue_depth": 1}, {"prefetch_queue_depth": 5}, {"exec_pipelined": False}, {"num_threads": 5}],
+    ids=str,
+)
+def test_depth_and_threads_change_nothing(photo_folder: Path, expected: list[Samples], options: dict[str, Any]) -> None:
+    assert_equal(batches(photos(photo_folder, processes=2, **options), 2 * EPOCH + 1), expected)
+
+
+def test_a_state_goes_from_one_kind_to_the_other(photo_folder: Path, expected: list[Samples]) -> None:
+    state = None
+    found: list[Samples] = []
+    for processes in (2, 0, 3, 0, 1):
+        pipe = photos(photo_folder, processes=processes)
+        if state is not None:
+            pipe.load_state_dict(state)
+        found += batches(pipe, 1)
+        state = pipe.state_dict()
+        pipe.close()
+    assert_equal(found, expected[:5])
+
+
+def test_a_running_pipeline_can_be_sent_elsewhere(photo_folder: Path, expected: list[Samples]) -> None:
+    pipe = photos(photo_folder, processes=2)
+    batches(pipe, 1)
+    state = pipe.state_dict()
+    batches(pipe, 3)
+    pipe.load_state_dict(state)
+    assert_equal(batches(pipe, 3), expected[1:4])
+    pipe.start_epoch(1)
+    pipe.load_state_dict(photos(photo_folder).state_dict())
+    assert_equal(batches(pipe, 2), expected[:2])
+
+
+def test_what_a_pipeline_tells(photo_folder: Path) -> None:
+    told = []
+    for processes in (0, 2):
+        pipe = photos(
+            photo_folder, processes=processes, taps=["decoded"], enable_memory_stats=True, prefetch_queue_depth=1
+        )
+        outputs = pipe.run()
+        told.append(
+            (
+                pipe.reader_meta(),
+                pipe.epoch_size(),
+                pipe.valid.tolist(),
+                [outputs[0][index].source_info() for index in range(BATCH_SIZE)],
+                [output.layout() for output in outputs],
+                [output.dtype for output in outputs],
+                [tensor.shape() for tensor in pipe.tap("decoded")],
+                sorted(pipe.executor_statistics()),
+                pipe.bad_samples(),
+            )
+        )
+    # Numbers of nodes are counted on from pipeline to pipeline, and stand in the names of those without.
+    for found in told:
+        found[7][:] = [name.rstrip("0123456789") for name in found[7]]
+    assert told[0] == told[1]
+
+
+def test_epochs(photo_folder: Path) -> None:
+    found = []
+    for processes in (0, 2):
+        pipe = photos(photo_folder, processes=processes)
+        batches(pipe, 1)
+        pipe.start_epoch(3)
+        found.append(batches(pipe, 2))
+    assert_equal(*found)
+
+
+# -- where what is computed
+
+
+def process_of(value: np.ndarray) -> np.ndarray:
+    return np.int64([os.getpid(), float(value.ravel()[0]) * 0])
+
+
+class Counts:
+    """A function that remembers how often it was called."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, value: np.ndarray) -> np.ndarray:
+        self.count += 1
+        return np.int64([self.count]) + value.astype(np.int64) * 0
+
+
+def test_functions_with_a_state_stay_here_and_see_one_batch_after_the_other() -> None:
+    counts = Counts()
+
+    @pipeline_def(batch_size=2, num_threads=2, seed=1, processes=2)
+    def pipeline():
+        drawn = fn.random.uniform(range=[0.0, 1.0], shape=[1])
+        there = fn.python_function(drawn, function=process_of, parallel=True)
+        here = fn.python_function(drawn, function=process_of)
+        counted = fn.python_function(drawn, function=counts)
+        return there, here, counted + 1, fn.python_function(counted, function=lambda x: x * 2, parallel=True)
+
+    pipe = pipeline()
+    for batch in range(5):
+        there, here, counted, doubled = (output.as_array() for output in pipe.run())
+        assert (there[:, 0] != os.getpid()).all()
+        assert (here[:, 0] == os.getpid()).all()
+        assert counted[:, 0].tolist() == [2 * batch + 2, 2 * batch + 3]
+        np.testing.assert_array_equal(doubled, 2 * (counted - 1))
+
+
+def test_a_condition_around_a_function_that_stays_here(photo_folder: Path) -> None:
+    def define(processes: int) -> Pipeline:
+        @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
+        def pipeline():
+            images = fn.decoders.image(fn.readers.file(file_root=str(photo_folder))[0])
+            value = fn.python_function(
+                fn.resize(images, size=[20, 20]), function=lambda image: image[:5], output_layouts="HWC"
+            )
+            if fn.random.coin_flip(dtype=types.BOOL):
+                value = fn.brightness(value, brightness=fn.random.uniform(range=[0.5, 1.5]))
+                if fn.reductions.mean(fn.resize(images, size=[4, 4])) > 100:
+                    value = fn.flip(value)
+            return value, fn.flip(images)
+
+        return pipeline()
+
+    assert_equal(batches(define(0), 4), batches(define(2), 4))
+
+
+def test_random_numbers_of_users_functions_depend_on_the_batch_alone() -> None:
+    @pipeline_def(batch_size=3, num_threads=2, seed=9)
+    def pipeline():
+        value = fn.random.uniform(range=[0.0, 1.0])
+        return fn.python_function(
+            value, function=lambda x: np.float64([random.random(), np.random.rand()]), parallel=True
+        )
+
+    found = [batches(pipeline(processes=processes), 4) for processes in (1, 2, 2)]
+    assert_equal(found[0], found[1])
+    assert_equal(found[0], found[2])
+    assert len(np.unique(np.concatenate([sample for (output,) in found[0] for sample in output]))) == 24
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_the_device_stays_here(photo_folder: Path) -> None:
+    pytest.importorskip("torch", reason="GPU kernels are written for torch")
+
+    def define(processes: int) -> Pipeline:
+        @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
+        def pipeline():
+            encoded, labels = fn.readers.file(file_root=str(photo_folder))
+            images = fn.resize(fn.decoders.image(encoded, device="mixed"), size=[30, 30])
+            return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip()), labels.gpu()
+
+        return pipeline()
+
+    found = []
+    for processes in (0, 2):
+        pipe = define(processes)
+        outputs = [pipe.run() for _ in range(4)]
+        assert all(type(output).__name__ == "TensorListGPU" for batch in outputs for output in batch)
+        found.append([values([output.as_cpu() for output in batch]) for batch in outputs])
+    assert_equal(*found)
+
+
+def test_a_pipeline_that_leaves_nothing_to_processes_is_refused() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, processes=2)
+    def pipeline():
+        return fn.python_function(fn.external_source(lambda: np.zeros((2, 1))), function=lambda x: x)
+
+    with pytest.raises(GraphError, match=r"nothing in this pipeline can be computed by its processes") as raised:
+        pipeline().build()
+    assert "parallel=True" in str(raised.value)
+    assert "test_processes.py:" in str(raised.value)
+
+
+def test_processes_of_reader_and_pipeline_exclude_each_other() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, processes=2)
+    def pipeline():
+        return fn.readers.dataset(dataset=[np.zeros(3)] * 4, processes=2)
+
+    with pytest.raises(ArgumentValueError, match=r"the reader and the pipeline both have processes="):
+        pipeline().build()
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "2", True, 1 << 20])
+def test_numbers_of_processes(value: Any) -> None:
+    with pytest.raises((ArgumentTypeError, ArgumentValueError), match="processes must be"):
+        Pipeline(batch_size=1, num_threads=1, processes=value)
+
+
+# -- data from outside
+
+
+def ragged_source(info: Any) -> np.ndarray:
+    if info.iteration == 4:
+        raise StopIteration
+    return np.full((info.idx_in_batch + 1, 2), info.idx_in_epoch, np.float32)
+
+
+def generated() -> Iterator[list[np.ndarray]]:
+    for number in range(4):
+        yield [np.ones(number + 1)] * 2
+
+
+SOURCES: dict[str, dict[str, Any]] = {
+    "samples": {"source": ragged_source, "batch": False},
+    "samples, parallel": {"source": ragged_source, "batch": False, "parallel": True},
+    "batches": {"source": [np.full((3, 2), number, np.int16) for number in range(4)], "cycle": "raise"},
+    "generator": {"source": generated, "cycle": "raise"},
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_external_sources(name: str) -> None:
+    def define(processes: int) -> Pipeline:
+        @pipeline_def(batch_size=3, num_threads=2, seed=3, processes=processes)
+        def pipeline():
+            data = fn.external_source(**SOURCES[name])
+            return data * 2 + fn.random.uniform(range=[0.0, 1.0]), data
+
+        return pipeline()
+
+    found = []
+    for processes in (0, 2):
+        pipe = define(processes)
+        mine = []
+        for _ in range(2):
+            mine += [values(outputs) for outputs in pipe]
+        assert len(mine) == 8
+        found.append(mine)
+        pipe.close()
+    assert_equal(*found)
+
+
+def test_data_fed_by_hand() -> None:
+    @pipeline_def(batch_size=3, num_threads=2, processes=2, prefetch_queue_depth=1)
+    def pipeline():
+        return fn.external_source(name="data") + 1
+
+    pipe = pipeline()
+    for number in range(4):
+        pipe.feed_input("data", np.full((2, 5), number, np.int32))
+        np.testing.assert_array_equal(pipe.run()[0].as_array(), np.full((2, 5), number + 1))
+
+
+def test_a_source_that_fails_costs_its_batch() -> None:
+    def source(iteration: int) -> np.ndarray:
+        if iteration == 2:
+            raise KeyError("no such batch")
+        return np.full((2, 3), iteration)
+
+    @pipeline_def(batch_size=2, num_threads=2, processes=2)
+    def pipeline():
+        return fn.external_source(source) + 1
+
+    pipe = pipeline()
+    found: list[Any] = []
+    for _ in range(5):
+        try:
+            found.append(int(pipe.run()[0].as_array()[0, 0]))
+        except KeyError:
+            found.append(None)
+    assert found == [1, 2, None, 4, 5]
+
+
+# -- memory
+
+
+def test_views_stay_what_they_are(photo_folder: Path, expected: list[Samples]) -> None:
+    pipe = photos(photo_folder, processes=2)
+    held = [pipe.run() for _ in range(2 * EPOCH + 1)]  # without a copy, as long as there are slots
+    for _ in range(5):
+        pipe.run()
+    arrays = [held[0][1].as_array(), held[2][0].at(1)]
+    pipe.close()
+    assert_equal([values(batch) for batch in held], expected)
+    del held, pipe
+    gc.collect()
+    np.testing.assert_array_equal(arrays[0], np.stack(expected[0][1]))
+    np.testing.assert_array_equal(arrays[1], expected[2][0][1])
+
+
+def test_memory_is_used_again() -> None:
+    @pipeline_def(batch_size=8, num_threads=1, seed=1, processes=1)
+    def pipeline():
+        return fn.random.uniform(range=[0.0, 1.0], shape=[1000])
+
+    pipe = pipeline()
+    addresses = set()
+    for _ in range(40):
+        addresses.add(pipe.run()[0].as_array().__array_interface__["data"][0])
+    assert len(addresses) <= 7  # slots; each batch was let go of at once
+
+
+def test_consumers_may_write(photo_folder: Path, expected: list[Samples]) -> None:
+    pipe = photos(photo_folder, processes=2)
+    for number in range(2 * EPOCH + 1):
+        outputs = pipe.run()
+        assert_equal([values(outputs)], [expected[number]])
+        outputs[1].as_array()[...] = -1
+
+
+# -- what fails
+
+
+def test_errors_are_those_of_threads(photo_folder: Path) -> None:
+    def fails(image: np.ndarray) -> np.ndarray:
+        raise LookupError("no such colour")
+
+    def define(processes: int) -> Pipeline:
+        @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
+        def pipeline():
+            encoded, labels = fn.readers.file(file_root=str(photo_folder))
+            images = fn.resize(fn.decoders.image(encoded), size=[20, 20])
+            if fn.squeeze(labels, axes=0) == 1:
+                images = fn.python_function(images, function=fails, parallel=True)
+            return images
+
+        return pipeline()
+
+    notes = []
+    for processes in (0, 2):
+        pipe = define(processes)
+        pipe.run()
+        with pytest.raises(LookupError, match="no such colour") as raised:
+            pipe.run()
+        notes.append(raised.value.__notes__[0])
+        pipe.run()  # the next batch is the next one
+    assert notes[0] == notes[1]
+    assert "fn.python_function at" in notes[0]
+    assert "test_processes.py:" in notes[0]
+
+
+@pytest.fixture
+def damaged(photo_folder: Path, tmp_path: Path) -> Path:
+    """Return photos of which three are damaged."""
+    for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))):
+        content = path.read_bytes()
+        (tmp_path / path.parent.name).mkdir(exist_ok=True)
+        (tmp_path / path.parent.name / path.name).write_bytes(b"no photo" if number in (2, 7, 8) else content)
+    return tmp_path
+
+
+@pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=5)
+def labelled(folder: Path):
+    encoded, labels = fn.readers.file(file_root=str(folder), random_shuffle=True)
+    return fn.decoders.image(encoded), labels
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_bad_samples(damaged: Path, policy: Any) -> None:
+    found, bad, valid = [], [], []
+    for processes in (0, 2):
+        pipe = labelled(damaged, processes=processes, on_error=policy)
+        mine, flags = [], []
+        for _ in range(2 * EPOCH):
+            mine.append(values(pipe.run()))
+            flags.append(pipe.valid.tolist())
+        found.append(mine)
+        valid.append(flags)
+        bad.append(pipe.bad_samples())
+    assert_equal(*found)
+    assert bad[0] == bad[1]
+    assert len(bad[0]) >= 3
+    assert valid[0] == valid[1]
+
+
+def test_a_damaged_sample_is_an_error_that_names_it(damaged: Path) -> None:
+    texts = []
+    for processes in (0, 2):
+        pipe = labelled(damaged, processes=processes)
+        for _ in range(EPOCH):
+            try:
+                pipe.run()
+            except DecodeError as error:
+                texts.append((processes, str(error)))
+    assert [text for number, text in texts if number] == [text for number, text in texts if not number]
+    assert all(".jpg" in text and "test_processes.py:" in text for _, text in texts)
+
+
+def test_too_many_bad_samples(damaged: Path) -> None:
+    pipe = labelled(damaged, processes=2, on_error="skip", max_error_rate=0.1)
+    with pytest.raises(ErrorRateError, match="2 of the 12 samples of this epoch could not be used"):
+        batches(pipe, EPOCH)
+
+
+def test_limits_hold_in_processes(photo_folder: Path) -> None:
+    pipe = labelled(photo_folder, processes=2, limits={"max_image_pixels": 100})
+    with pytest.raises(LimitError, match="more than the limit max_image_pixels=100"):
+        pipe.run()
+
+
+def test_what_cannot_be_sent_is_refused_with_its_line() -> None:
+    lock = threading.Lock()
+
+    def locked(value: np.ndarray) -> np.ndarray:
+        with lock:
+            return value + 1
+
+    def define(method: str) -> Pipeline:
+        @pipeline_def(batch_size=2, num_threads=1, seed=1, processes=1, py_start_method=method)
+        def pipeline():
+            return fn.python_function(fn.random.uniform(range=[0.0, 1.0]), function=locked, parallel=True)
+
+        return pipeline()
+
+    with pytest.raises(ArgumentTypeError, match="cannot be sent to a worker process") as raised:
+        define("spawn").build()
+    text = str(raised.value)
+    assert "fn.python_function" in text
+    assert "test_processes.py:" in text
+    assert "py_start_method='fork'" in text
+    define("fork").run()
+
+
+def test_functions_that_only_a_chosen_pickler_can_send() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle", reason="chosen by users")
+
+    @pipeline_def(
+        batch_size=2, num_threads=1, seed=1, processes=1, py_start_method="spawn", py_callback_pickler=cloudpickle
+    )
+    def pipeline():
+        return fn.python_function(fn.random.uniform(range=[0.0, 1.0]), function=lambda x: x * 0 + 5, parallel=True)
+
+    assert pipeline().run()[0].as_array().tolist() == [5, 5]
+
+
+# -- workers that die
+
+
+class Once:
+    """Does something bad to its process, the first time that it is called for a value."""
+
+    def __init__(self, folder: Path, harm: Callable[[], Any]) -> None:
+        self.mark = folder / "done"
+        self.harm = harm
+
+    def __call__(self, value: np.ndarray) -> np.ndarray:
+        if value == 2 and not self.mark.exists():
+            self.mark.touch()
+            self.harm()
+        return value
+
+
+HARMS: dict[str, Callable[[], Any]] = {
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "exit": lambda: os._exit(3),
+    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "sleep": lambda: time.sleep(3600),
+    "files closed": lambda: os.closerange(3, 1024),
+}
+
+
+@pipeline_def(batch_size=2, num_threads=1, processes=2, callback_timeout_s=TIMEOUT_S)
+def harmed(function: Callable[[np.ndarray], np.ndarray]):
+    numbers = fn.external_source(lambda iteration: np.full(2, iteration, np.int64))
+    return fn.python_function(numbers, function=function, parallel=True)
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_batch_whose_worker_dies_is_computed_again(tmp_path: Path, harm: str) -> None:
+    pipe = harmed(Once(tmp_path, HARMS[harm]))
+    assert [pipe.run()[0].as_array().tolist() for _ in range(6)] == [[number] * 2 for number in range(6)]
+    assert (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        ("kill", r"was ended by signal 9 \(SIGKILL\) in the pipeline, called for batch 2, tried 5 times"),
+        ("sleep", r"the pipeline took longer than callback_timeout_s=3 for batch 2, tried 2 times"),
+    ],
+)
+def test_a_batch_that_kills_every_worker_is_an_error(tmp_path: Path, harm: str, message: str) -> None:
+    class Always(Once):
+        def __call__(self, value: np.ndarray) -> np.ndarray:
+            self.mark.unlink(missing_ok=True)
+            return super().__call__(value)
+
+    pipe = harmed(Always(tmp_path, HARMS[harm]))
+    found: list[Any] = []
+    for _ in range(5):
+        try:
+            found.append(pipe.run()[0].as_array().tolist())
+        except WorkerError as error:
+            found.append(error)
+    assert [*found[:2], *found[3:]] == [[number] * 2 for number in (0, 1, 3, 4)]
+    assert isinstance(found[2], WorkerError)
+    with pytest.raises(WorkerError, match=message):
+        raise found[2]
+
+
+def test_workers_that_are_killed_at_any_moment_cost_nothing(photo_folder: Path, expected: list[Samples]) -> None:
+    pipe = photos(photo_folder, processes=3)
+    pipe.build()
+    chance = random.Random(3)
+    left = 20
+    found: list[Samples] = []
+
+    def kill() -> None:
+        nonlocal left
+        while left:
+            time.sleep(chance.uniform(0, 0.03))
+            workers = list(children() - before)
+            if workers:
+                os.kill(chance.choice(workers), signal.SIGKILL)
+                left -= 1
+
+    before = children() - set(workers_of(pipe))
+    killer = threading.Thread(target=kill)
+    killer.start()
+    while left or len(found) < len(expected):
+        found += batches(pipe, 1)
+    killer.join()
+    found += batches(pipe, 3)
+    assert_equal(found[: len(expected)], expected)
+    assert_equal(found[len(expected) :], batches(photos(photo_folder), len(found))[len(expected) :])
+
+
+def workers_of(pipe: Pipeline) -> list[int]:
+    engine: Any = pipe._engine()
+    return engine._remote.process_ids
+
+
+# -- the end
+
+
+@pytest.mark.parametrize("how", ["close", "forget"])
+def test_nothing_is_left(photo_folder: Path, how: str) -> None:
+    pipe = photos(photo_folder, processes=2)
+    pipe.run()
+    workers = workers_of(pipe)
+    assert len(workers) == 2
+    if how == "close":
+        pipe.close()
+    del pipe
+    gc.collect()
+    deadline = time.monotonic() + LIMIT_S
+    while any(map(is_running, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert not [thread for thread in threading.enumerate() if thread.name == "dalify-collect" and thread.is_alive()]
+
+
+ENDLESS = """
+import sys, time
+import numpy as np
+from dalify import fn, pipeline_def
+
+def waits(value):
+    if value > 20:
+        print("computes", flush=True)
+        time.sleep(3600)
+    return np.zeros((100, 100)) + value
+
+@pipeline_def(batch_size=2, num_threads=2, processes=2, py_start_method=sys.argv[1])
+def pipeline():
+    numbers = fn.external_source(lambda iteration: np.full(2, iteration, np.int64))
+    return fn.python_function(numbers, function=waits, parallel=True)
+
+if __name__ == "__main__":
+    pipe = pipeline()
+    pipe.build()
+    print(*pipe._engine()._remote.process_ids, flush=True)
+    held = [pipe.run() for _ in range(21)]
+    pipe.run()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_program_that_is_killed_leaves_nothing(tmp_path: Path, method: str) -> None:
+    shared = Path("/dev/shm")
+    before = set(shared.iterdir()) if shared.is_dir() else set()
+    program = tmp_path / "program.py"
+    program.write_text(ENDLESS)
+    with running(program, method) as process:
+        assert process.stdout is not None
+        workers = [int(word) for word in process.stdout.readline().split()]
+        assert len(workers) == 2
+        assert process.stdout.readline() == "computes\n"
+        process.kill()
+        process.wait(LIMIT_S)
+        deadline = time.monotonic() + LIMIT_S
+        while any(map(is_running, workers)):
+            assert time.monotonic() < deadline, "workers stayed behind"
+            time.sleep(0.02)
+    left = (set(shared.iterdir()) if shared.is_dir() else set()) - before
+    assert not [path for path in left if "dalify" in path.name or "psm" in path.name]
+
+
+def test_a_forked_child_has_workers_of_its_own(photo_folder: Path, expected: list[Samples]) -> None:
+    pipe = photos(photo_folder, processes=2)
+    batches(pipe, 1)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            assert_equal(batches(pipe, 3), expected[1:4])
+            pipe.close()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert_equal(batches(pipe, 3), expected[1:4])
