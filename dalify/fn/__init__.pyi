@@ -1230,6 +1230,7 @@ def python_function(
     num_outputs: int | None = 1,
     batch_processing: bool | None = False,
     output_layouts: Any = None,
+    parallel: bool | None = False,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,

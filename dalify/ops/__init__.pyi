@@ -1419,6 +1419,7 @@ class PythonFunction:
         num_outputs: int | None = 1,
         batch_processing: bool | None = False,
         output_layouts: Any = None,
+        parallel: bool | None = False,
         name: str | None = None,
         device: str | None = None,
         preserve: bool | None = None,

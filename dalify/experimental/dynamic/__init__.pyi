@@ -1079,6 +1079,7 @@ def python_function(
     num_outputs: int | None = 1,
     batch_processing: _builtins.bool | None = False,
     output_layouts: Any = None,
+    parallel: _builtins.bool | None = False,
     device: str | _Device | None = None,
     batch_size: int | None = None,
 ) -> Any:
