@@ -6,6 +6,7 @@ Alone because it is asked in two places: where a reader begins, and where a save
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,17 +15,27 @@ from dalify.base.optional import is_loaded, torch
 
 __all__ = ["resolved_shard"]
 
+# What launchers tell each process: its rank, and how many there are. Of launchers inside each other the inner one comes
+# first. SLURM_NTASKS would be wrong: SLURM sets it in a batch script, too, which is one process.
+_LAUNCHERS = (
+    ("RANK", "WORLD_SIZE"),  # torchrun, and what follows its example
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # mpirun of Open MPI
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),  # of MVAPICH
+    ("PMI_RANK", "PMI_SIZE"),  # of MPICH and Intel MPI
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # srun
+)
+
 
 def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
     """Return ``shard_id`` and ``num_shards``.
 
     Args:
         arguments: of a reader. With ``shard="auto"`` they are the rank and the number of the processes of
-            ``torch.distributed``, where it was initialised; else those that the launcher has left in the environment as
-            RANK and WORLD_SIZE; else 0 and 1.
+            ``torch.distributed`` or ``jax.distributed``, where one of them was initialised; else those that a launcher
+            has left in the environment: torchrun, mpirun or srun; else 0 and 1.
 
     Raises:
-        ArgumentValueError: another ``shard``, or one that is told twice.
+        ArgumentValueError: another ``shard``, one that is told twice, or an environment that makes no sense.
     """
     shard = arguments.get("shard")
     told = arguments["shard_id"], arguments["num_shards"]
@@ -36,15 +47,49 @@ def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
         )
     if told != (0, 1):
         raise ArgumentValueError("shard='auto' and shard_id or num_shards exclude each other.")
+    return _of_libraries() or _of_environment() or (0, 1)
+
+
+def _of_libraries() -> tuple[int, int] | None:
+    """Return rank and size of the group that the program has joined; None where it has joined none."""
     if is_loaded("torch.distributed") and torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return _number("RANK", 0), _number("WORLD_SIZE", 1)
+    jax: Any = sys.modules.get("jax")
+    # Before it is initialised, to ask for the rank would start JAX's devices.
+    if jax is not None and getattr(jax.distributed, "is_initialized", bool)():
+        return jax.process_index(), jax.process_count()
+    return None
 
 
-def _number(name: str, default: int) -> int:
+def _of_environment() -> tuple[int, int] | None:
+    """Return what a launcher tells; None where there is none."""
+    for rank_name, size_name in _LAUNCHERS:
+        rank, size = _number(rank_name), _number(size_name)
+        if rank is None and size is None:
+            continue
+        if rank is None or size is None:
+            if rank_name == "SLURM_PROCID":  # of a batch script
+                continue
+            given, missing = (size_name, rank_name) if rank is None else (rank_name, size_name)
+            raise ArgumentValueError(
+                f"shard='auto' reads the environment variables {rank_name} and {size_name}; {given} is set, and "
+                f"{missing} is not.",
+                hint="Start the program with a launcher such as torchrun, or give shard_id= and num_shards=.",
+            )
+        if not 0 <= rank < size:
+            raise ArgumentValueError(
+                f"shard='auto' reads the environment variables {rank_name} and {size_name}, and {rank} is no rank of "
+                f"{size} processes.",
+                hint="Unset them where the program is not started by a launcher.",
+            )
+        return rank, size
+    return None
+
+
+def _number(name: str) -> int | None:
     text = os.environ.get(name, "")
     if not text:
-        return default
+        return None
     try:
         return int(text)
     except ValueError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch.distributed
@@ -11,11 +13,19 @@ from dalify.base.errors import ArgumentValueError
 from dalify.sources.sharding import resolved_shard
 
 ALONE = {"shard_id": 0, "num_shards": 1}
+# As their documentation has it.
+LAUNCHERS = {
+    "torchrun": ("RANK", "WORLD_SIZE"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    "MVAPICH": ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    "MPICH": ("PMI_RANK", "PMI_SIZE"),
+    "srun": ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+}
 
 
 @pytest.fixture(autouse=True)
 def no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RANK", "WORLD_SIZE"):
+    for name in (*(name for names in LAUNCHERS.values() for name in names), "SLURM_NTASKS"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -28,11 +38,40 @@ def test_nobody_started_several() -> None:
     assert resolved_shard({"shard": "auto", **ALONE}) == (0, 1)
 
 
-def test_environment_of_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "3")
-    monkeypatch.setenv("WORLD_SIZE", "8")
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_environment_of_the_launcher(monkeypatch: pytest.MonkeyPatch, launcher: str) -> None:
+    rank, size = LAUNCHERS[launcher]
+    monkeypatch.setenv(rank, "3")
+    monkeypatch.setenv(size, "8")
     assert resolved_shard({"shard": "auto", **ALONE}) == (3, 8)
     assert resolved_shard(ALONE) == (0, 1)
+
+
+def test_torchrun_inside_srun(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RANK": 5, "WORLD_SIZE": 8, "SLURM_PROCID": 1, "SLURM_STEP_NUM_TASKS": 2}.items():
+        monkeypatch.setenv(name, str(value))
+    assert resolved_shard({"shard": "auto", **ALONE}) == (5, 8)
+
+
+def test_a_batch_script_of_slurm_is_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    monkeypatch.setenv("SLURM_NTASKS", "8")
+    assert resolved_shard({"shard": "auto", **ALONE}) == (0, 1)
+
+
+@pytest.mark.parametrize("is_initialized", [True, False])
+def test_group_of_jax(monkeypatch: pytest.MonkeyPatch, is_initialized: bool) -> None:
+    def started() -> int:
+        assert is_initialized, "JAX's devices are started"
+        return 4
+
+    jax = SimpleNamespace(
+        distributed=SimpleNamespace(is_initialized=lambda: is_initialized),
+        process_index=lambda: started() - 2,
+        process_count=started,
+    )
+    monkeypatch.setitem(sys.modules, "jax", cast("Any", jax))
+    assert resolved_shard({"shard": "auto", **ALONE}) == ((2, 4) if is_initialized else (0, 1))
 
 
 def test_group_of_torch(tmp_path: Any) -> None:
@@ -59,4 +98,22 @@ def test_mistakes(arguments: dict[str, Any], message: str) -> None:
 def test_environment_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "first")
     with pytest.raises(ArgumentValueError, match="RANK, which is 'first'"):
+        resolved_shard({"shard": "auto", **ALONE})
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"WORLD_SIZE": "8"}, "WORLD_SIZE is set, and RANK is not"),
+        ({"RANK": "3"}, "RANK is set, and WORLD_SIZE is not"),
+        ({"RANK": "8", "WORLD_SIZE": "8"}, "8 is no rank of 8 processes"),
+        ({"PMI_RANK": "-1", "PMI_SIZE": "2"}, "-1 is no rank of 2 processes"),
+    ],
+)
+def test_environments_that_make_no_sense(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ArgumentValueError, match=message):
         resolved_shard({"shard": "auto", **ALONE})
