@@ -1,0 +1,70 @@
+"""A lock between the processes of a machine: a file that one of them holds.
+
+The system releases it when the process that holds it ends, however it ends, so nothing has to be cleaned up after a
+crash.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dalify.base.optional import LazyModule
+
+if TYPE_CHECKING:
+    import fcntl
+    import msvcrt
+else:  # each system has one of them
+    fcntl = LazyModule("fcntl", "locks between processes")
+    msvcrt = LazyModule("msvcrt", "locks between processes")
+
+__all__ = ["LOCK_FLAGS", "held", "try_lock"]
+
+LOCK_FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW"))
+_PAUSE_S = 0.001
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file, without waiting; return whether nobody else holds it. Closing the file releases it.
+
+    Args:
+        descriptor: of a file that is open for writing. Each time it is opened counts as a holder of its own, also
+            within one process.
+    """
+    try:
+        if os.name == "nt":
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def held(path: Path, timeout_s: float) -> Iterator[int | None]:
+    """Hold the lock of a file inside a ``with`` block.
+
+    Args:
+        path: of the file; created where it is absent.
+        timeout_s: how long to wait.
+
+    Yields:
+        the descriptor; None where another holder did not let go in time.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    descriptor = os.open(path, LOCK_FLAGS, 0o600)
+    try:
+        deadline = time.monotonic() + timeout_s
+        while not (is_held := try_lock(descriptor)) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+        yield descriptor if is_held else None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,350 @@
+"""Samples that were computed once, kept in a folder that all processes of a machine share.
+
+Each sample is a file, written under another name and renamed when it is complete, so a process that is killed leaves
+nothing that could be taken for a sample. A file that was damaged later does not have its checksum, and is dropped. How
+much all files take together stands in a file whose lock is held while it is changed: first the number grows and then
+the file is made, so a crash in between leaves it too large, never too small, and it is counted anew before samples are
+turned away. An unfinished file is locked by who writes it; one that nobody holds was left by a crash.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import time
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from dalify.base.file_lock import LOCK_FLAGS, held, try_lock
+from dalify.data.batch import array_dtype
+from dalify.data.dtypes import DALIDataType
+from dalify.data.sample_memory import Allocate, StoredSample
+
+__all__ = ["SampleFolder"]
+
+_MARK = b"dalify-s"
+_HEADER = Struct("<8sIQI")  # mark, bytes of the description, bytes of all that follows the header, its CRC-32
+_NUMBER = Struct("<8sQ")
+_ALIGNMENT_BYTES = 64
+_LOCK_NAME = "dalify-samples.lock"
+_USED_NAME = "used"
+_OWN_FOLDER = re.compile(r"[0-9a-f]{32}")
+_OWN_FILE = re.compile(r"[0-9a-f]{30}(\.[0-9a-f]{16}\.part)?")
+_READ_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
+_PATIENCE_S = 0.25  # for the lock; a sample is rather not kept than waited for
+_COUNTING_PATIENCE_S = 10.0
+_REST_S = 60.0  # a folder that was full is not looked at again for so long
+_IN_USE_S = 3600.0  # what other graphs made stays for so long after it was last used
+
+
+class SampleFolder:
+    """Keeps samples in a folder up to a bound. Safe to use from several threads and processes, and after a fork.
+
+    When it is full, samples of other graphs that nobody has used for an hour make room, and otherwise what came first
+    stays.
+
+    Args:
+        folder: created where it is absent. Only files of this class are counted or dropped.
+        digest: of what makes the samples, 32 hexadecimal digits.
+        most_bytes: bound for all samples in the folder, whoever made them.
+    """
+
+    def __init__(self, folder: str, digest: str, most_bytes: int) -> None:
+        self._root = Path(folder)
+        self._own = self._root / digest
+        self._most_bytes = most_bytes
+        self._lock_path = self._root / _LOCK_NAME
+        self._used_at = self._full_at = -_REST_S
+        self._is_refused = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all samples in the folder, as they were counted last."""
+        with suppress(OSError):
+            return _number_in(self._lock_path.read_bytes()) or 0
+        return 0
+
+    def get(self, key: str, state: str, allocate: Allocate) -> StoredSample | None:
+        """Return a sample; None where it is not there, of another state, or damaged, which drops it.
+
+        Args:
+            key: of the sample.
+            state: of what it was made from.
+            allocate: gives memory for so many bytes.
+        """
+        path = self._path(key)
+        try:
+            descriptor = os.open(path, _READ_FLAGS)
+        except OSError:
+            return None
+        try:
+            size = os.fstat(descriptor).st_size
+            if not _HEADER.size <= size <= self._most_bytes:
+                self._drop(path)
+                return None
+            memory = allocate(size)
+            filled = 0
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                while filled < size and (count := file.readinto(memory.data[filled:])):
+                    filled += count
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        found = _opened(memory, filled)
+        if found is None:
+            self._drop(path)
+            return None
+        if found[:2] != [key, state]:
+            return None
+        self._note_use()
+        return found[2]
+
+    def has(self, key: str, state: str) -> bool:
+        """Tell whether there is a sample of this key; its state is not looked at."""
+        return self._path(key).exists()
+
+    def put(self, key: str, state: str, sample: StoredSample) -> bool:
+        """Keep a copy of a sample, where there is room; return whether it is kept.
+
+        Args:
+            key: of the sample. What is there under it is replaced.
+            state: of what it was made from.
+            sample: its arrays.
+        """
+        if self._is_refused or time.monotonic() - self._full_at < _REST_S:
+            return False
+        parts = _parts(key, state, sample)
+        size = sum(map(len, parts))
+        if size > self._most_bytes:
+            return False
+        try:
+            return self._write(self._path(key), parts, size)
+        except OSError as error:
+            self._is_refused = True
+            why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+            warnings.warn(f"no more samples are kept in the cache {self._root}: {why}.", stacklevel=2)
+            return False
+
+    def _path(self, key: str) -> Path:
+        name = sha256(key.encode(errors="surrogatepass")).hexdigest()
+        return self._own / name[:2] / name[2:32]
+
+    # -- writing
+
+    def _write(self, path: Path, parts: list[Any], size: int) -> bool:
+        part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+        descriptor = self._reserved(part, size)
+        if descriptor is None:
+            return False
+        is_written, is_open = False, True
+        try:
+            with open(descriptor, "wb", closefd=False) as file:
+                file.writelines(parts)
+            with held(self._lock_path, _COUNTING_PATIENCE_S) as lock:
+                if lock is not None:
+                    os.close(descriptor)  # open files cannot be renamed everywhere; nobody counts meanwhile
+                    is_open = False
+                    replaced = _size_of(path)
+                    part.replace(path)
+                    is_written = True
+                    self._add(lock, -replaced)
+        finally:
+            if not is_written:
+                with suppress(OSError):
+                    part.unlink()
+                    with held(self._lock_path, _COUNTING_PATIENCE_S) as lock:
+                        if lock is not None:
+                            self._add(lock, -size)
+            if is_open:
+                os.close(descriptor)
+        return is_written
+
+    def _reserved(self, part: Path, size: int) -> int | None:
+        """Return the descriptor of a new file of this size; None where there is no room or no time."""
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._note_use()
+        with held(self._lock_path, _PATIENCE_S) as lock:
+            if lock is None:
+                return None
+            total = self._total(lock)
+            if total is None or total + size > self._most_bytes:
+                total = self._with_room(size)
+                _set_total(lock, total)
+                if total + size > self._most_bytes:
+                    self._full_at = time.monotonic()
+                    return None
+            _set_total(lock, total + size)
+            descriptor = os.open(part, LOCK_FLAGS | os.O_EXCL, 0o600)
+            try:
+                try_lock(descriptor)
+                os.truncate(descriptor, size)  # counted as it will be
+            except BaseException:
+                os.close(descriptor)
+                raise
+            return descriptor
+
+    @staticmethod
+    def _total(lock: int) -> int | None:
+        os.lseek(lock, 0, os.SEEK_SET)
+        return _number_in(os.read(lock, _NUMBER.size))
+
+    def _add(self, lock: int, change: int) -> None:
+        if change:
+            _set_total(lock, max(0, (self._total(lock) or 0) + change))
+
+    def _with_room(self, size: int) -> int:
+        """Count all samples, dropping what crashes have left and, where there is no room, what is out of use."""
+        graphs: list[tuple[float, int, Path]] = []
+        with os.scandir(self._root) as entries:
+            names = [entry.path for entry in entries if _OWN_FOLDER.fullmatch(entry.name)]
+        for name in names:
+            folder = Path(name)
+            graphs.append((_time_of(folder / _USED_NAME), sum(self._sizes_in(folder)), folder))
+        total = sum(taken for _, taken, _ in graphs)
+        for used, taken, folder in sorted(graphs):
+            if total + size <= self._most_bytes:
+                break
+            if folder != self._own and time.time() - used > _IN_USE_S:
+                for path in _samples_in(folder):
+                    with suppress(OSError):
+                        path.unlink()
+                total -= taken - sum(self._sizes_in(folder))
+        return total
+
+    def _sizes_in(self, folder: Path) -> Iterator[int]:
+        for path in _samples_in(folder):
+            if path.name.endswith(".part") and _is_left(path):
+                with suppress(OSError):
+                    path.unlink()
+            yield _size_of(path)
+
+    def _drop(self, path: Path) -> None:
+        with suppress(OSError), held(self._lock_path, _PATIENCE_S) as lock:
+            if lock is not None:
+                size = _size_of(path)
+                path.unlink()
+                self._add(lock, -size)
+
+    def _note_use(self) -> None:
+        """Say that samples of this graph are in use, now and then."""
+        now = time.monotonic()
+        if now - self._used_at >= _REST_S:
+            self._used_at = now
+            with suppress(OSError):
+                self._own.mkdir(mode=0o700, parents=True, exist_ok=True)
+                (self._own / _USED_NAME).touch(0o600)
+
+    def __repr__(self) -> str:
+        """Return where."""
+        return f"SampleFolder({str(self._root)!r})"
+
+
+def _number_in(text: bytes) -> int | None:
+    """Return what a lock file says; None where it does not say it."""
+    if len(text) != _NUMBER.size:
+        return None
+    mark, number = _NUMBER.unpack(text)
+    return number if mark == _MARK else None
+
+
+def _set_total(lock: int, total: int) -> None:
+    os.lseek(lock, 0, os.SEEK_SET)
+    os.write(lock, _NUMBER.pack(_MARK, total))
+
+
+def _samples_in(folder: Path) -> Iterator[Path]:
+    for shelf in _children(folder):
+        if len(shelf.name) == 2:
+            yield from (path for path in _children(shelf) if _OWN_FILE.fullmatch(path.name))
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _time_of(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _is_left(path: Path) -> bool:
+    """Tell whether nobody writes an unfinished file any more."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        return try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# -- what is in a file
+
+
+def _parts(key: str, state: str, sample: StoredSample) -> list[Any]:
+    """Return the contents of a file: header, description in JSON, and the arrays at multiples of 64 bytes."""
+    arrays = [np.ascontiguousarray(array) for array in sample.arrays]
+    described = [
+        [int(array_dtype(array)), list(array.shape), layout]
+        for array, layout in zip(sample.arrays, sample.layouts, strict=True)
+    ]
+    text = json.dumps([key, state, described], separators=(",", ":")).encode()
+    text += b" " * (-(_HEADER.size + len(text)) % _ALIGNMENT_BYTES)
+    parts: list[Any] = [text]
+    for array in arrays:
+        data = array.reshape(-1).view(np.uint8).data
+        parts += [data, bytes(-len(data) % _ALIGNMENT_BYTES)]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return [_HEADER.pack(_MARK, len(text), sum(map(len, parts)), checksum), *parts]
+
+
+def _opened(memory: np.ndarray[Any, Any], size: int) -> list[Any] | None:
+    """Return key, state and sample of a file's contents; None where it is damaged."""
+    if size < _HEADER.size:
+        return None
+    mark, described_bytes, following_bytes, checksum = _HEADER.unpack(memory[: _HEADER.size].tobytes())
+    contents = memory[_HEADER.size : size]
+    if mark != _MARK or len(contents) != following_bytes or zlib.crc32(contents.data) != checksum:
+        return None
+    try:
+        key, state, described = json.loads(contents[:described_bytes].tobytes())
+        arrays: list[np.ndarray[Any, Any]] = []
+        layouts: list[str] = []
+        place = described_bytes
+        for number, shape, layout in described:
+            dtype = DALIDataType(number).numpy
+            stop = place + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            arrays.append(contents[place:stop].view(dtype).reshape(shape))
+            layouts.append(str(layout))
+            place = stop + -(stop - place) % _ALIGNMENT_BYTES
+    except (ValueError, TypeError, LookupError):  # written by another program that knows how to make checksums
+        return None
+    return [key, state, StoredSample(tuple(arrays), tuple(layouts))]
