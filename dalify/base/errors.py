@@ -18,6 +18,7 @@ __all__ = [
     "ArgumentValueError",
     "BadSampleWarning",
     "BatchSizeError",
+    "CacheError",
     "CheckpointError",
     "ConditionError",
     "DTypeError",
@@ -152,6 +153,10 @@ class DivergentBranchesError(DalifyError, ValueError, RuntimeError):
 
 class GraphError(DalifyError, TypeError, RuntimeError, ValueError):
     """A value that cannot be part of a graph, or a graph that cannot be built."""
+
+
+class CacheError(GraphError):
+    """What should be cached is not the same in each epoch."""
 
 
 class LayoutError(DalifyError, RuntimeError, ValueError):

@@ -41,7 +41,7 @@ from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
-from dalify.executor.steps import run_steps
+from dalify.executor.steps import run_steps, walk
 from dalify.executor.threads import ThreadPool
 from dalify.sources.worker_pool import WorkerPool
 
@@ -118,7 +118,7 @@ class Engine:
         self._brief = [
             stage.kind != "device"
             and not stage.is_serial
-            and not any(isinstance(step, ReaderStep) for step in stage.steps)
+            and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
             for stage in plan.stages
         ]
         self._turns = [0] * len(plan.stages)

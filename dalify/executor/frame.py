@@ -228,6 +228,33 @@ class Frame:
         self.agreement = agreement
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
+    def part(self, start: int, stop: int) -> Frame:
+        """Return a frame of some of the chunk's samples, whose results go nowhere. It has no values yet.
+
+        Args:
+            start: place of the first sample in the chunk.
+            stop: place behind the last one.
+        """
+        first, last = self.start + start, self.start + stop
+        frame = Frame(
+            [None] * len(self.values),
+            first,
+            stop - start,
+            self.step,
+            self.batch_size,
+            self.arena,
+            {},
+            self.entries,
+            self.torch_device,
+            self.stand_ins,
+            self.drawing,
+        )
+        for branch, positions in self._positions.items():
+            if branch is not None:
+                low, high = (int(bound) for bound in np.searchsorted(positions, (first, last)))
+                frame.set_positions(branch, positions[low:high])
+        return frame
+
     def of_sample(self, position: int) -> Frame:
         """Return a frame of one sample, whose results go nowhere.
 

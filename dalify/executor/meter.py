@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.data import Batch
 from dalify.executor.frame import Frame
-from dalify.executor.steps import Step
+from dalify.executor.steps import Step, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ class Meter:
         for node, slots in plan.externals:
             self._owners.update({slot: (node, output) for output, slot in enumerate(slots)})
         for stage in (*plan.stages, *(() if elsewhere is None else elsewhere.stages)):
-            for step in stage.steps:
+            for step in walk(stage.steps):
                 self._owners.update({slot: (step.node, output) for output, slot in enumerate(step.outputs)})
                 step.run = partial(self._run, step, step.run)  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -9,10 +9,12 @@ each make stages of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dalify.executor.cache_groups import cached_nodes
+from dalify.executor.cache_step import AloneStep, CacheStep
 from dalify.executor.choice_steps import ChosenStep, JoinStep, is_choice
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.kernel_step import KernelStep
@@ -63,6 +65,7 @@ class Plan:
         readers: their steps, by slot of the first output.
         externals: nodes of external sources with the slots of their outputs.
         pinned: slots from which the device copies.
+        caches: steps that keep samples.
     """
 
     stages: list[Stage]
@@ -71,6 +74,7 @@ class Plan:
     readers: dict[int, ReaderStep]
     externals: list[tuple[Node, tuple[int, ...]]]
     pinned: frozenset[int]
+    caches: list[CacheStep] = field(default_factory=list)
 
 
 def make_plan(
@@ -84,7 +88,8 @@ def make_plan(
         indices: for readers, what their ``index`` function returned.
         on_error: of nodes that do not specify it.
     """
-    planner = _Planner(seeds, indices, on_error)
+    homes = cached_nodes(graph, lambda node: _can_be_cached(node, on_error))
+    planner = _Planner(seeds, indices, on_error, homes)
     keys: dict[Node, tuple[int, int]] = {}
     nodes = graph.nodes()
     for node in nodes:
@@ -119,7 +124,16 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) 
 
 
 class _Planner:
-    def __init__(self, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any], on_error: str) -> None:
+    def __init__(
+        self,
+        seeds: Mapping[Node, tuple[int, int]],
+        indices: Mapping[Node, Any],
+        on_error: str,
+        homes: Mapping[Node, Node],
+    ) -> None:
+        self._homes = homes
+        self._held: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
+        self._caches: list[CacheStep] = []
         self._seeds = seeds
         self._indices = indices
         self._on_error = on_error
@@ -141,20 +155,34 @@ class _Planner:
             self._literals[node] = LiteralStep(node, outputs)
             return
         inputs = tuple(None if edge is None else self._slot(edge) for edge in node.inputs)
-        index = self._place(node)
+        step = self._step(node, inputs, outputs)
+        home = self._homes.get(node)
+        if home is not None:  # it runs inside the step of a cache
+            self._held[home].append(AloneStep(step) if node.operator.is_serial else step)
+            return
+        edges = list(self._read_from_outside(node))
+        index = self._place(node, edges)
         stage = self._stages[index]
         self._stage_of[node] = index
-        for edge in node.edges():
+        for edge in edges:
             self._import(edge, stage, index)
-        stage.steps.append(self._step(node, inputs, outputs))
+        stage.steps.append(step)
+
+    def _read_from_outside(self, node: Node) -> Iterator[Edge]:
+        """Yield what a node reads, and what the nodes read that run inside of it."""
+        for edge in node.edges():
+            if edge.node in self._homes:
+                yield from self._read_from_outside(edge.node)
+            else:
+                yield edge
 
     def _slot(self, edge: Edge) -> int:
         return self._slots.setdefault(edge, len(self._slots))
 
-    def _place(self, node: Node) -> int:
+    def _place(self, node: Node, edges: list[Edge]) -> int:
         kind = _kind_of(node, self._on_error)
         serial = _is_serial(node)
-        earliest = max((self._stage_of.get(edge.node, 0) for edge in node.edges()), default=0)
+        earliest = max((self._stage_of.get(edge.node, 0) for edge in edges), default=0)
         for index in range(earliest, len(self._stages)):
             stage = self._stages[index]
             if stage.kind == kind and stage.is_serial == (serial or kind == "device"):
@@ -193,11 +221,36 @@ class _Planner:
         if operator.is_reader:
             reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
             return reader
+        if operator.name == "cache" and any(item.operator.is_reader for item in Graph(tuple(node.edges())).nodes()):
+            return self._cache_step(node, outputs)
         seed, stream = self._seeds.get(node, (None, 0))
         step = RaggedStep if operator.is_ragged else ListedStep if operator.is_listed else KernelStep
         if operator.kernels[node.device].takes_samples:
             step = SamplesStep
         return step(node, inputs, outputs, slots, node.device, seed, stream)
+
+    def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:
+        inside = {item for item in self._homes if self._is_inside(item, node)}
+        read = {edge for item in (node, *inside) for edge in item.edges() if edge.node not in inside}
+        readers = {
+            self._slot(Edge(item, 0)): self._readers[self._slot(Edge(item, 0))]
+            for item in Graph(tuple(node.edges())).nodes()
+            if item.operator.is_reader
+        }
+        made = CacheStep(
+            node,
+            tuple(self._slot(edge) for edge in node.edges()),
+            outputs,
+            self._held.get(node, []),
+            {self._slot(edge): edge.node.branch for edge in read},
+            readers,
+        )
+        self._caches.append(made)
+        return made
+
+    def _is_inside(self, node: Node, cache: Node) -> bool:
+        home = self._homes.get(node)
+        return home is not None and (home is cache or self._is_inside(home, cache))
 
     def finish(self, graph: Graph) -> Plan:
         for edge in graph.outputs:
@@ -219,6 +272,7 @@ class _Planner:
             self._readers,
             self._externals,
             frozenset(self._pinned),
+            self._caches,
         )
 
 
@@ -242,6 +296,13 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
 def _is_serial(node: Node) -> bool:
     """Tell whether a node sees one batch after the other; a user may know that its function need not."""
     return node.operator.is_serial and not node.arguments.get("parallel")
+
+
+def _can_be_cached(node: Node, on_error: str) -> bool:
+    """Tell whether a node can run inside the step of a cache."""
+    if node.operator.runs_user_code:
+        return bool(node.arguments.get("deterministic"))
+    return node.operator.name != "_literal" and _kind_of(node, on_error) == "segment"
 
 
 def _has_argument_nodes(node: Node) -> bool:

@@ -34,6 +34,9 @@ class ReadAhead:
         index: of the reader.
         read: from an entry to its arrays.
         processes: that read; threads of this process where None.
+
+    Attributes:
+        is_wanted: tells from the number of an entry whether it will be asked for; None: all are.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class ReadAhead:
         self._processes = processes
         self._batches: dict[int, dict[int, tuple[int, Future[Any]]]] = {}
         self._process = os.getpid()
+        self.is_wanted: Callable[[int], bool] | None = None
 
     def begin(self, number: int, entries: np.ndarray[Any, Any]) -> None:
         """Begin to read.
@@ -54,7 +58,9 @@ class ReadAhead:
         """
         self._forget(number)
         self._batches[number] = {
-            place: (entry, self._begun(number, place, entry)) for place, entry in enumerate(entries.tolist())
+            place: (entry, self._begun(number, place, entry))
+            for place, entry in enumerate(entries.tolist())
+            if self.is_wanted is None or self.is_wanted(entry)
         }
 
     def _begun(self, number: int, place: int, entry: int) -> Future[Any]:

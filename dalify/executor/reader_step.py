@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalify.base.errors import MixedBatchError, ReaderError
 from dalify.base.limits import of_thread, within
@@ -52,6 +53,7 @@ class ReaderStep:
         assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
         self._read = operator.read_function
         self._origin = operator.origin_function
+        self._identity = operator.identity_function
         given = rule_arguments(node)
         specs = operator.apply_rule((), given)
         self._layouts = [spec.layout or "" for spec in specs]
@@ -84,6 +86,19 @@ class ReaderStep:
         """Return the function that reads an entry, where no argument differs from sample to sample."""
         return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
 
+    def origins_of(self, numbers: NDArray[Any]) -> Origins | None:
+        """Return where entries come from; None where the reader does not tell."""
+        return None if self._origin is None else Origins(self._index, self._origin, numbers)
+
+    def identity_of(self, number: int) -> tuple[str, str]:
+        """Return key and state of an entry; see ``Operator.identity``.
+
+        Raises:
+            Exception: the entry, or its data, cannot be found.
+        """
+        assert self._identity is not None, f"dalify bug: {self.node!r} does not know its entries"
+        return self._identity(self._index[number])
+
     def _of_every_sample(self, name: str, value: Any) -> Any:
         """Return a constant as ``read`` gets it."""
         if name not in self._arguments or value is None:
@@ -101,7 +116,7 @@ class ReaderStep:
                 columns = self._read_many(numbers)
         if columns is None:
             columns = self._read_each(frame, numbers.tolist(), stand_ins)
-        origins = None if self._origin is None else Origins(self._index, self._origin, numbers)
+        origins = self.origins_of(numbers)
         for slot, column, layout, is_open in zip(self.outputs, columns, self._layouts, self._is_open, strict=True):
             if is_open:
                 column = self._agreed(column, slot, frame, origins)

@@ -27,7 +27,7 @@ from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import Iteration
 from dalify.executor.plan import Plan
-from dalify.executor.steps import Failure
+from dalify.executor.steps import Failure, walk
 from dalify.graph import Node
 
 __all__ = ["ON_ERROR", "BadSample", "Recovery", "valid_samples"]
@@ -97,8 +97,9 @@ class Recovery:
         self.bad_samples: list[BadSample] = []
         self._per_epoch: Counter[tuple[int, int]] = Counter()  # by slot of a reader, and its epoch
         for stage in plan.stages:
-            beside = [slot for slot, reader in plan.readers.items() if reader in stage.steps]
-            for step in stage.steps:
+            steps = list(walk(stage.steps))
+            beside = [slot for slot, reader in plan.readers.items() if reader in steps]
+            for step in steps:
                 operator = step.node.operator
                 if beside:
                     self._slots[step.node] = beside

@@ -5,7 +5,7 @@ A step reads and writes the values of a frame by slot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,6 +32,7 @@ __all__ = [
     "is_foreign",
     "located",
     "run_steps",
+    "walk",
     "with_stand_ins",
 ]
 
@@ -135,10 +136,18 @@ def with_stand_ins(batch: Batch | None, node: Node, frame: Frame) -> Batch:
     return Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)
 
 
+def walk(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps, and those that are inside of others."""
+    for step in steps:
+        yield step
+        yield from walk(getattr(step, "steps", ()))
+
+
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
     """Run steps one after the other. A fork waits for each, but not for the user's code and for other processes."""
     for step in steps:
-        if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None:
+        # Steps that have others inside run them in this way.
+        if step.node.operator.runs_user_code or getattr(step, "ahead", None) is not None or hasattr(step, "steps"):
             step.run(frame)
         else:
             with working(), kept_interrupts():

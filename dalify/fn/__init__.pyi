@@ -200,6 +200,27 @@ def brightness_contrast(
     """
     ...
 
+def cache(
+    *xs: _Input,
+    cache_size: int | None = 1024,
+    cache_type: str | None = "threshold",
+    cache_threshold: int | None = 0,
+    cache_folder: str | None = "",
+    name: str | None = None,
+    device: str | None = None,
+    preserve: bool | None = None,
+    bytes_per_sample_hint: int | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Keep samples for the next epoch: what is in front of this operator is computed once for each sample of a
+    reader.
+
+    encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True)
+    images = fn.resize(fn.decoders.image(encoded), size=[256, 256])
+    images = fn.cache(images, cache_size=4096)
+    """
+    ...
+
 def cast(
     x: _Input,
     /,
@@ -1230,7 +1251,7 @@ def python_function(
     num_outputs: int | None = 1,
     batch_processing: bool | None = False,
     output_layouts: Any = None,
-    parallel: bool | None = False,
+    deterministic: bool | None = False,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,

@@ -67,6 +67,11 @@ class LmdbRecord(NamedTuple):
         key = self.records.key(self.number).decode(errors="backslashreplace")
         return f"{self.records.paths[self.database]}, key {key}"
 
+    @property
+    def place(self) -> tuple[str, bytes]:
+        """The file and the key."""
+        return self.records.file_of(self.database), self.records.key(self.number)
+
     def read(self) -> NDArray[np.uint8]:
         """Return a copy of the value, uint8 ``[bytes]``.
 
@@ -98,6 +103,10 @@ class LmdbRecords(Sequence[LmdbRecord]):
         self._key_ends = np.cumsum(_joined([part for index in found for part in index.key_sizes]))
         self._firsts = [0, *np.cumsum([meta.entries for meta in self._metas]).tolist()]
         self._starts = np.array(self._firsts[:-1], np.int64)
+
+    def file_of(self, database: int) -> str:
+        """Return the path of a database's file."""
+        return self._files.paths[database]
 
     def key(self, number: int) -> bytes:
         """Return the key of a record by its number."""

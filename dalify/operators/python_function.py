@@ -31,6 +31,7 @@ def python_function(
     num_outputs: int = 1,
     batch_processing: bool = False,
     output_layouts: object = None,
+    deterministic: bool = False,
     parallel: bool = False,
 ) -> tuple[Spec, ...]:
     """Call a Python function on numpy arrays, in this process, for one batch after the other.
@@ -45,6 +46,9 @@ def python_function(
         num_outputs: number of outputs; with 0 it is called for what it does.
         batch_processing: call the function once per batch; it then gets, and returns, one list of arrays for each
             input and output.
+        deterministic: the function depends on its inputs alone and does nothing else, so ``fn.cache`` may stand behind
+            it. What it closes over, its defaults, and the functions and constants that it names count for the cache;
+            further changes do not. Without effect with ``batch_processing``.
         output_layouts: layout of the outputs: one text for all, or a list with one for each; none where not given.
         parallel: the function depends on its inputs alone: it may be called for several batches at once, in any order,
             and in the worker processes of a pipeline made with ``processes=N``. Python's, NumPy's and torch's random
@@ -62,7 +66,7 @@ def python_function(
     Example:
         >>> rotated = fn.python_function(images, function=lambda image: np.rot90(image))
     """
-    del batch_processing, parallel
+    del batch_processing, deterministic, parallel
     if not isinstance(function, Callable):
         raise ArgumentTypeError(f"function must be something that can be called; got {type(function).__name__}.")
     device = xs[0].device if xs else "cpu"

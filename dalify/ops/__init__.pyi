@@ -229,6 +229,32 @@ class BrightnessContrast:
 
     def __call__(self, *inputs: _Input, **arguments: Any) -> DataNode: ...
 
+class Cache:
+    """Keep samples for the next epoch: what is in front of this operator is computed once for each sample of a
+    reader.
+
+    encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True)
+    images = fn.resize(fn.decoders.image(encoded), size=[256, 256])
+    images = fn.cache(images, cache_size=4096)
+    """
+
+    def __init__(
+        self,
+        *,
+        cache_size: int | None = 1024,
+        cache_type: str | None = "threshold",
+        cache_threshold: int | None = 0,
+        cache_folder: str | None = "",
+        name: str | None = None,
+        device: str | None = None,
+        preserve: bool | None = None,
+        bytes_per_sample_hint: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        ...
+
+    def __call__(self, *inputs: _Input, **arguments: Any) -> Any: ...
+
 class Cast:
     """Convert elements to another type.
 
@@ -1419,7 +1445,7 @@ class PythonFunction:
         num_outputs: int | None = 1,
         batch_processing: bool | None = False,
         output_layouts: Any = None,
-        parallel: bool | None = False,
+        deterministic: bool | None = False,
         name: str | None = None,
         device: str | None = None,
         preserve: bool | None = None,

@@ -17,24 +17,30 @@ from dalify.passes.deduplicate import deduplicate
 from dalify.passes.fold_constants import fold_constants
 from dalify.passes.fuse import fuse
 from dalify.passes.infer_specs import infer_specs
+from dalify.passes.insert_caches import CACHE_ARGUMENTS, insert_caches, is_cache
 from dalify.passes.narrow import narrow
 from dalify.passes.place import place
 from dalify.passes.push_crop import push_crop
 from dalify.passes.report import Report
+from dalify.passes.share_cached import share_cached
 from dalify.passes.split_branches import split_branches
 from dalify.passes.verify import Stage, verify
 
 __all__ = [
+    "CACHE_ARGUMENTS",
     "PASSES",
     "Report",
     "deduplicate",
     "fold_constants",
     "fuse",
     "infer_specs",
+    "insert_caches",
+    "is_cache",
     "narrow",
     "optimise",
     "place",
     "push_crop",
+    "share_cached",
     "split_branches",
     "verify",
 ]
@@ -54,13 +60,16 @@ PASSES: tuple[tuple[Pass, Stage], ...] = (
 )
 
 
-def optimise(graph: Graph, precision: DALIDataType | None = None, outputs: int = 0) -> tuple[Graph, Report]:
+def optimise(
+    graph: Graph, precision: DALIDataType | None = None, outputs: int = 0, *, with_caches: bool = False
+) -> tuple[Graph, Report]:
     """Run all passes.
 
     Args:
         graph: as traced.
         precision: how images of float32 leave the graph; None: as they are.
         outputs: how many of the outputs, from the first on, `precision` is for.
+        with_caches: samples are kept from epoch to epoch, where the graph says so.
 
     Returns:
         the graph to execute, and what was done to it.
@@ -73,6 +82,8 @@ def optimise(graph: Graph, precision: DALIDataType | None = None, outputs: int =
     passes: tuple[tuple[Pass, Stage], ...] = PASSES
     if precision is not None:
         passes = (*PASSES[:1], (partial(narrow, dtype=precision, count=outputs), "traced"), *PASSES[1:])
+    if with_caches and any("cache_type" in node.operator.parameters for node in graph.nodes()):
+        passes = (*passes[:1], (insert_caches, "traced"), *passes[1:], (share_cached, "placed"))
     for run, stage in passes:
         graph = run(graph, report)
         verify(graph, stage)

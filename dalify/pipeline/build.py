@@ -51,7 +51,7 @@ def build(
     asked = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes: what they insert, replace or remove must not change anybody's random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
-    graph, report = optimise(graph, PRECISIONS[options.precision], outputs)
+    graph, report = optimise(graph, PRECISIONS[options.precision], outputs, with_caches=True)
     resources = Resources(
         batch_size=options.batch_size,
         num_threads=options.num_threads,

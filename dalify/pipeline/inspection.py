@@ -112,7 +112,9 @@ class Inspection(Facts):
         lines = [f"  - {node!r} is not needed by any output" for node in pruned]
         text = str(self._built.report)
         head, _, rest = text.partition("\n")
-        return "\n".join([f"{len(needed) + len(pruned)} nodes were traced", head, *lines, *([rest] if rest else [])])
+        caches = [f"cache: {step}" for step in self._built.engine.plan.caches]
+        traced = f"{len(needed) + len(pruned)} nodes were traced"
+        return "\n".join([traced, head, *lines, *([rest] if rest else []), *caches])
 
     def executor_statistics(self) -> dict[str, Any]:
         """Tell how many bytes the values of each operator take; the pipeline needs ``enable_memory_stats=True``.

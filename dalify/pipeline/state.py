@@ -21,6 +21,7 @@ from dalify.base.errors import CheckpointError
 from dalify.base.whole_files import write_whole
 from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, Graph, Node, rule_arguments
+from dalify.passes import CACHE_ARGUMENTS, is_cache
 
 __all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of", "write"]
 
@@ -43,14 +44,14 @@ _SOURCE_ARGUMENTS = {"num_outputs", "cycle", "batch", "batch_info", "repeat_last
 def describe(graph: Graph) -> dict[str, str]:
     """Return what a state knows of its graph: per operator ``count-digest``, and a digest of what is joined to what.
 
-    Devices, lines of source code, Python functions and paths are left out: they may change.
+    Devices, caches, lines of source code, Python functions and paths are left out: they may change.
     """
-    nodes = [node for node in graph.nodes() if not _is_copy(node)]
+    nodes = [node for node in graph.nodes() if not _changes_nothing(node)]
     numbers = {node: index for index, node in enumerate(nodes)}
 
     def place(edge: Edge) -> list[int]:
-        while _is_copy(edge.node):
-            edge = next(edge.node.edges())
+        while _changes_nothing(edge.node):
+            edge = list(edge.node.edges())[edge.output]
         return [numbers[edge.node], edge.output]
 
     uses: defaultdict[str, list[Any]] = defaultdict(list)
@@ -68,9 +69,9 @@ def describe(graph: Graph) -> dict[str, str]:
     }
 
 
-def _is_copy(node: Node) -> bool:
-    """Tell whether a node only brings data to another device."""
-    return node.operator.name == "_transfer"
+def _changes_nothing(node: Node) -> bool:
+    """Tell whether a node only brings data to another device, or keeps them."""
+    return node.operator.name == "_transfer" or is_cache(node)
 
 
 def _arguments(node: Node) -> list[Any]:
@@ -81,7 +82,7 @@ def _arguments(node: Node) -> list[Any]:
     elif operator.public_name == "fn.external_source":
         names = _SOURCE_ARGUMENTS
     else:
-        names = set(arguments)
+        names = set(arguments) - CACHE_ARGUMENTS
     values = {name: _plain(arguments[name]) for name in sorted(names)}
     # Without defaults: an argument that a later version adds must not make a state useless.
     return [[name, value] for name, value in values.items() if value != _plain(operator.parameters[name].default)]

@@ -165,6 +165,8 @@ class Operator:
         self.read_many_names: tuple[str, ...] = ()
         self.arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
         self.origin_function: Callable[[Any], str] | None = None
+        self.identity_function: Callable[[Any], tuple[str, str]] | None = None
+        self.identity_names: tuple[str, ...] = ()
         self.stand_in_function: Callable[..., Any] | None = None
         self.stand_in_names: tuple[str, ...] = ()
         self.feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None
@@ -274,6 +276,25 @@ class Operator:
         """Attach a reader's note on where an entry comes from: its file name or key."""
         self.origin_function = function
         return function
+
+    def identity(self, *names: str) -> Callable[[Callable[[Any], tuple[str, str]]], Callable[[Any], tuple[str, str]]]:
+        """Attach what tells an entry of a reader from all others, so that what is made of it can be cached.
+
+        The function gets an entry and returns two texts: a key that says where the data lie, the same in each process
+        and for each division into shards, and the state of the data, another one when they have changed. It may raise
+        OSError where they cannot be found.
+
+        Args:
+            names: arguments of ``index`` that decide on what is read of an entry and that the key does not tell. Those
+                of ``read`` count anyway. Where one names a file, the file's size and time count as well.
+        """
+
+        def attach(function: Callable[[Any], tuple[str, str]]) -> Callable[[Any], tuple[str, str]]:
+            self.identity_function = function
+            self.identity_names = names
+            return function
+
+        return attach
 
     def feed(self, function: Callable[..., Sequence[Callable[[], Sequence[Any]]]]) -> Callable[..., Any]:
         """Attach what users feed by hand, ``pipe.feed_input(name, data)``, to an operator without inputs and kernels.

@@ -72,6 +72,8 @@ MISSING: dict[str, str] = {}
 # Arguments that only the operator here has, or, by its name alone, an operator whose inputs are others.
 _NAMES = "names in data do not lead out of the data set's folder unless the user allows it"
 OWN: dict[str, str] = {
+    "decoders.image.cache_folder": "a cache that processes share and that outlasts them",
+    "python_function.deterministic": "lets fn.cache stand behind a Python function",
     **dict.fromkeys(
         (
             "experimental.readers.fits.allow_outside_root",

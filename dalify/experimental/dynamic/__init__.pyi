@@ -224,6 +224,24 @@ def brightness_contrast(
     """
     ...
 
+def cache(
+    *xs: _Input,
+    cache_size: int | None = 1024,
+    cache_type: str | None = "threshold",
+    cache_threshold: int | None = 0,
+    cache_folder: str | None = "",
+    device: str | _Device | None = None,
+    batch_size: int | None = None,
+) -> Any:
+    """Keep samples for the next epoch: what is in front of this operator is computed once for each sample of a
+    reader.
+
+    encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True)
+    images = fn.resize(fn.decoders.image(encoded), size=[256, 256])
+    images = fn.cache(images, cache_size=4096)
+    """
+    ...
+
 def cast(
     x: _Input,
     /,
@@ -1079,7 +1097,7 @@ def python_function(
     num_outputs: int | None = 1,
     batch_processing: _builtins.bool | None = False,
     output_layouts: Any = None,
-    parallel: _builtins.bool | None = False,
+    deterministic: _builtins.bool | None = False,
     device: str | _Device | None = None,
     batch_size: int | None = None,
 ) -> Any:

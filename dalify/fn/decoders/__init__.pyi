@@ -60,6 +60,7 @@ def image(
     cache_threshold: int | None = 0,
     cache_batch_copy: bool | None = True,
     cache_debug: bool | None = False,
+    cache_folder: str | None = "",
     on_error: str | None = None,
     name: str | None = None,
     device: str | None = None,

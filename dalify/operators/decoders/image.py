@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dalify.codecs.group import blank_picture, decode_group, decoded_shapes, decoder_rule
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.sample_memory import check_cache_options
 from dalify.registry import Spec, operator
 
 
-@operator(listed=True, mixed=True)
+def _effect(arguments: Mapping[str, Any]) -> str:
+    return "writes files" if arguments.get("cache_folder") else ""
+
+
+@operator(listed=True, mixed=True, effect=_effect)
 def image(
     encoded: Spec,
     /,
@@ -31,6 +39,7 @@ def image(
     cache_threshold: int = 0,
     cache_batch_copy: bool = True,
     cache_debug: bool = False,
+    cache_folder: str = "",
 ) -> Spec:
     """Decode images of any common format: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF.
 
@@ -53,11 +62,15 @@ def image(
         device_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
         host_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
         affine: of DALI's hardware decoder; accepted, without effect.
-        cache_type: of DALI's cache of decoded images; accepted, without effect.
-        cache_size: of DALI's cache of decoded images; accepted, without effect.
-        cache_threshold: of DALI's cache of decoded images; accepted, without effect.
-        cache_batch_copy: of DALI's cache of decoded images; accepted, without effect.
-        cache_debug: of DALI's cache of decoded images; accepted, without effect.
+        cache_type: keep decoded images for the next epoch, on the CPU: "threshold" keeps those that come first, until
+            the cache is full, "largest" the largest ones. See ``fn.cache``, which also keeps what is made of images.
+            Where samples cannot be told apart, as those of an ``external_source``, nothing is kept;
+            ``Pipeline.explain`` says so.
+        cache_size: bound of the cache in MiB; nothing is kept with 0.
+        cache_threshold: only images of more than so many bytes are kept.
+        cache_batch_copy: of DALI's cache on the GPU; accepted, without effect.
+        cache_debug: accepted; ``Pipeline.explain`` tells what came from the cache.
+        cache_folder: keep images in this folder instead of memory; processes of a machine may share it.
 
     Returns:
         ``[height, width, channels]``, layout HWC.
@@ -65,11 +78,13 @@ def image(
     Raises:
         DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
         DTypeError: a type that images cannot have.
+        ArgumentValueError: an unknown type of cache, or a negative size of it.
 
     Example:
         >>> encoded, labels = fn.readers.file(file_root="photos")  # doctest: +SKIP
         >>> images = fn.decoders.image(encoded, device="mixed", output_type=types.RGB)  # doctest: +SKIP
     """
+    check_cache_options(cache_type, cache_size, cache_threshold, cache_folder)
     return decoder_rule(encoded, dtype)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
+from dalify.formats.identity import file_identity
 from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.formats.protobuf import BYTES, VARINT, fields, next_field, varint
 from dalify.registry import Spec, operator
@@ -103,6 +104,11 @@ def _find_all(data: Any, starts: Any, stops: Any, found: Any, labels: Any) -> bo
         if not has_label:
             return False
     return True
+
+
+@caffe.identity()
+def _(record: LmdbRecord) -> tuple[str, str]:
+    return file_identity(*record.place)
 
 
 @caffe.origin

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
+from dalify.formats.identity import file_identity
 from dalify.formats.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.registry import Spec, operator
 
@@ -178,6 +179,11 @@ def _(
         return None
     images = [pieces.data[start:stop] for start, stop in texts.tolist()]
     return (images, labels) if label_type == _SINGLE else (images,)
+
+
+@caffe2.identity()
+def _(record: LmdbRecord) -> tuple[str, str]:
+    return file_identity(*record.place)
 
 
 @caffe2.origin

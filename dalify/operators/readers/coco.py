@@ -16,6 +16,7 @@ from dalify.formats.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.coco_saved import load, save
 from dalify.formats.data_root import DataRoot
+from dalify.formats.identity import file_identity
 from dalify.formats.storage import is_remote, joined
 from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
@@ -287,6 +288,18 @@ def _outlines(found: Annotations, number: int) -> tuple[NDArray[np.int32], NDArr
 
 def _path(picture: _Picture) -> str:
     return joined(picture.pictures.root, picture.pictures.annotations.names[picture.number])
+
+
+@coco.identity(
+    "annotations_file",
+    "avoid_class_remapping",
+    "include_iscrowd",
+    "ltrb",
+    "preprocessed_annotations",
+    "size_threshold",
+)
+def _(picture: _Picture) -> tuple[str, str]:
+    return file_identity(_path(picture), picture.number)
 
 
 @coco.origin

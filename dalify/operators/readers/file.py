@@ -17,6 +17,7 @@ from dalify.formats.file_list import (
     files_in_class_folders,
     files_of_list,
 )
+from dalify.formats.identity import file_identity
 from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
 
@@ -109,6 +110,11 @@ def _(entry: FileEntry) -> tuple[np.ndarray[Any, Any], ...]:
 def _(files: FileList, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     contents = files.read_many(numbers)
     return None if contents is None else (contents, files.labels_of(numbers))
+
+
+@file.identity()
+def _(entry: FileEntry) -> tuple[str, str]:
+    return file_identity(entry.path, entry.label)
 
 
 @file.origin

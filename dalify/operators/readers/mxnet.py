@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.data import DALIDataType
+from dalify.formats.identity import file_identity
 from dalify.formats.recordio import image_and_labels, images_and_labels, records_of
 from dalify.formats.records import Record, Records
 from dalify.registry import Spec, operator
@@ -54,6 +55,11 @@ def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
 @mxnet.read_many
 def _(records: Records, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     return images_and_labels(records, numbers)
+
+
+@mxnet.identity()
+def _(record: Record) -> tuple[str, str]:
+    return file_identity(record.files.paths[record.file], record.offset, record.size)
 
 
 @mxnet.origin

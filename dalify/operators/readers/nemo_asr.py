@@ -13,6 +13,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, opti
 from dalify.base.limits import check_shape
 from dalify.codecs.sound import decode_sound
 from dalify.data import DALIDataType
+from dalify.formats.identity import file_identity
 from dalify.formats.nemo_manifest import Recording, Recordings
 from dalify.formats.whole_file import read_file
 from dalify.kernels.audio_resample import resample_sound
@@ -178,6 +179,11 @@ def _(
     rate = sample_rate if sample_rate > 0 else _USUAL_RATE_HZ
     silence = np.zeros((math.ceil(rate * _SILENT_SECONDS), 1), dtype.numpy)
     return _outputs(silence[:, 0] if downmix else silence, rate, recording, read_sample_rate, read_text, read_idxs)
+
+
+@nemo_asr.identity()
+def _(recording: Recording) -> tuple[str, str]:
+    return file_identity(recording.path, recording.offset, recording.duration, recording.number, recording.text)
 
 
 @nemo_asr.origin

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
 from dalify.formats.file_list import FileEntry, FileList
+from dalify.formats.identity import file_identity
 from dalify.formats.numpy_file import NumpyHeader
 from dalify.formats.numpy_window import AlikeWindows, read_array, read_header, read_window
 from dalify.formats.open_files import OpenFiles
@@ -270,6 +271,11 @@ def _window(
         for axis, begin, end in zip(axes, begins[0].tolist(), ends[0].tolist(), strict=True):
             start[axis], stop[axis] = begin, end
     return start, stop
+
+
+@numpy.identity()
+def _(file: _ArrayFile) -> tuple[str, str]:
+    return file_identity(file.entry.path)
 
 
 @numpy.origin

@@ -13,6 +13,7 @@ from dalify.base.limits import check_shape
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.file_list import FileList, files_in_class_folders
+from dalify.formats.identity import file_identity
 from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
 
@@ -129,6 +130,12 @@ def _(entry: list[str], *, image_type: DALIImageType) -> tuple[np.ndarray[Any, A
             raise
     assert clip is not None, "dalify bug: a sequence of no pictures"
     return (clip,)
+
+
+@sequence.identity()
+def _(entry: list[str]) -> tuple[str, str]:
+    keys, states = zip(*map(file_identity, entry), strict=True)
+    return "\0".join(keys), " ".join(states)
 
 
 @sequence.origin

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import DALIDataType
+from dalify.formats.identity import file_identity
 from dalify.formats.records import Record, Records
 from dalify.formats.tf_example import ExampleParser, Features, declared
 from dalify.formats.tfrecord import payload, payloads, records_of
@@ -96,6 +97,11 @@ def _(records: Records, numbers: np.ndarray[Any, Any], *, check_crc: bool) -> tu
     pieces = records.read_many(numbers)
     places = None if pieces is None else payloads(pieces, check_crc)
     return None if pieces is None or places is None else records.context.columns(pieces.data, *places)
+
+
+@tfrecord.identity("features")
+def _(record: Record) -> tuple[str, str]:
+    return file_identity(record.files.paths[record.file], record.offset, record.size)
 
 
 @tfrecord.origin

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data import DALIDataType
+from dalify.formats.identity import file_identity
 from dalify.formats.webdataset import Sample, Samples, samples_of
 from dalify.registry import Spec, operator
 
@@ -115,6 +116,11 @@ def _(sample: Sample) -> tuple[np.ndarray[Any, Any], ...]:
 @webdataset.read_many
 def _(samples: Samples, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
     return samples.read_many(numbers)
+
+
+@webdataset.identity("dtypes")
+def _(sample: Sample) -> tuple[str, str]:
+    return file_identity(sample.samples.files.paths[sample.file], sample.samples.places[sample.number].tolist())
 
 
 @webdataset.origin

@@ -69,6 +69,7 @@ class Image:
         cache_threshold: int | None = 0,
         cache_batch_copy: bool | None = True,
         cache_debug: bool | None = False,
+        cache_folder: str | None = "",
         on_error: str | None = None,
         name: str | None = None,
         device: str | None = None,

@@ -62,6 +62,7 @@ def image(
     cache_threshold: int | None = 0,
     cache_batch_copy: _builtins.bool | None = True,
     cache_debug: _builtins.bool | None = False,
+    cache_folder: str | None = "",
     on_error: str | None = None,
     device: str | _Device | None = None,
     batch_size: int | None = None,

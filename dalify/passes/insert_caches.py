@@ -1,0 +1,122 @@
+"""Put a cache behind decoders that were asked for one, and refuse caches of what is not the same in each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dalify.base.errors import CacheError
+from dalify.graph import Edge, Graph, Node, rewrite, rule_arguments
+from dalify.passes.report import Report
+from dalify.registry import catalogue
+
+__all__ = ["CACHE_ARGUMENTS", "insert_caches", "is_cache"]
+
+_OF_CACHE = ("cache_size", "cache_type", "cache_threshold", "cache_folder")
+CACHE_ARGUMENTS = frozenset({*_OF_CACHE, "cache_batch_copy", "cache_debug"})
+
+
+def insert_caches(graph: Graph, report: Report) -> Graph:
+    """Return the graph with a ``fn.cache`` behind each decoder whose arguments ask for one.
+
+    A decoder of data that cannot be told apart stays as it is, as in DALI.
+
+    Args:
+        graph: any graph.
+        report: gets a note on every such decoder.
+
+    Raises:
+        CacheError: a ``fn.cache`` stands where it cannot work; with its line.
+    """
+
+    def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
+        if is_cache(node):
+            refusal = _refusal(node)
+            if refusal is not None:
+                raise refusal
+            return node
+        if "cache_type" not in node.operator.parameters:
+            return node
+        given = rule_arguments(node)
+        if not given["cache_size"] or not (given["cache_type"] or given["cache_folder"]):
+            return node
+        arguments = {name: value for name, value in node.arguments.items() if name not in CACHE_ARGUMENTS}
+        decoder = replace(node, arguments=arguments, device="cpu" if node.device == "mixed" else node.device)
+        options = {name: given[name] for name in _OF_CACHE if given[name] != ""}
+        cache = Node(
+            catalogue.find("cache"), (Edge(decoder, 0),), options, node.device, 1, branch=node.branch, line=node.line
+        )
+        refusal = _refusal(cache)
+        if refusal is not None:
+            report.note("insert_caches", f"{node!r} is not cached: {refusal.message}")
+            return node
+        report.note("insert_caches", f"{node!r} is cached")
+        return (Edge(cache, 0),)
+
+    return rewrite(graph, change)
+
+
+def is_cache(node: Node) -> bool:
+    """Tell whether a node is a ``fn.cache``."""
+    return node.operator.name == "cache"
+
+
+def _refusal(cache: Node) -> CacheError | None:
+    """Return why a cache cannot work; None where it can."""
+    if cache.branch is not None:
+        return _refused(cache, "it stands in a condition.", "Cache in front of the condition, or behind it.")
+    if cache.device == "gpu":
+        return _refused(cache, "samples are kept on the CPU.", "Cache first, and write .gpu() behind it.")
+    nodes = Graph(tuple(cache.edges())).nodes()
+    for node in nodes:
+        found = _obstacle(node)
+        if found is not None:
+            what, hint = found
+            place = f" at {node.line}" if node.line else ""
+            return _refused(cache, f"it depends on {node.operator.public_name}{place}, {what}", hint)
+    if not any(node.operator.is_reader for node in nodes):
+        return _refused(
+            cache, "no reader is in front of it, so that samples cannot be told apart.", "Cache what readers give."
+        )
+    return None
+
+
+def _refused(cache: Node, why: str, hint: str) -> CacheError:
+    return CacheError(
+        f"what is in front cannot be cached: {why}", line=cache.line, hint=hint, operator=cache.operator.public_name
+    )
+
+
+def _obstacle(node: Node) -> tuple[str, str] | None:
+    """Return why what a node gives is not the same for a sample in each epoch, and what to do; None where it is."""
+    operator = node.operator
+    if operator.is_random:
+        return "which draws random numbers.", "Put fn.cache in front of it."
+    if operator.name == "external_source" or operator.feed_function is not None:
+        return "whose samples have no name by which they could be found again.", "Read the data with a reader."
+    if operator.is_reader:
+        if operator.identity_function is None:
+            readers = [name for name in catalogue.names() if name.startswith("readers.")]
+            names = ", ".join(name for name in readers if catalogue.find(name).identity_function is not None)
+            return f"which cannot tell whether its data have changed; these can: {names}.", "Use one of these readers."
+        return None
+    if operator.runs_user_code and not _is_deterministic(node):
+        return (
+            "which calls a function that may give something else each time.",
+            "If it depends on its inputs alone, write fn.python_function(..., deterministic=True).",
+        )
+    if operator.has_side_effect and not operator.runs_user_code:
+        return "which does something besides computing its result.", "Put it behind fn.cache."
+    if node.output_device != "cpu":
+        return "which runs on the GPU; samples are kept on the CPU.", "Cache first, and write .gpu() behind it."
+    whole = operator.whole_batch is not None and operator.whole_batch({**node.arguments, "on_error": "raise"})
+    if whole or (operator.is_batchwise and not operator.runs_user_code):
+        return (
+            "which looks at the whole batch: a sample is another one beside other samples.",
+            "Put it behind fn.cache.",
+        )
+    return None
+
+
+def _is_deterministic(node: Node) -> bool:
+    return bool(node.arguments.get("deterministic")) and not node.arguments.get("batch_processing")

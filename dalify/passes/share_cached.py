@@ -1,0 +1,106 @@
+"""Let a cache give what a reader gives beside it, so that the reader need not be asked for a sample that is cached.
+
+``images = fn.cache(fn.decoders.image(encoded))``, and the labels are used as they come from the reader: reading a
+file for its label alone would take as long as before. So the cache keeps the labels of its samples, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from dalify.graph import Branch, Edge, Graph, Node
+from dalify.passes.insert_caches import is_cache
+from dalify.passes.report import Report
+
+__all__ = ["share_cached"]
+
+
+def share_cached(graph: Graph, report: Report) -> Graph:
+    """Return the graph in which whatever can come from a cache does.
+
+    Args:
+        graph: with every node on its device.
+        report: gets a note on every output of a reader that a cache keeps as well.
+    """
+    # The last ones first: what is in front of a cache may have one itself.
+    for number in [node.number for node in reversed(graph.nodes()) if is_cache(node)]:
+        cache = next((node for node in graph.nodes() if node.number == number and is_cache(node)), None)
+        if cache is not None:
+            graph = _shared(graph, cache, report)
+    return graph
+
+
+def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
+    in_front = set(Graph(tuple(cache.edges())).nodes())
+    used_in_front = {edge for node in in_front for edge in _read_by(node)}
+    behind = [node for node in graph.nodes() if node not in in_front and node is not cache]
+    used_behind = {edge for node in behind for edge in _read_by(node)} | set(graph.outputs)
+    inputs = [edge for edge in cache.inputs if edge is not None]
+    beside = [
+        edge
+        for edge in sorted(used_behind, key=lambda item: (item.node.number, item.output))
+        if edge.node in in_front and edge.node.operator.is_reader and edge not in inputs
+    ]
+    other_caches = {node for node in behind if is_cache(node)}
+    readers = {edge.node for edge in beside}
+    # A reader that has to read anyway gives the rest for nothing.
+    reads_anyway = any(edge.node in readers and edge in used_behind for edge in used_in_front) or any(
+        readers & set(Graph(tuple(other.edges())).nodes())
+        for other in other_caches
+        if cache not in _all_in_front(other)
+    )
+    if reads_anyway:
+        beside = []
+    if not beside and not any(edge in used_behind for edge in inputs):
+        return graph
+    for edge in beside:
+        report.note("share_cached", f"{cache!r} keeps output {edge.output} of {edge.node!r} as well")
+    every = (*inputs, *beside)
+    made = replace(cache, inputs=every, output_count=len(every))
+    table = {edge: Edge(made, place) for place, edge in enumerate(every)}
+    table |= {Edge(cache, output): Edge(made, output) for output in range(cache.output_count)}
+    return _redirected(graph, behind, table)
+
+
+def _all_in_front(node: Node) -> set[Node]:
+    return set(Graph(tuple(node.edges())).nodes())
+
+
+def _read_by(node: Node) -> Iterator[Edge]:
+    yield from node.edges()
+    branch = node.branch
+    while branch is not None:
+        yield branch.condition
+        branch = branch.parent
+
+
+def _redirected(graph: Graph, behind: list[Node], table: dict[Edge, Edge]) -> Graph:
+    """Return the graph in which the nodes ``behind``, in their order, read other edges."""
+    nodes: dict[Node, Node] = {}
+    branches: dict[Branch, Branch] = {}
+
+    def new_edge(edge: Edge) -> Edge:
+        found = table.get(edge)
+        return found if found is not None else Edge(nodes.get(edge.node, edge.node), edge.output)
+
+    def new_branch(branch: Branch | None) -> Branch | None:
+        if branch is None:
+            return None
+        if branch not in branches:
+            condition, parent = new_edge(branch.condition), new_branch(branch.parent)
+            is_same = condition == branch.condition and parent is branch.parent
+            branches[branch] = branch if is_same else Branch(condition, branch.taken, parent, branch.line)
+        return branches[branch]
+
+    for node in behind:
+        inputs = tuple(None if edge is None else new_edge(edge) for edge in node.inputs)
+        arguments: dict[str, Any] = {
+            name: new_edge(value) if isinstance(value, Edge) else value for name, value in node.arguments.items()
+        }
+        branch = new_branch(node.branch)
+        is_same = inputs == node.inputs and branch is node.branch
+        is_same = is_same and all(arguments[name] is value for name, value in node.arguments.items())
+        nodes[node] = node if is_same else replace(node, inputs=inputs, arguments=arguments, branch=branch)
+    return Graph(tuple(map(new_edge, graph.outputs)), tuple(nodes.get(node, node) for node in graph.sinks))
