@@ -11,6 +11,7 @@ from benchmarks.common import Options
 BENCHMARKS = [
     "resnet_training",
     "resnet_validation",
+    "caching",
     "dataloader_dropin",
     "auto_augment",
     "external_source",

@@ -89,6 +89,7 @@ class CacheStep:
         self._most_bytes: int = given["cache_size"] * MEGABYTE
         self._threshold_bytes: int = given["cache_threshold"]
         self._folder: str = given["cache_folder"]
+        self._is_closed = False
         self.store: SampleStore | None = None
         if self._most_bytes and self.steps:
             digest = digest_of([edge for edge in node.inputs if edge is not None], node)
@@ -103,21 +104,22 @@ class CacheStep:
 
     def run(self, frame: Frame) -> None:
         """Take or compute the chunk's samples."""
-        if self.store is None or frame.count == 0:
+        store = self.store
+        if store is None or frame.count == 0:
             self._compute(frame, frame, 0, frame.count)
             for kept, slot in zip(self._kept, self.outputs, strict=True):
                 frame.values[slot] = frame.values[kept]
             return
         places = self._places(frame)
         allocate = _scratch(frame)
-        found = [None if place is None else self.store.get(*place, allocate) for place in places]
+        found = [None if place is None else store.get(*place, allocate) for place in places]
         hits = sum(sample is not None for sample in found)
         with self._lock:
             self.hits += hits
             self.misses += frame.count - hits
         computed: dict[int, list[Batch]] = {}  # by place of the first sample
         for start, stop in _gaps(found):
-            computed[start] = self._computed(frame, places, start, stop)
+            computed[start] = self._computed(store, frame, places, start, stop)
         origins = self._origins(frame)
         for number, slot in enumerate(self.outputs):
             parts = [batches[number] for batches in computed.values()]
@@ -145,7 +147,9 @@ class CacheStep:
                     frame.values[slot] = batch.slice(low, high)
         run_steps(self.steps, frame)
 
-    def _computed(self, frame: Frame, places: Sequence[_Place | None], start: int, stop: int) -> list[Batch]:
+    def _computed(
+        self, store: SampleStore, frame: Frame, places: Sequence[_Place | None], start: int, stop: int
+    ) -> list[Batch]:
         """Compute some samples of a chunk and add them to the cache."""
         part = frame.part(start, stop)
         self._compute(frame, part, start, stop)
@@ -154,14 +158,13 @@ class CacheStep:
             batch = part.values[slot]
             assert batch is not None, "dalify bug: a cached value of no samples"
             batches.append(batch)
-        assert self.store is not None, "dalify bug: no cache to add to"
         layouts = tuple(batch.layout for batch in batches)
         for offset, place in enumerate(places[start:stop]):
             if place is None:
                 continue
             sample = StoredSample(tuple(batch.samples[offset] for batch in batches), layouts)
             if sample.arrays[0].nbytes > self._threshold_bytes:
-                self.store.put(*place, sample)
+                store.put(*place, sample)
         return batches
 
     # -- what a sample is known by
@@ -194,8 +197,8 @@ class CacheStep:
         return "\0\0".join(key for key, _ in pairs), " ".join(state for _, state in pairs)
 
     def _is_absent(self, reader: ReaderStep, number: int) -> bool:
-        place = self._place([(reader, number)])
-        return place is None or self.store is None or not self.store.has(*place)
+        store, place = self.store, self._place([(reader, number)])
+        return store is None or place is None or not store.has(*place)
 
     def _origins(self, frame: Frame) -> Origins | None:
         for slot, reader in self._readers.items():
@@ -203,11 +206,16 @@ class CacheStep:
             return reader.origins_of(numbers)
         return None
 
+    def close(self) -> None:
+        """Let go of what is kept in memory: the pipeline does not run any more."""
+        self._is_closed = True
+        self.store = None
+
     def __str__(self) -> str:
         """Return how much of what came was in the cache, and how much is in it."""
         if self.store is None:
             why = "nothing in front is computed for it alone" if self._most_bytes else "cache_size is 0"
-            return f"{self.node!r} keeps nothing: {why}"
+            return f"{self.node!r} keeps nothing: {'the pipeline is closed' if self._is_closed else why}"
         where = f"in {self._folder}" if self._folder else "in memory"
         total = self.hits + self.misses
         return (

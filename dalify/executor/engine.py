@@ -264,6 +264,8 @@ class Engine:
             self._threads.close(wait=wait)
         if self._workers is not None:
             self._workers.close()
+        for cache in self.plan.caches:
+            cache.close()
         self.feeds.close()
 
     def _revive_after_fork(self) -> None:

@@ -96,9 +96,9 @@ def _obstacle(node: Node) -> tuple[str, str] | None:
         return "whose samples have no name by which they could be found again.", "Read the data with a reader."
     if operator.is_reader:
         if operator.identity_function is None:
-            readers = [name for name in catalogue.names() if name.startswith("readers.")]
+            readers = [name for name in catalogue.names() if "readers." in name]
             names = ", ".join(name for name in readers if catalogue.find(name).identity_function is not None)
-            return f"which cannot tell whether its data have changed; these can: {names}.", "Use one of these readers."
+            return "which cannot tell whether its data have changed.", f"These readers can: {names}."
         return None
     if operator.runs_user_code and not _is_deterministic(node):
         return (

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from dalify import fn, pipeline_def, types
 from dalify.base.errors import CacheError, DalifyError, DecodeError
 from dalify.executor.cache_step import CacheStep
 from tests.helpers.photos import write_photo_folder
+from tests.helpers.web_server import web_server
 
 
 @pytest.fixture
@@ -70,10 +72,10 @@ def _assert_like_uncached(make: Callable[[bool], Any], batches: int = 12) -> Any
     wanted = _batches(plain, batches)
     _assert_same(_batches(first, batches), wanted)
     again = make(True)
+    first.close()
     _assert_same(_batches(again, batches), wanted)
     assert sum(step.hits for step in _caches(again)) > 0
     plain.close()
-    first.close()
     return again
 
 
@@ -626,3 +628,40 @@ def test_outputs_are_the_users(photo_folder: Path) -> None:
         for output in (images, labels):
             for tensor in output:
                 np.asarray(tensor)[...] = 0
+
+
+def test_closing_frees_the_memory(photo_folder: Path) -> None:
+    pipe = _make(_training, photo_folder, True)
+    _batches(pipe, 3)
+    kept = weakref.ref(_cache(pipe).store)
+    pipe.close()
+    assert kept() is None
+    assert "keeps nothing: the pipeline is closed" in str(_cache(pipe))
+
+
+def test_debug_mode(photo_folder: Path) -> None:
+    plain, cached = (_make(_training, photo_folder, is_cached, False, debug=is_cached) for is_cached in (False, True))
+    _assert_same(_batches(cached, 4), _batches(plain, 4))
+
+
+# -- files elsewhere
+
+
+def test_urls_are_not_asked_again(photo_folder: Path) -> None:
+    """What is in the cache is not fetched, not even ahead of time."""
+    names = [str(path.relative_to(photo_folder)) for path in sorted(photo_folder.glob("*/*.jpg"))]
+
+    def run(url: str, is_cached: bool) -> Any:
+        encoded, labels = fn.readers.file(files=[f"{url}/{name}" for name in names], random_shuffle=True)
+        images = fn.decoders.image(encoded)
+        return fn.cache(images) if is_cached else images, labels
+
+    with web_server(photo_folder) as (url, behaviour):
+        plain, cached = (_make(run, url, is_cached, prefetch_queue_depth=1) for is_cached in (False, True))
+        wanted = _batches(plain, 9)
+        plain.close()
+        _assert_same(_batches(cached, 4), wanted[:4])
+        asked = len(behaviour.asked)
+        _assert_same(_batches(cached, 5), wanted[4:])
+        assert len(behaviour.asked) == asked
+        cached.close()

@@ -11,6 +11,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data import DALIDataType
 from dalify.formats.file_list import FileEntry, FileList
 from dalify.formats.fits_images import astropy, read_images
+from dalify.formats.identity import file_identity
 from dalify.formats.plain_files import plain_files
 from dalify.registry import Spec, operator
 
@@ -96,6 +97,11 @@ def _(
     file: FileEntry, *, dtypes: Sequence[DALIDataType] | None, hdu_indices: tuple[int, ...]
 ) -> tuple[np.ndarray[Any, Any], ...]:
     return read_images(file.path, hdu_indices, [dtype.numpy for dtype in _types(dtypes, len(hdu_indices))])
+
+
+@fits.identity()
+def _(file: FileEntry) -> tuple[str, str]:
+    return file_identity(file.path)
 
 
 @fits.origin
