@@ -38,7 +38,7 @@ def cache(
             kept.
         cache_type: "threshold": keep what comes first, until the cache is full; "largest": keep the largest samples
             (in memory only).
-        cache_threshold: only samples of more than so many bytes are kept.
+        cache_threshold: only samples whose first value has more than so many bytes are kept.
         cache_folder: a folder that all processes of this machine may share; it outlasts them. The memory of this
             process where not given.
 
