@@ -665,3 +665,15 @@ def test_urls_are_not_asked_again(photo_folder: Path) -> None:
         _assert_same(_batches(cached, 5), wanted[4:])
         assert len(behaviour.asked) == asked
         cached.close()
+
+
+def test_memory_statistics(photo_folder: Path) -> None:
+    """Steps inside of a cache are measured like others."""
+    sizes = []
+    for is_cached in (False, True):
+        pipe = _make(_training, photo_folder, is_cached, False, enable_memory_stats=True)
+        _batches(pipe, 3)
+        found = pipe.executor_statistics()
+        sizes.append({name.rsplit("_", 1)[0]: value["max_real_memory_size"] for name, value in found.items()})
+    assert sizes[1]["CPU_decoders.image"] == sizes[0]["CPU_decoders.image"]
+    assert sizes[1]["CPU_crop_mirror_normalize"] == sizes[0]["CPU_crop_mirror_normalize"]

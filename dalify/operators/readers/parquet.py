@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.arrow_tables import ParquetSource, opened, pyarrow_parquet
+from dalify.formats.identity import file_identity
 from dalify.registry import Spec, operator
 
 
@@ -86,6 +87,11 @@ def _(rows: ArrowRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
 @parquet.stand_in
 def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
     return row.stand_in()
+
+
+@parquet.identity("columns")
+def _(row: ArrowRow) -> tuple[str, str]:
+    return file_identity(row.rows.source_name(row.block), row.number)
 
 
 @parquet.origin
