@@ -1252,6 +1252,7 @@ def python_function(
     batch_processing: bool | None = False,
     output_layouts: Any = None,
     deterministic: bool | None = False,
+    parallel: bool | None = False,
     name: str | None = None,
     device: str | None = None,
     preserve: bool | None = None,

@@ -1446,6 +1446,7 @@ class PythonFunction:
         batch_processing: bool | None = False,
         output_layouts: Any = None,
         deterministic: bool | None = False,
+        parallel: bool | None = False,
         name: str | None = None,
         device: str | None = None,
         preserve: bool | None = None,

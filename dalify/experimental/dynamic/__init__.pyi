@@ -1098,6 +1098,7 @@ def python_function(
     batch_processing: _builtins.bool | None = False,
     output_layouts: Any = None,
     deterministic: _builtins.bool | None = False,
+    parallel: _builtins.bool | None = False,
     device: str | _Device | None = None,
     batch_size: int | None = None,
 ) -> Any:
