@@ -19,7 +19,7 @@ from contextlib import suppress
 from multiprocessing import connection, resource_tracker
 from multiprocessing import process as multiprocessing_process
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,12 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, option_error_text
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.sources.pickling import CallbackPickler
+from dalify.sources.receiver import Receiver
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import Death
-from dalify.sources.worker_process import READING, STARTING, Result, Task, WorkMaker, progress_in, run_worker
+from dalify.sources.worker_process import READING, STARTING, Result, Task, progress_in, run_worker
 
-__all__ = ["Receiver", "WorkerPool"]
+__all__ = ["WorkerPool"]
 
 # A pipe holds 64 KiB, which is 900 tasks: below that, giving out a task never waits.
 _MOST_TASKS_OUT = 512
@@ -44,36 +45,6 @@ _TERMINATION_S = 1.0
 _POLL_S = 0.0005
 # What multiprocessing says of a process whose fork server cannot tell.
 _NO_EXIT_CODE = 255
-
-
-class Receiver(Protocol):
-    """Whose tasks the workers do."""
-
-    def maker(self) -> WorkMaker:
-        """Return what does its tasks in a worker process that is started now."""
-        ...
-
-    def is_wanted(self, token: Any) -> bool:
-        """Tell whether a task that no worker has begun shall be done; otherwise it is forgotten."""
-        ...
-
-    def receive(self, token: Any, outcome: Any) -> None:
-        """Take what became of a task.
-
-        Args:
-            token: what was given to ``submit`` with the task.
-            outcome: of the task, see ``Result``.
-        """
-        ...
-
-    def lose(self, token: Any, death: Death) -> None:
-        """Take note that nothing will become of a task, since its worker died.
-
-        Args:
-            token: what was given to ``submit`` with the task.
-            death: of the worker.
-        """
-        ...
 
 
 class _Job(NamedTuple):

@@ -691,7 +691,7 @@ def test_a_program_that_is_killed_leaves_nothing(tmp_path: Path, method: str) ->
         assert process.stdout is not None
         workers = [int(word) for word in process.stdout.readline().split()]
         assert len(workers) == 2
-        assert process.stdout.readline() == "computes\n"
+        assert process.stdout.readline().startswith("computes")  # both workers may print at once
         process.kill()
         process.wait(LIMIT_S)
         deadline = time.monotonic() + LIMIT_S
