@@ -18,6 +18,7 @@ import numpy as np
 
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
+from dalify.data.samples import Samples
 from dalify.kernels.convert import saturate_cast, saturate_cast_torch
 
 if TYPE_CHECKING:
@@ -141,15 +142,29 @@ def convolve_axes(out: np.ndarray, x: np.ndarray, kernels: Sequence[Sequence[np.
         kernels: N lists of one kernel (odd length, float32) for each filtered axis.
         first_axis: the first filtered axis of `x`, counted with N as axis 0; the others follow it.
     """
-    if x.size == 0:
-        return
-    source = x if x.dtype in (np.uint8, np.float32) else x.astype(np.float32)
-    direct = out.dtype == np.float32 or (out.dtype == np.uint8 and x.dtype == np.uint8)
-    result = out if direct else np.empty(out.shape, np.float32)
-    for target, sample, weights in zip(result, source, kernels, strict=True):
-        _convolve_sample(target, sample, [np.asarray(k, np.float32) for k in weights], first_axis - 1)
-    if not direct:
-        saturate_cast(out, result)
+    if x.size:
+        convolve_samples(Samples.of_dense(out), Samples.of_dense(x), kernels, first_axis - 1)
+
+
+def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+    """Filter each sample with one kernel per axis; OpenCV takes one image in a call.
+
+    Args:
+        out: to fill, any dtype, the shapes of `x`.
+        x: N samples, any dtype. uint8 [H, W, C] with C <= 4 is the fast case.
+        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
+        first_axis: the first filtered axis of a sample; the others follow it.
+    """
+    is_direct = out.dtype == np.float32 or (out.dtype == np.uint8 and x.dtype == np.uint8)
+    for target, sample, given in zip(out.arrays(), x.arrays(), kernels, strict=True):
+        weights = [np.asarray(kernel, np.float32) for kernel in given]
+        source = sample if sample.dtype in (np.uint8, np.float32) else sample.astype(np.float32)
+        if is_direct:
+            _convolve_sample(target, source, weights, first_axis)
+            continue
+        result = np.empty(target.shape, np.float32)
+        _convolve_sample(result, source, weights, first_axis)
+        saturate_cast(target, result)
 
 
 def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], first_axis: int) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.convolve import (
-    convolve_axes,
     convolve_axes_torch,
+    convolve_samples,
     data_axes,
     gaussian_kernel,
     gaussian_sigma,
     gaussian_window,
 )
-from dalify.kernels.frames import flat_frames
+from dalify.kernels.frames import flat_frames, folded_frames
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -59,15 +60,17 @@ def gaussian_blur(
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
-def _rows(values: np.ndarray | list[np.ndarray], frames: int, axes: int, name: str) -> np.ndarray:
+def _rows(values: Any, frames: int, axes: int, name: str) -> np.ndarray:
     """Return the argument as [N * frames, axes]."""
     array = np.stack(values) if isinstance(values, list) else values
     given = array.shape[-1]
     if given not in (1, axes) or (array.ndim == 3 and array.shape[1] != frames):
         what = f"{array.shape[1]} frames of {given}" if array.ndim == 3 else str(given)
         raise ShapeError(f"{name} takes one value or one for each of the {axes} data axes; got {what}.")
-    rows = array.reshape(-1, given) if array.ndim == 3 else np.repeat(array, frames, axis=0)
-    return np.broadcast_to(rows, (len(rows), axes))
+    rows = array.reshape(-1, given)
+    if array.ndim != 3 and frames != 1:
+        rows = np.repeat(rows, frames, axis=0)
+    return rows if given == axes else np.repeat(rows, axes, axis=1)
 
 
 _LARGEST_SIGMA = 1000
@@ -90,26 +93,39 @@ def _kernel(sigma: float, window_size: int) -> np.ndarray:
     return gaussian_kernel(sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma))
 
 
-def _kernels(spec: Spec, sigma: np.ndarray, window_size: np.ndarray) -> tuple[list[list[np.ndarray]], int, str]:
-    layout = spec.layout or ""
-    assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
-    first, axes = data_axes(layout, len(spec.shape))
-    frames = spec.shape[0] if layout.startswith("F") else 1
-    sigmas, windows = _rows(sigma, frames, axes, "sigma"), _rows(window_size, frames, axes, "window_size")
-    kernels = [
-        [_kernel(s, w) for s, w in zip(one, other, strict=True)]
-        for one, other in zip(sigmas.tolist(), windows.tolist(), strict=True)
-    ]
-    return kernels, first + 1 - layout.startswith("F"), layout
+def _kernels(sigmas: np.ndarray, windows: np.ndarray) -> list[list[np.ndarray]]:
+    """Return the weights of each frame and axis: [frames, axes] each."""
+    pairs = zip(sigmas.tolist(), windows.tolist(), strict=True)
+    return [[_kernel(sigma, window) for sigma, window in zip(*pair, strict=True)] for pair in pairs]
 
 
-@gaussian_blur.cpu
+@gaussian_blur.cpu_samples
 def _(out, x, *, sigma, window_size, spec):
-    kernels, first_axis, layout = _kernels(spec, sigma, window_size)
-    convolve_axes(flat_frames(out, layout), flat_frames(x, layout), kernels, first_axis)
+    layout = spec.layout or ""
+    first, axes = data_axes(layout, spec.ndim)
+    is_sequence = layout.startswith("F")
+    rows: list[np.ndarray] = []
+    for name, values in (("sigma", sigma), ("window_size", window_size)):
+        if not is_sequence and not isinstance(values, list):
+            rows.append(_rows(values, 1, axes, name))
+            continue
+        parts = []
+        for n, shape in enumerate(x.shapes.tolist()):
+            try:
+                parts.append(_rows(values[n][None], shape[0] if is_sequence else 1, axes, name))
+            except ShapeError as error:
+                error.sample = n
+                raise
+        rows.append(np.concatenate(parts))
+    convolve_samples(
+        folded_frames(out, layout), folded_frames(x, layout), _kernels(rows[0], rows[1]), first - is_sequence
+    )
 
 
 @gaussian_blur.gpu
 def _(out, x, *, sigma, window_size, spec):
-    kernels, first_axis, layout = _kernels(spec, sigma, window_size)
-    convolve_axes_torch(flat_frames(out, layout), flat_frames(x, layout), kernels, first_axis)
+    layout = spec.layout or ""
+    first, axes = data_axes(layout, len(spec.shape))
+    frames = spec.shape[0] if layout.startswith("F") else 1
+    kernels = _kernels(_rows(sigma, frames, axes, "sigma"), _rows(window_size, frames, axes, "window_size"))
+    convolve_axes_torch(flat_frames(out, layout), flat_frames(x, layout), kernels, first + 1 - layout.startswith("F"))
