@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, IndexingError, of_sample
-from dalify.base.limits import check_shape
+from dalify.base.limits import check_shape, current
 from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, padded
@@ -124,6 +125,14 @@ def _blank_count(start: int | None, end: int | None, length: int | None, stride:
     return 1 if length is None else max(0, length)
 
 
+def _blank_shape(count: int, height: int, width: int) -> tuple[int, int, int, int]:
+    """Return the shape of a blank video: it must not exceed the limit, whatever a damaged header declares."""
+    most_pixels = max(1, current().max_sample_bytes // (3 * max(count, 1)))
+    if height * width > most_pixels:
+        height = width = min(_BLANK_EXTENT, math.isqrt(most_pixels))
+    return count, height, width, 3
+
+
 @video.prepare
 def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, stride):
     shapes: list[tuple[int, ...]] = []
@@ -134,7 +143,7 @@ def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, str
         if contents.startswith(_BLANK):
             ends = [None if item is None else int(item[index]) for item in limits]
             count = _blank_count(*ends) if frames is None else len(frames[index])
-            shapes.append((count, *np.frombuffer(contents, np.uint32, 2, len(_BLANK)).tolist(), 3))
+            shapes.append(_blank_shape(count, *np.frombuffer(contents, np.uint32, 2, len(_BLANK)).tolist()))
             opened.append(None)
             continue
         try:

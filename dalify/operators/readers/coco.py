@@ -191,7 +191,8 @@ def _(
         )
         found = read_annotations(annotations_file, images, options)
     if not found.names:
-        raise ReaderError("the annotations have no pictures that are wanted.")
+        place = preprocessed_annotations or annotations_file
+        raise ReaderError(f"{place!r} has no annotations of images that can be read with these arguments.")
     if save_preprocessed_annotations:
         if found.problems:
             number, problem = next(iter(found.problems.items()))

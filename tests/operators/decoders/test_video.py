@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -141,3 +142,23 @@ def test_bad_data_are_named_and_the_pipeline_goes_on(films):
 def test_only_bytes():
     with pytest.raises(DTypeError, match="UINT8"):
         run_dalify("decoders.video", [np.zeros((2, 3), np.float32)])
+
+
+@pytest.mark.parametrize("length", [1, 9, 5000])
+@pytest.mark.parametrize("extents", [(64, 48), (65536, 64), (2**31, 2**31)])
+def test_a_blank_film_is_within_the_limit(length: int, extents: tuple[int, int]):
+    """What takes the place of a damaged film must not fail as the film did, whatever its header declares."""
+    operator = importlib.import_module("dalify.operators.decoders.video").video
+    blank = operator.stand_in_function(np.zeros(9, np.uint8))
+    blank = np.concatenate([blank[:-8], np.array(extents, np.uint32).view(np.uint8)])
+
+    @dalify.pipeline_def(batch_size=1, num_threads=1, limits=dalify.limits.Limits(max_sample_bytes=1 << 20))
+    def graph():
+        encoded = dalify.fn.external_source(source=lambda: [blank])
+        return dalify.fn.decoders.video(encoded, sequence_length=length)
+
+    (clip,) = (np.array(sample) for sample in graph().run()[0])
+    assert clip.shape[0] == length
+    assert clip.nbytes <= 1 << 20
+    assert not clip.any()
+    assert length * np.prod(extents, dtype=float) * 3 > 1 << 20 or clip.shape[1:3] == extents
