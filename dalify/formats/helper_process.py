@@ -225,9 +225,9 @@ def call(
     descriptor, size = open_file(path)  # a pipe would be waited for
     changed_ns = os.fstat(descriptor).st_mtime_ns
     os.close(descriptor)
-    part = repr((path, size, changed_ns, arguments[:1]))  # such as a data set
-    key = part + repr((function, arguments[1:]))
-    for known in (part, key):
+    whole = repr((path, size, changed_ns))
+    key = whole + repr((function, arguments))
+    for known in (whole, key):
         if known in _known_to_end:
             raise ReaderError(_known_to_end[known])
     result_bytes = 16 * size if result_bytes is None else result_bytes
@@ -242,8 +242,9 @@ def call(
             if not is_new and (ended.was_idle or code == 0):  # it was idle for too long, or somebody ended it
                 continue
             message = f"the {what} file {path!r} is damaged: {_reason(code, processor_s)}."
-            # Other rows may be sound where some crash; where reading does not end, they would take as long.
-            _known_to_end[part if code == -getattr(signal, "SIGPROF", 0) else key] = message
+            # Other rows may be sound where some crash. Where reading does not end, they and other data sets would take
+            # as long.
+            _known_to_end[whole if code == -getattr(signal, "SIGPROF", 0) else key] = message
             while len(_known_to_end) > _MOST_REMEMBERED:
                 _known_to_end.pop(next(iter(_known_to_end)), None)
             raise ReaderError(message) from None

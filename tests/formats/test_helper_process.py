@@ -101,6 +101,8 @@ def test_what_does_not_end_is_ended_once(path: str, monkeypatch: pytest.MonkeyPa
     helper_process._helpers.end()
     with pytest.raises(ReaderError, match="processor time"):
         call("spin", path, "a", 2)
+    with pytest.raises(ReaderError, match="processor time"):
+        call("process", path, "b")
 
 
 def test_a_file_that_was_replaced_is_tried_again(path: str, tmp_path: Path) -> None:

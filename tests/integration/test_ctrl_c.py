@@ -45,7 +45,9 @@ def test_ctrl_c(folder: Path, tmp_path: Path, name: str) -> None:
             assert line == "ready\n", errors
             assert process.returncode == -signal.SIGINT, errors
             if name != "loader with processes":  # torch's workers print their own while they start
-                assert errors.count("Traceback") == 1, errors
+                # Tracebacks may be two: that of a StopIteration that torch's iterator was handling comes with it.
+                assert errors.count("\nKeyboardInterrupt") == 1, errors
+                assert "Exception ignored" not in errors
             assert errors.rstrip().endswith("KeyboardInterrupt"), errors
             deadline = time.monotonic() + LIMIT_S
             while session_of(process.pid):
