@@ -10,9 +10,9 @@ decoders ignore Pillow's limit.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -66,7 +66,8 @@ class Limits:
 
 _NAMES = frozenset(field.name for field in fields(Limits))
 _of_process = Limits()
-_of_thread = threading.local()
+# Each thread has its own, and tasks of asyncio have those of who made them: libraries decode in such, too.
+_of_context: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def configure(**limits: int) -> None:
@@ -86,7 +87,7 @@ def configure(**limits: int) -> None:
 
 def current() -> Limits:
     """Return the limits in force on this thread."""
-    return getattr(_of_thread, "limits", None) or _of_process
+    return _of_context.get() or _of_process
 
 
 @contextmanager
@@ -96,12 +97,11 @@ def applied(limits: Limits | None) -> Iterator[None]:
     Args:
         limits: of a pipeline.
     """
-    before = getattr(_of_thread, "limits", None)
-    _of_thread.limits = limits or before
+    token = _of_context.set(limits or _of_context.get())
     try:
         yield
     finally:
-        _of_thread.limits = before
+        _of_context.reset(token)
 
 
 def within(limits: Limits | None, function: Callable[..., T]) -> Callable[..., T]:
@@ -121,7 +121,7 @@ def _call_within(limits: Limits, function: Callable[..., T], /, *arguments: Any,
 
 def of_thread() -> Limits | None:
     """Return the limits of the pipeline whose work runs on this thread; None where it has none."""
-    return getattr(_of_thread, "limits", None)
+    return _of_context.get()
 
 
 def as_limits(given: Limits | Mapping[str, int] | None) -> Limits | None:

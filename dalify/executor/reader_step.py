@@ -173,9 +173,12 @@ class ReaderStep:
 
     def _blank(self, entry: Any, number: int, named: Mapping[str, Any]) -> tuple[Array, ...]:
         """Return what takes the place of a bad sample: what the reader knows of it, else zeros like a good one."""
-        known = (None,) * len(self.outputs) if self._stand_in is None else self._stand_in(entry)
+        known: tuple[Array | None, ...] = (None,) * len(self.outputs)
+        if self._stand_in is not None:
+            with suppress(Exception):  # it looks at the damaged data once more
+                known = self._stand_in(entry)
         if all(array is not None for array in known):
-            return known
+            return tuple(array for array in known if array is not None)
         for doubling in range(_DOUBLINGS):
             with suppress(Exception):
                 other = self._read(self._index[(number + (1 << doubling)) % len(self._index)], **named)

@@ -98,14 +98,15 @@ class ArrayRow(NamedTuple):
         return self.rows.read(self.file, self.number)
 
     def stand_in(self) -> tuple[NDArray[Any] | None, ...]:
-        """Return the rows of the arrays that can be read; None for others."""
+        """Return the rows of the arrays that can be read; zeros for others, or None where rows have any length."""
         return tuple(map(self._held, range(len(self.rows.files[self.file].arrays))))
 
     def _held(self, array: int) -> NDArray[Any] | None:
         try:
             return self.rows.read_one(self.file, array, self.number)
-        except ReaderError:
-            return None
+        except Exception:  # of any library, as when the row was read
+            stored = self.rows.files[self.file].arrays[array]
+            return np.zeros(stored.row_shape, stored.dtype) if stored.dtype.kind in "biuf" else None
 
     @property
     def origin(self) -> str:

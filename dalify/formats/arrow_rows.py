@@ -73,7 +73,7 @@ class ArrowRow(NamedTuple):
     def _held(self, column: int) -> NDArray[Any] | None:
         try:
             return self.rows.block(self.block)[column].row(self.offset)
-        except ReaderError:
+        except Exception:  # of any library, as when the row was read
             return None
 
     @property

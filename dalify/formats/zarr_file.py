@@ -1,15 +1,13 @@
 """Arrays in Zarr stores: folders, archives, and what lies behind URLs.
 
-What the metadata of an array declare is compared with the limits before chunks are read, and so is what the header of a
-chunk of Blosc says with its size: the package does not, and Blosc then reads beyond the chunk.
+What the metadata of an array declare is compared with the limits before chunks are read; what the chunks declare, by
+``zarr_codecs``.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import struct
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,11 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.errors import DTypeError, ReaderError
-from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.formats.array_rows import Stored, checked_arrays, told
 from dalify.formats.storage import is_remote
+from dalify.formats.zarr_codecs import decoding
 
-blosc = LazyModule("numcodecs.blosc", "reading Zarr", "dalify[zarr]")
-vlen = LazyModule("numcodecs.vlen", "reading Zarr", "dalify[zarr]")
 zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
 zarr_buffer = LazyModule("zarr.buffer.cpu", "reading Zarr", "dalify[zarr]")
 zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
@@ -33,59 +29,7 @@ zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
 __all__ = ["ZarrStore", "zarr"]
 
 _GUESSED_BYTES = 1 << 16  # of a string of any length
-# Versions, flags, bytes of an element, decompressed bytes, bytes of a block, compressed bytes.
-_BLOSC_HEADER = struct.Struct("<BBBBIII")
 _MOST_CHUNKS_OF_ROW = 1 << 15
-_lock = ForkLock()
-_original: dict[str, Any] = {}
-_STRINGS = ("VLenUTF8", "VLenBytes", "VLenArray")
-_COUNT = struct.Struct("<I")
-
-
-def _guard_codecs() -> None:
-    """Have headers of chunks checked before they are followed, by everything in this process that reads with numcodecs.
-
-    Not every codec of an array can be reached otherwise, such as those within shards.
-    """
-    with _lock:
-        if _original or not hasattr(blosc, "decompress"):
-            return
-        _original["blosc"] = blosc.decompress
-        sys.modules["numcodecs.blosc"].decompress = _decompress  # pyright: ignore[reportAttributeAccessIssue]
-        for name in _STRINGS:
-            codec = getattr(vlen, name)
-            _original[name] = codec.decode
-            codec.decode = _decode_strings
-
-
-def _decompress(buffer: Any, dest: Any = None) -> Any:
-    """Decompress a buffer; see ``numcodecs.blosc.decompress``.
-
-    Raises:
-        ReaderError: its header contradicts its size.
-        LimitError: it declares more than ``max_sample_bytes``.
-    """
-    view = memoryview(buffer).cast("B")
-    if len(view) >= _BLOSC_HEADER.size:
-        _, _, _, item_bytes, decompressed, block_bytes, compressed = _BLOSC_HEADER.unpack_from(view)
-        is_sound = compressed == len(view) and item_bytes > 0 and 0 < block_bytes <= max(decompressed, 1)
-        limits.check_sample_bytes(decompressed, "a chunk compressed with Blosc")
-        if is_sound or not decompressed:
-            return _original["blosc"](buffer, dest)
-    raise ReaderError("a chunk compressed with Blosc is damaged: its header contradicts its size.")
-
-
-def _decode_strings(codec: Any, buf: Any, out: Any = None) -> Any:
-    """Decode strings or lists of any length; see ``numcodecs.vlen``.
-
-    Raises:
-        ReaderError: the chunk declares more than it has bytes for.
-    """
-    view = memoryview(buf).cast("B")
-    if len(view) >= _COUNT.size and _COUNT.unpack_from(view)[0] > len(view) // _COUNT.size:
-        raise ReaderError("a chunk of strings is damaged: it declares more of them than it has bytes for.")
-    name = next(each.__name__ for each in type(codec).__mro__ if each.__name__ in _STRINGS)
-    return _original[name](codec, buf, out)
 
 
 class ZarrStore:
@@ -110,7 +54,7 @@ class ZarrStore:
         self._names = list(names)
         self._process = 0
         self._opened: Any = None
-        with told(path, "Zarr"):
+        with told(path, "Zarr"), decoding():
             known = self._known()
             checked_arrays(names, list(known), path, "array")
             self.arrays = [_stored(known[name.strip("/")], name, path) for name in names]
@@ -122,7 +66,6 @@ class ZarrStore:
     def _known(self) -> dict[str, Any]:
         """Return the arrays by name."""
         if self._process != os.getpid():
-            _guard_codecs()
             if not is_remote(self.name) and not Path(self.name).exists():
                 raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
             is_archive = self.name.endswith(".zip") and not is_remote(self.name)
@@ -142,7 +85,7 @@ class ZarrStore:
         Raises:
             ReaderError: the store cannot be read.
         """
-        with told(self.name, "Zarr"):
+        with told(self.name, "Zarr"), decoding():
             found = self._known()[self._names[array].strip("/")]
             if out is not None and out.size and found.dtype == out.dtype:
                 found.get_basic_selection(slice(start, stop), out=zarr_buffer.NDBuffer.from_numpy_array(out))
@@ -159,7 +102,7 @@ class ZarrStore:
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first array of one of these names that is a row of integers; None without."""
-        with told(self.name, "Zarr"):
+        with told(self.name, "Zarr"), decoding():
             known = self._known()
             for name in names:
                 if name in known and known[name].ndim == 1 and known[name].dtype.kind in "iu":

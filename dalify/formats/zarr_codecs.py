@@ -1,0 +1,199 @@
+"""What dalify's reading of Zarr checks in the codecs of ``numcodecs``: sizes before they are followed.
+
+Not every codec of an array can be reached otherwise, such as those within shards, so the functions of the package are
+replaced. What is no more than a check of damage holds for everything in this process that decodes with numcodecs; the
+limits hold where dalify reads.
+"""
+
+from __future__ import annotations
+
+import bz2
+import importlib
+import lzma
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from dalify.base import limits
+from dalify.base.errors import ReaderError
+from dalify.base.fork_lock import ForkLock
+from dalify.base.optional import LazyModule
+
+blosc = LazyModule("numcodecs.blosc", "reading Zarr", "dalify[zarr]")
+
+__all__ = ["decoding"]
+
+# Versions, flags, bytes of an element, decompressed bytes, bytes of a block, compressed bytes.
+_BLOSC_HEADER = struct.Struct("<BBBBIII")
+_STRINGS = ("VLenUTF8", "VLenBytes", "VLenArray")
+_COUNT = struct.Struct("<I")
+_GZIP = 16 + zlib.MAX_WBITS
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_BLOCK = 1 << 17
+_LZMA_BYTES = 1 << 27  # the memory that is needed for what the highest preset makes, whatever comes of it
+# Of these, what follows a whole stream and is none is ignored, as by numcodecs.
+_TRAILING = ("BZ2", "LZMA")
+
+_lock = ForkLock()
+_original: dict[str, Any] = {}
+_is_ours: ContextVar[bool] = ContextVar("dalify reads Zarr", default=False)
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Context manager: what is decoded for its block, on whatever thread of zarr, is held to the limits."""
+    _guard()
+    token = _is_ours.set(True)
+    try:
+        yield
+    finally:
+        _is_ours.reset(token)
+
+
+def _guard() -> None:
+    with _lock:
+        if _original or not hasattr(blosc, "decompress"):
+            return
+        _original["blosc"] = blosc.decompress
+        module = importlib.import_module("numcodecs.blosc")
+        module.decompress = _decompress_blosc  # pyright: ignore[reportAttributeAccessIssue]
+        for module, name, decode in (
+            *(("numcodecs.vlen", name, _decode_strings) for name in _STRINGS),
+            ("numcodecs.gzip", "GZip", partial(_decode_stream, lambda codec: zlib.decompressobj(_GZIP))),
+            ("numcodecs.zlib", "Zlib", partial(_decode_stream, lambda codec: zlib.decompressobj())),
+            ("numcodecs.bz2", "BZ2", partial(_decode_stream, lambda codec: bz2.BZ2Decompressor())),
+            ("numcodecs.lzma", "LZMA", partial(_decode_stream, _lzma)),
+            ("numcodecs.zstd", "Zstd", _decode_zstd),
+            ("numcodecs.lz4", "LZ4", _decode_lz4),
+            ("numcodecs.pickles", "Pickle", _decode_pickle),
+        ):
+            with suppress(ImportError, AttributeError):  # an optional one
+                _replace(getattr(importlib.import_module(module), name), decode)
+
+
+def _replace(codec: type[Any], decode: Callable[..., Any]) -> None:
+    original = codec.decode
+    _original[codec.__name__] = original
+
+    def guarded(self: Any, buf: Any, out: Any = None) -> Any:
+        return decode(self, original, buf, out)
+
+    codec.decode = guarded
+
+
+def _decompress_blosc(buffer: Any, dest: Any = None) -> Any:
+    """Decompress a buffer; see ``numcodecs.blosc.decompress``.
+
+    Raises:
+        ReaderError: its header contradicts its size.
+        LimitError: it declares more than ``max_sample_bytes``.
+    """
+    view = memoryview(buffer).cast("B")
+    if len(view) >= _BLOSC_HEADER.size:
+        _, _, _, item_bytes, decompressed, block_bytes, compressed = _BLOSC_HEADER.unpack_from(view)
+        is_sound = compressed == len(view) and item_bytes > 0 and 0 < block_bytes <= max(decompressed, 1)
+        _check(decompressed, "Blosc")
+        if is_sound or not decompressed:
+            return _original["blosc"](buffer, dest)
+    raise ReaderError("a chunk compressed with Blosc is damaged: its header contradicts its size.")
+
+
+def _decode_strings(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
+    """Decode strings or lists of any length; see ``numcodecs.vlen``.
+
+    Raises:
+        ReaderError: the chunk declares more than it has bytes for.
+    """
+    view = memoryview(buf).cast("B")
+    if len(view) >= _COUNT.size and _COUNT.unpack_from(view)[0] > len(view) // _COUNT.size:
+        raise ReaderError("a chunk of strings is damaged: it declares more of them than it has bytes for.")
+    return original(codec, buf, out)
+
+
+def _check(size: int, name: str) -> None:
+    if _is_ours.get():
+        limits.check_sample_bytes(size, f"a chunk compressed with {name}")
+
+
+def _decode_stream(make: Callable[[Any], Any], codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
+    """Decompress what does not say how much it becomes, and stop at the limit.
+
+    Raises:
+        ReaderError: it is damaged.
+        LimitError: it becomes more than ``max_sample_bytes``.
+    """
+    if not _is_ours.get():
+        return original(codec, buf, out)
+    name = type(codec).__name__
+    most = limits.current().max_sample_bytes
+    pieces: list[bytes] = []
+    left: Any = memoryview(buf).cast("B")
+    size = 0
+    while left or not pieces:  # streams may follow each other
+        stream = make(codec)
+        try:
+            while not stream.eof:
+                piece = stream.decompress(left, most - size + 1)
+                left = getattr(stream, "unconsumed_tail", b"")
+                pieces.append(piece)
+                size += len(piece)
+                _check(size, name)
+                if not piece and not left and not stream.eof:
+                    raise EOFError("it is truncated")
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            if size and name in _TRAILING:
+                break
+            raise ReaderError(f"a chunk compressed with {name} is damaged: {error}.") from None
+        left = b"" if name == "Zlib" else stream.unused_data.lstrip(b"\0")
+    copy: Any = importlib.import_module("numcodecs.compat").ndarray_copy
+    return copy(pieces[0] if len(pieces) == 1 else b"".join(pieces), out)
+
+
+def _lzma(codec: Any) -> Any:
+    if codec.format == lzma.FORMAT_RAW:
+        return lzma.LZMADecompressor(codec.format, filters=codec.filters)
+    most = max(limits.current().max_sample_bytes, _LZMA_BYTES)
+    return lzma.LZMADecompressor(codec.format, memlimit=most)
+
+
+def _decode_lz4(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
+    view = memoryview(buf).cast("B")
+    if len(view) >= _COUNT.size:
+        _check(_COUNT.unpack_from(view)[0], "LZ4")
+    return original(codec, buf, out)
+
+
+def _decode_zstd(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
+    if _is_ours.get():
+        _check(_zstd_bytes(memoryview(buf).cast("B")), "Zstd")
+    return original(codec, buf, out)
+
+
+def _zstd_bytes(view: memoryview) -> int:
+    """Return what the first frame of Zstandard declares to become, or becomes at most; see RFC 8878."""
+    if bytes(view[:4]) != _ZSTD_MAGIC or len(view) < 6:
+        return 0
+    flags = view[4]
+    size_bytes = (int(bool(flags & 0x20)), 2, 4, 8)[flags >> 6]
+    place = 5 + (not flags & 0x20) + (0, 1, 2, 4)[flags & 3]
+    if size_bytes:
+        return int.from_bytes(view[place : place + size_bytes], "little") + (256 if size_bytes == 2 else 0)
+    total = 0
+    while place + 3 <= len(view):
+        header = int.from_bytes(view[place : place + 3], "little")
+        kind, count = header >> 1 & 3, header >> 3
+        total += _ZSTD_BLOCK if kind == 2 else count
+        place += 3 + (1 if kind == 1 else count)
+        if header & 1:
+            break
+    return total
+
+
+def _decode_pickle(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
+    if _is_ours.get():
+        raise ReaderError("a chunk holds pickled objects, which can run any code and are never loaded.")
+    return original(codec, buf, out)
