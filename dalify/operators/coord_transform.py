@@ -11,7 +11,7 @@ from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.frames import flat_frames
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, operator
 
 
 @operator
@@ -19,23 +19,25 @@ def coord_transform(
     x: Spec,
     /,
     *,
-    M: PerSample[float | list[float]] | None = None,  # noqa: N803 -- DALI's name
-    MT: PerSample[float | list[float]] | None = None,  # noqa: N803
-    T: PerSample[float | list[float]] | None = None,  # noqa: N803
+    M: PerFrame[float | list[float]] | None = None,  # noqa: N803 -- DALI's name
+    MT: PerFrame[float | list[float]] | None = None,  # noqa: N803
+    T: PerFrame[float | list[float]] | None = None,  # noqa: N803
     dtype: DALIDataType = DALIDataType.FLOAT,
 ) -> Spec:
     """Apply a matrix and a translation to points or vectors: ``out = M * x + T``.
 
     Args:
-        x: vectors of n numbers, last; at least two axes; sequences where the layout begins with F.
+        x: vectors of n numbers, last; at least two axes; sequences of these where the layout begins with F.
         M: m rows of n numbers, row by row; a single number stands for that multiple of the identity; by default the
-            identity. One matrix per sample, or per frame where the argument's layout begins with F.
+            identity. One matrix per sample, or per frame where the argument's layout begins with F; the frames are
+            then those of the input, or, where that is no sequence, of the result: the input is repeated.
         MT: M and T side by side, m rows of n + 1 numbers; instead of both.
         T: m numbers, or one for all.
         dtype: type of the result; integers are rounded half away from zero and saturated.
 
     Returns:
-        The same axes, the last of m numbers; same layout.
+        The same axes, the last of m numbers; same layout. Before them an axis of frames, F, where an argument has
+        frames and the input none.
 
     Raises:
         ArgumentValueError: `MT` together with `M` or `T`.
@@ -49,11 +51,17 @@ def coord_transform(
         raise ArgumentValueError("give either `MT`, or `M` and `T`.")
     if DALIDataType.BOOL in (x.dtype, dtype):
         raise DTypeError("coordinates are numbers, not booleans.")
-    if (x.ndim or 0) < 2:
+    is_sequence = (x.layout or "").startswith("F")
+    if x.ndim is not None and x.ndim < 2 + is_sequence:
         raise ShapeError(
-            "the input needs at least two axes, the last one for the numbers of a vector.", hint="x[newaxis]"
+            f"{'a frame of ' if is_sequence else ''}the input needs at least two axes, the last one for the numbers of "
+            "a vector.",
+            hint="x[newaxis]",
         )
     result = x.replace(dtype=dtype)
+    if not is_sequence and any(value is VARIES_BY_FRAME for value in (M, MT, T)):
+        ndim = None if x.ndim is None else x.ndim + 1
+        return result.replace(ndim=ndim, layout=f"F{x.layout}" if x.layout else x.layout, shape=None)
     if x.shape is None:
         return result
     rows = _rows(M, MT, x.shape[-1])
@@ -74,8 +82,18 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
 
 
 @coord_transform.prepare
-def _(x, *, M, MT):  # noqa: N803
+def _(x, *, M, MT, T):  # noqa: N803
     given = MT if M is None else M
+    if not x.layout.startswith("F") and (frames := _frames(M, MT, T)):
+        rows = [
+            _rows(None if M is None else M[i], None if MT is None else MT[i], shape[-1])
+            for i, shape in enumerate(x.shapes())
+        ]
+        shapes = zip(frames, x.shapes(), rows, strict=True)
+        return {
+            "out_shapes": [(count, *shape[:-1], row) for count, shape, row in shapes],
+            "out_layout": f"F{x.layout}" if x.layout else "",
+        }
     if given is None:
         return {}
     if x.dense is not None and isinstance(given, np.ndarray):
@@ -89,6 +107,25 @@ def _(x, *, M, MT):  # noqa: N803
     if all(row == shape[-1] for row, shape in zip(rows, shapes, strict=True)):
         return {}
     return {"out_shapes": [(*shape[:-1], row) for row, shape in zip(rows, shapes, strict=True)]}
+
+
+def _frames(*arguments: Any) -> list[int] | None:
+    """Return how many frames the arguments of each sample have; None where none has frames.
+
+    Raises:
+        ShapeError: two arguments differ.
+    """
+    found: list[int] | None = None
+    for values in arguments:
+        if values is None or values[0].ndim < 2:
+            continue
+        counts = [len(value) for value in values]
+        # One frame is for all.
+        found = counts if found is None else [max(pair) for pair in zip(found, counts, strict=True)]
+        for index, (count, most) in enumerate(zip(counts, found, strict=True)):
+            if count not in (1, most):
+                raise ShapeError(f"M, MT and T are given for {count} and {most} frames.", sample=index)
+    return found
 
 
 def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
@@ -106,7 +143,7 @@ def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
 def _map(x: Any, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
     assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
     assert out_spec.shape is not None, "dalify bug: a kernel without the shape of its output"
-    frames = spec.shape[0] if (spec.layout or "").startswith("F") else 1
+    frames = out_spec.shape[0] if len(out_spec.shape) > len(spec.shape) or _is_sequence(spec) else 1
     columns, rows, count = spec.shape[-1], out_spec.shape[-1], len(x)
     translation = np.zeros((count * frames, rows), np.float32) if t is None else np.empty(0, np.float32)
     whole = m if mt is None else mt
@@ -128,14 +165,27 @@ def _map(x: Any, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[n
     return matrix, translation
 
 
+def _is_sequence(spec: Spec) -> bool:
+    return (spec.layout or "").startswith("F")
+
+
+def _in_frames(out: Any, x: Any, spec: Spec) -> tuple[Any, Any]:
+    """Return output and input with frames and samples in one axis; an input without frames for each of the output."""
+    if out.ndim > x.ndim:
+        repeated = (
+            np.repeat(x, out.shape[1], axis=0) if isinstance(x, np.ndarray) else x.repeat_interleave(out.shape[1], 0)
+        )
+        return flat_frames(out, "F"), repeated
+    layout = spec.layout or ""
+    return flat_frames(out, layout), flat_frames(x, layout)
+
+
 @coord_transform.cpu
 def _(out, x, *, M, MT, T, spec, out_spec):  # noqa: N803
-    layout = spec.layout or ""
-    target, source = flat_frames(out, layout), flat_frames(x, layout)
+    target, source = _in_frames(out, x, spec)
     apply_matrix(Samples.of_dense(target), Samples.of_dense(source), *_map(x, spec, out_spec, M, MT, T))
 
 
 @coord_transform.gpu
 def _(out, x, *, M, MT, T, spec, out_spec):  # noqa: N803
-    layout = spec.layout or ""
-    apply_matrix_torch(flat_frames(out, layout), flat_frames(x, layout), *_map(x, spec, out_spec, M, MT, T))
+    apply_matrix_torch(*_in_frames(out, x, spec), *_map(x, spec, out_spec, M, MT, T))

@@ -8,7 +8,6 @@ go on in the old one.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Generic, NoReturn, TypeVar
@@ -116,12 +115,19 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             metas = [pipeline.reader_meta(reader_name) for pipeline in self._pipelines]
             return ReaderEpochs(metas, self.batch_size, policy)
         if size > 0:
+            if not any(pipeline.has_only_sources for pipeline in self._pipelines):
+                warn_at_line(
+                    "size counts the samples of an epoch without knowing of shards and padding: samples may be missing "
+                    "or come twice. Please set `reader_name`, for instance reader_name='Reader', in the place of size "
+                    "and last_batch_padded, and give the reader that name.",
+                    UserWarning,
+                )
             return SizedEpochs(size, self.batch_size, len(self._pipelines), policy, is_padded)
         if policy is not LastBatchPolicy.FILL and all(pipeline.has_endless_data for pipeline in self._pipelines):
-            warnings.warn(
+            warn_at_line(
                 f"without size and reader_name the iterator never ends, so last_batch_policy={policy} has no effect; "
                 "name the reader, for instance reader_name='Reader', and give the reader that name.",
-                stacklevel=4,
+                UserWarning,
             )
         return OpenEpochs(self.batch_size)
 

@@ -104,6 +104,7 @@ def test_every_policy(files: list[str], policy: LastBatchPolicy, padded: bool, s
     assert_restores_at_every_step(make, 12)
 
 
+@pytest.mark.filterwarnings("ignore:size counts the samples")
 @pytest.mark.parametrize("policy", LastBatchPolicy)
 @pytest.mark.parametrize("options", [{"size": SIZE}, {"size": SIZE, "last_batch_padded": True}], ids=str)
 def test_epochs_of_a_given_size(files: list[str], policy: LastBatchPolicy, options: dict[str, Any]) -> None:

@@ -406,6 +406,19 @@ def test_an_endless_iterator_with_a_policy_is_warned_of(files: list[str]) -> Non
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_size_in_the_place_of_a_reader_is_warned_of(files: list[str], padded: bool) -> None:
+    # DALI's category is Warning itself; its text has the same request.
+    with pytest.warns(UserWarning, match="Please set `reader_name`") as caught:
+        DALIGenericIterator(numbers(files), ["data", "label"], size=10, last_batch_padded=padded)
+    assert caught[0].filename == __file__
+
+
+def test_a_size_without_a_reader_is_nothing_to_warn_of() -> None:
+    loader = DALIGenericIterator(from_source(lambda number: (np.full(2, number, np.int32),)), ["label"], size=4)
+    assert [batch[0]["label"].tolist() for batch in loader] == [[0, 0], [1, 1]]
+
+
 def test_fill_last_batch_is_an_old_name(files: list[str]) -> None:
     with pytest.warns(DeprecationWarning, match="last_batch_policy"):
         loader = DALIGenericIterator(numbers(files), ["data", "label"], reader_name="Reader", fill_last_batch=False)
