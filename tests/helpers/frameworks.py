@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import torch
 
 __all__ = ["FRAMEWORKS", "MISSING", "Framework", "imported", "standing_in_for_mxnet"]
 
@@ -118,12 +119,16 @@ def _from_numpy(array: np.ndarray, zero_copy: bool = True) -> _Array:
     return _Array(array if zero_copy else array.copy())
 
 
+def _from_dlpack(capsule: Any) -> _Array:
+    return _Array(torch.from_dlpack(capsule).numpy())
+
+
 @contextmanager
 def standing_in_for_mxnet() -> Iterator[ModuleType]:
     """Put what the plugin uses of MXNet in its place: the package is retired and does not run with NumPy 2."""
     module = ModuleType("mxnet")
     module.__dict__.update(
-        nd=SimpleNamespace(from_numpy=_from_numpy, NDArray=_Array),
+        nd=SimpleNamespace(from_numpy=_from_numpy, from_dlpack=_from_dlpack, NDArray=_Array),
         io=SimpleNamespace(
             DataBatch=lambda data, label=None, pad=None: SimpleNamespace(data=data, label=label, pad=pad),
             DataDesc=lambda name, shape, dtype, layout="NCHW": SimpleNamespace(

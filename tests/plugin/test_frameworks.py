@@ -206,6 +206,23 @@ def test_element_types(framework: Framework, dtype: Any, shape: tuple[int, ...])
     np.testing.assert_array_equal(found, values)
 
 
+@pytest.mark.parametrize("way", ["dense", "list", "pad", "packed"])
+def test_outputs_on_a_device(framework: Framework, emulated_gpu: None, way: str) -> None:
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def moved() -> Any:
+        return fn.external_source(source=lambda: values).gpu() * 2
+
+    batch = next(framework.loader(moved(), ["x"], collate=way, valid_name="valid"))
+    found = framework.parts(batch, ["x", "valid"])[0]["x"]
+    if way == "packed":
+        np.testing.assert_array_equal(found[0], values.reshape(6, 4) * 2)
+        assert found[1].tolist() == [0, 3, 6]
+    else:
+        np.testing.assert_array_equal(found, values * 2)
+
+
 def test_batches_may_be_kept(framework: Framework) -> None:
     @pipeline_def(batch_size=2, num_threads=2)
     def counted() -> Any:

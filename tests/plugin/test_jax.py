@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -328,6 +329,16 @@ def test_mistakes_in_functions(function: Any, error: type[Exception], text: str)
         run(function)
 
 
+def test_function_on_a_device(emulated_gpu: None) -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipe() -> Any:
+        values = fn.external_source(source=lambda: np.arange(6, dtype=np.float32).reshape(2, 3)).gpu()
+        return plugin.fn.jax_function(jax.jit(lambda x: x * 2))(values) + 1
+
+    (found,) = pipe().run()
+    np.testing.assert_array_equal(found.as_cpu().as_array(), np.arange(6).reshape(2, 3) * 2 + 1)
+
+
 def test_no_function() -> None:
     with pytest.raises(ArgumentTypeError, match="needs a function; got int"):
         plugin.fn.jax_function(3)
@@ -353,3 +364,35 @@ def test_four_devices() -> None:
         timeout=280,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_two_processes_of_two_devices() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        coordinator = f"127.0.0.1:{free.getsockname()[1]}"
+    children = [
+        subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "jax_process.py"), coordinator, "2", str(number)],
+            env={
+                **os.environ,
+                "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(2)
+    ]
+    try:
+        outcomes = [child.communicate(timeout=120) for child in children]
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+    assert [child.returncode for child in children] == [0, 0], "".join(errors[-3000:] for _, errors in outcomes)
+    found = [json.loads(output.splitlines()[-1]) for output, _ in outcomes]
+    assert [each["shape"] for each in found] == [[8, 1]] * 2
+    assert [each["parts"] for each in found] == [[[400, 400], [401, 401]], [[402, 402], [403, 403]]]
+    assert [each["divided shape"] for each in found] == [[8]] * 2
+    assert [each["divided"] for each in found] == [[[0, 1], [2, 3]], [[10, 11], [12, 13]]]
