@@ -265,7 +265,7 @@ class PipelineOptions:
             return 1
         depths = self.prefetch_queue_depth
         depth = max(depths.values()) if isinstance(depths, Mapping) else depths
-        return depth + self.processes  # one in the making in each, and as many in wait as without
+        return depth + max(0, self.processes - 1)  # one is in the making in each process
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``serialize`` keeps, as JSON can hold it; ``options_from_json`` undoes it."""

@@ -403,7 +403,7 @@ def test_memory_is_used_again() -> None:
     addresses = set()
     for _ in range(40):
         addresses.add(pipe.run()[0].as_array().__array_interface__["data"][0])
-    assert len(addresses) <= 7  # slots; each batch was let go of at once
+    assert len(addresses) <= 3  # two under way, and one that was just let go of
 
 
 def test_consumers_may_write(photo_folder: Path, expected: list[Samples]) -> None:
