@@ -45,6 +45,8 @@ __all__ = ["ProcessOptions", "ProcessStages"]
 
 # Batches that consumers may hold without a copy, besides those that are under way.
 _LENT_SLOTS = 4
+# Each takes a file descriptor and address space. Where more batches are under way, finished ones are copied.
+_MOST_SLOTS = 64
 # A batch that so many workers died of kills them. One that took too long is tried once more.
 _MOST_DEATHS = 5
 _MOST_TIMEOUTS = 2
@@ -116,7 +118,8 @@ class ProcessStages:
         self._branches = branches_of(graph)
         self._nodes = graph.nodes()
         self._places = {node: place for place, node in enumerate(self._nodes)}
-        self._slots = [new_slot() for _ in range(options.under_way + _LENT_SLOTS)]
+        most_slots = max(_MOST_SLOTS, 2 * options.count)
+        self._slots = [new_slot() for _ in range(min(options.under_way + _LENT_SLOTS, most_slots))]
         # Taking and giving back are single calls of C: consumers let go of memory in any thread, at any moment.
         self._free: deque[int] = deque(range(len(self._slots)))
         self._waiting: deque[_Order] = deque()
@@ -252,7 +255,9 @@ class ProcessStages:
             self._finish(token)
             return
         most = _MOST_DEATHS if death.timeout_s is None else _MOST_TIMEOUTS
-        if token.deaths < most and not death.reason:
+        # What fails before it begins, such as an import, fails again; signals come from outside.
+        is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
+        if token.deaths < most and not is_hopeless:
             with suppress(WorkerError, PipelineStateError):  # closed meanwhile: nobody waits
                 self._send(token)
             return

@@ -107,9 +107,9 @@ class PipelineOptions:
             only the last store is of 16 bits. Outputs whose layout has no H and W stay as they are: boxes,
             coordinates, sound.
         processes: worker processes that compute the batches, each with an interpreter of its own and its part of
-            ``num_threads``; 0: this process computes them. Batches, states and errors are the same. Sources, the
-            device, and Python functions without ``parallel=True`` stay in this process. They are started as
-            ``py_start_method`` says. See docs/processes.md.
+            ``num_threads``, at least one; 0: this process computes them. Batches, states and errors are the same.
+            Sources, the device, and Python functions without ``parallel=True`` stay in this process. They are started
+            as ``py_start_method`` says. See docs/processes.md.
         taps: names of operators whose values ``Pipeline.tap`` shows after each batch.
         stream_policy: accepted.
         concurrency: accepted.

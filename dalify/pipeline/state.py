@@ -82,7 +82,8 @@ def _arguments(node: Node) -> list[Any]:
     elif operator.public_name == "fn.external_source":
         names = _SOURCE_ARGUMENTS
     else:
-        names = set(arguments) - CACHE_ARGUMENTS
+        # Neither where a function is called nor what is kept changes a result.
+        names = set(arguments) - CACHE_ARGUMENTS - {"parallel"}
     values = {name: _plain(arguments[name]) for name in sorted(names)}
     # Without defaults: an argument that a later version adds must not make a state useless.
     return [[name, value] for name, value in values.items() if value != _plain(operator.parameters[name].default)]

@@ -73,7 +73,7 @@ class Slot:
             except OSError as error:
                 raise WorkerError(
                     f"the worker processes need {self._size_bytes >> 30} GiB of address space for a batch: {error}.",
-                    hint="Lift the limit on address space (ulimit -v), or leave parallel=True out.",
+                    hint="Lift the limit on address space (ulimit -v), or use no worker processes.",
                 ) from None
             self._memory = np.frombuffer(mapped, np.uint8)
         return self._memory

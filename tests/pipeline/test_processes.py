@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import random
@@ -28,7 +29,7 @@ from dalify.base.errors import (
 )
 from dalify.pipeline import Pipeline, pipeline_def
 from tests.helpers.processes import children, is_running
-from tests.helpers.programs import LIMIT_S, running
+from tests.helpers.programs import LIMIT_S, finished, running
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
 
@@ -129,6 +130,20 @@ def test_a_state_goes_from_one_kind_to_the_other(photo_folder: Path, expected: l
         state = pipe.state_dict()
         pipe.close()
     assert_equal(found, expected[:5])
+
+
+def test_a_state_does_not_depend_on_where_functions_are_called() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, seed=4)
+    def pipeline(is_parallel: bool):
+        return fn.python_function(
+            fn.random.uniform(range=[0.0, 1.0]), function=lambda x: x + 1, parallel=is_parallel
+        ) + fn.random.uniform(range=[0.0, 1.0])
+
+    one = pipeline(True, processes=1)
+    first = batches(one, 1)
+    other = pipeline(False)
+    other.load_state_dict(one.state_dict())
+    assert_equal(first + batches(other, 1), batches(pipeline(False), 2))
 
 
 def test_a_running_pipeline_can_be_sent_elsewhere(photo_folder: Path, expected: list[Samples]) -> None:
@@ -559,7 +574,7 @@ class Once:
 HARMS: dict[str, Callable[[], Any]] = {
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "exit": lambda: os._exit(3),
-    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "crash": lambda: (faulthandler.disable(), os.kill(os.getpid(), signal.SIGSEGV)),
     "sleep": lambda: time.sleep(3600),
     "files closed": lambda: os.closerange(3, 1024),
 }
@@ -634,6 +649,37 @@ def test_workers_that_are_killed_at_any_moment_cost_nothing(photo_folder: Path, 
 def workers_of(pipe: Pipeline) -> list[int]:
     engine: Any = pipe._engine()
     return engine._remote.process_ids
+
+
+WITHOUT_GUARD = """
+import numpy as np
+from dalify import fn, pipeline_def
+from dalify.base.errors import WorkerError
+
+@pipeline_def(batch_size=2, num_threads=1, processes=1, py_start_method="spawn")
+def pipeline():
+    return fn.random.uniform(range=[0.0, 1.0])
+
+try:
+    pipeline().run()
+except WorkerError as error:
+    print(error)
+"""
+
+
+def test_workers_that_cannot_begin_are_an_error(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(WITHOUT_GUARD)
+    status, out, errors = finished(program)
+    assert status == 0, errors
+    assert "batch 0 is lost: a worker process (pid" in out
+    assert "ended with exit code 1 before it was ready" in out
+    assert 'if __name__ == "__main__":' in out.replace("'", '"')
+
+
+def test_more_batches_under_way_than_slots(photo_folder: Path, expected: list[Samples]) -> None:
+    pipe = photos(photo_folder, processes=2, prefetch_queue_depth=300)
+    assert_equal(batches(pipe, 2 * EPOCH + 1), expected)
 
 
 # -- the end
