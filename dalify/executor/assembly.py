@@ -184,8 +184,9 @@ def assemble(
         limits=resources.limits,
         remote=remote,
     )
+    engine.elsewhere = None if parts is None else parts.elsewhere
     if resources.measures:
-        engine.meter = Meter(here, None if parts is None else parts.elsewhere)
+        engine.meter = Meter(here, engine.elsewhere)
         if remote is not None:
             remote.meter = engine.meter
     engine.next_number = 0 if state is None else state["number"]

@@ -80,6 +80,7 @@ class Engine:
 
     Attributes:
         meter: what the values of operators take; None where nobody asked for it.
+        elsewhere: what ``remote`` computes; None without it.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Engine:
         self._batch_size = batch_size
         self.feeds = feeds
         self.meter: Meter | None = None
+        self.elsewhere: Plan | None = None
         self.recovery = recovery
         self.valid = valid_samples(0, 0, ())
         self._torch_device = torch_device

@@ -20,6 +20,7 @@ from dalify.pipeline.options import options_from_json
 if TYPE_CHECKING:
     import pathlib
 
+    from dalify.executor.plan import Plan
     from dalify.graph import draw, serialize
     from dalify.pipeline.build import Built
 else:
@@ -103,7 +104,7 @@ class Inspection(Facts):
     def explain(self) -> str:
         """Return what each pass did to the graph and why, with the user's lines.
 
-        Pruned, folded, merged, split, placed, copied.
+        Pruned, folded, merged, split, placed, copied; with ``processes``, what they compute, and what they do not.
         """
         self.build()
         assert self._built is not None, "dalify bug: build did not build"
@@ -112,9 +113,17 @@ class Inspection(Facts):
         lines = [f"  - {node!r} is not needed by any output" for node in pruned]
         text = str(self._built.report)
         head, _, rest = text.partition("\n")
-        caches = [f"cache: {step}" for step in self._built.engine.plan.caches]
+        engine = self._built.engine
+        caches = [f"cache: {step}" for step in engine.plan.caches]
+        where = []
+        if engine.elsewhere is not None:
+            where = [
+                f"in {self._options.processes} worker processes: {_nodes_of(engine.elsewhere)}",
+                f"in this process: {_nodes_of(engine.plan)}",
+            ]
         traced = f"{len(needed) + len(pruned)} nodes were traced"
-        return "\n".join([traced, head, *lines, *([rest] if rest else []), *caches])
+        return "
+".join([traced, head, *lines, *([rest] if rest else []), *where, *caches])
 
     def executor_statistics(self) -> dict[str, Any]:
         """Tell how many bytes the values of each operator take; the pipeline needs ``enable_memory_stats=True``.
@@ -263,3 +272,9 @@ class Inspection(Facts):
         graph = serialize.from_json(serialize.loads(serialized_pipeline), allow_side_effects=allow_side_effects)
         self._outputs, self._traced = graph.outputs, graph
         self.build()
+
+
+def _nodes_of(plan: Plan) -> str:
+    """Return what users wrote of a plan."""
+    nodes = [step.node for stage in plan.stages for step in stage.steps if not step.node.operator.name.startswith("_")]
+    return ", ".join(map(repr, nodes)) or "nothing"

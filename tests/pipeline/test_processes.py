@@ -236,6 +236,26 @@ def test_functions_with_a_state_stay_here_and_see_one_batch_after_the_other() ->
         np.testing.assert_array_equal(doubled, 2 * (counted - 1))
 
 
+def test_what_runs_where_is_explained() -> None:
+    @pipeline_def(batch_size=2, num_threads=2, seed=1, processes=2)
+    def pipeline():
+        drawn = fn.random.uniform(range=[0.0, 1.0])
+        return fn.python_function(drawn, function=abs), fn.python_function(drawn, function=abs, parallel=True)
+
+    there, here = _places_of(pipeline())
+    assert "random.uniform(cpu) at test_processes.py:" in there
+    assert there.count("python_function(cpu) at test_processes.py:") == 1
+    assert here.count("python_function(cpu) at test_processes.py:") == 1
+    assert "random.uniform" not in here
+
+
+def _places_of(pipe: Pipeline) -> tuple[str, str]:
+    lines = pipe.explain().splitlines()
+    (there,) = (line for line in lines if "in 2 worker processes:" in line)
+    (here,) = (line for line in lines if "in this process:" in line)
+    return there, here
+
+
 def test_a_condition_around_a_function_that_stays_here(photo_folder: Path) -> None:
     def define(processes: int) -> Pipeline:
         @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
