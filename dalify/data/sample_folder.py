@@ -314,7 +314,7 @@ def _parts(key: str, state: str, sample: StoredSample) -> list[Any]:
         [int(array_dtype(array)), list(array.shape), layout]
         for array, layout in zip(sample.arrays, sample.layouts, strict=True)
     ]
-    text = json.dumps([key, state, described], separators=(",", ":")).encode()
+    text = json.dumps([key, state, described, sample.notes], separators=(",", ":")).encode()
     text += b" " * (-(_HEADER.size + len(text)) % _ALIGNMENT_BYTES)
     parts: list[Any] = [text]
     for array in arrays:
@@ -335,7 +335,7 @@ def _opened(memory: np.ndarray[Any, Any], size: int) -> list[Any] | None:
     if mark != _MARK or len(contents) != following_bytes or zlib.crc32(contents.data) != checksum:
         return None
     try:
-        key, state, described = json.loads(contents[:described_bytes].tobytes())
+        key, state, described, notes = json.loads(contents[:described_bytes].tobytes())
         arrays: list[np.ndarray[Any, Any]] = []
         layouts: list[str] = []
         place = described_bytes
@@ -347,4 +347,4 @@ def _opened(memory: np.ndarray[Any, Any], size: int) -> list[Any] | None:
             place = stop + -(stop - place) % _ALIGNMENT_BYTES
     except (ValueError, TypeError, LookupError):  # written by another program that knows how to make checksums
         return None
-    return [key, state, StoredSample(tuple(arrays), tuple(layouts))]
+    return [key, state, StoredSample(tuple(arrays), tuple(layouts), notes)]

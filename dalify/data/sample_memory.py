@@ -41,10 +41,12 @@ class StoredSample(NamedTuple):
     Attributes:
         arrays: one for each value. Not to be changed.
         layouts: of each.
+        notes: plain data about what was in front of the values; any that JSON can hold.
     """
 
     arrays: tuple[np.ndarray[Any, Any], ...]
     layouts: tuple[str, ...]
+    notes: Sequence[Any] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -141,8 +143,8 @@ class SampleMemory:
             state: of what it was made from.
             sample: its arrays.
         """
-        arrays = len(sample.arrays)
-        size = sample.size_bytes + _ENTRY_BYTES + 2 * len(key) + arrays * _ARRAY_BYTES
+        heads = len(sample.arrays) + len(sample.notes)
+        size = sample.size_bytes + _ENTRY_BYTES + 2 * len(key) + heads * _ARRAY_BYTES
         with self._lock:
             self._begin_child()
             before = self._entries.get(key)
@@ -155,7 +157,8 @@ class SampleMemory:
             self._size_bytes += size
         try:
             # Without the lock: this is what takes the time.
-            copy = StoredSample(tuple(np.array(array, order="C", copy=True) for array in sample.arrays), sample.layouts)
+            arrays = tuple(np.array(array, order="C", copy=True) for array in sample.arrays)
+            copy = StoredSample(arrays, sample.layouts, sample.notes)
         except BaseException:
             with self._lock:
                 self._size_bytes -= size

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -15,18 +16,41 @@ import numpy as np
 
 from dalify.base.fork_lock import ForkLock
 from dalify.data import Batch, stack_samples
+from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.sample_folder import SampleFolder
 from dalify.data.sample_memory import MEGABYTE, SampleStore, StoredSample, shared_memory_of
+from dalify.executor.agreement import Agreement, Kind, NotDecided
 from dalify.executor.cache_keys import digest_of
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import Step, run_steps, walk
-from dalify.graph import Branch, Node, rule_arguments
+from dalify.graph import Branch, Graph, Node, rule_arguments
 
 __all__ = ["AloneStep", "CacheStep"]
 
 _Place = tuple[str, str]  # key and state of a sample
+
+
+class _Noted(Agreement):
+    """Takes down what a part of a chunk found; what the batch has decided holds for it.
+
+    Args:
+        outer: of the whole chunk.
+    """
+
+    def __init__(self, outer: Agreement | None) -> None:
+        super().__init__()
+        self._outer = outer
+        self.kinds: dict[int, tuple[Kind, bool]] = {}  # by slot, with whether the samples stand in for bad ones
+
+    def of(self, slot: int) -> Kind | None:
+        """Return what has been decided for an output; None before it is."""
+        return None if self._outer is None else self._outer.of(slot)
+
+    def note(self, slot: int, chunk: tuple[int, int], kind: Kind, *, is_blank: bool) -> None:
+        """Take down what the part found for its first sample."""
+        self.kinds[slot] = kind, is_blank
 
 
 class AloneStep:
@@ -83,6 +107,14 @@ class CacheStep:
         self._reads = dict(reads)
         self._readers = dict(readers)
         self._nodes = [step.node for step in walk(self.steps)]
+        # Slots are those of one plan; a cache may be shared by several.
+        in_front = Graph(tuple(node.edges())).nodes()
+        self._names: dict[int, list[int]] = {
+            slot: [in_front.index(step.node), output]
+            for step in walk(self.steps)
+            for output, slot in enumerate(step.outputs)
+        }
+        self._slots = {(number, output): slot for slot, (number, output) in self._names.items()}
         self._lock = threading.Lock()
         self.hits = self.misses = 0
         given = rule_arguments(node)
@@ -105,11 +137,19 @@ class CacheStep:
     def run(self, frame: Frame) -> None:
         """Take or compute the chunk's samples."""
         store = self.store
-        if store is None or frame.count == 0:
-            self._compute(frame, frame, 0, frame.count)
-            for kept, slot in zip(self._kept, self.outputs, strict=True):
-                frame.values[slot] = frame.values[kept]
-            return
+        with suppress(NotDecided):  # by the whole chunk, it may be
+            if store is not None and frame.count and self._taken(store, frame):
+                return
+        self._compute(frame, frame, 0, frame.count)
+        for kept, slot in zip(self._kept, self.outputs, strict=True):
+            frame.values[slot] = frame.values[kept]
+
+    def _taken(self, store: SampleStore, frame: Frame) -> bool:
+        """Take what is there, and compute the rest; return whether the samples can be in one batch.
+
+        Raises:
+            NotDecided: that depends on another chunk.
+        """
         places = self._places(frame)
         allocate = _scratch(frame)
         found = [None if place is None else store.get(*place, allocate) for place in places]
@@ -118,8 +158,13 @@ class CacheStep:
             self.hits += hits
             self.misses += frame.count - hits
         computed: dict[int, list[Batch]] = {}  # by place of the first sample
+        kinds = {place: self._kinds_of(sample) for place, sample in enumerate(found) if sample is not None}
         for start, stop in _gaps(found):
-            computed[start] = self._computed(store, frame, places, start, stop)
+            noted = _Noted(frame.agreement)
+            computed[start] = self._computed(store, frame, places, start, stop, noted)
+            kinds[start] = noted.kinds
+        if not _agree(kinds, frame):
+            return False
         origins = self._origins(frame)
         for number, slot in enumerate(self.outputs):
             parts = [batches[number] for batches in computed.values()]
@@ -131,6 +176,7 @@ class CacheStep:
                 samples[start : start + len(batches[number])] = batches[number].samples
             layout = parts[0].layout if parts else next(s.layouts[number] for s in found if s is not None)
             frame.values[slot] = _joined(samples, layout, origins, frame, slot)
+        return True
 
     def _compute(self, outer: Frame, frame: Frame, start: int, stop: int) -> None:
         """Run the steps in front for some samples of a chunk."""
@@ -148,10 +194,16 @@ class CacheStep:
         run_steps(self.steps, frame)
 
     def _computed(
-        self, store: SampleStore, frame: Frame, places: Sequence[_Place | None], start: int, stop: int
+        self,
+        store: SampleStore,
+        frame: Frame,
+        places: Sequence[_Place | None],
+        start: int,
+        stop: int,
+        noted: _Noted,
     ) -> list[Batch]:
         """Compute some samples of a chunk and add them to the cache."""
-        part = frame.part(start, stop)
+        part = frame.part(start, stop, noted)
         self._compute(frame, part, start, stop)
         batches: list[Batch] = []
         for slot in self._kept:
@@ -162,10 +214,24 @@ class CacheStep:
         for offset, place in enumerate(places[start:stop]):
             if place is None:
                 continue
-            sample = StoredSample(tuple(batch.samples[offset] for batch in batches), layouts)
+            notes = [self._note(slot, kind, part, offset) for slot, (kind, _) in noted.kinds.items()]
+            sample = StoredSample(tuple(batch.samples[offset] for batch in batches), layouts, notes)
             if sample.arrays[0].nbytes > self._threshold_bytes:
                 store.put(*place, sample)
         return batches
+
+    # -- what samples in front of the cache were like, where only the data tell
+
+    def _note(self, slot: int, kind: Kind, part: Frame, offset: int) -> list[Any]:
+        batch = part.values[slot]
+        shape = kind.shape if batch is None else batch.samples[offset].shape
+        return [self._names[slot], int(from_numpy(kind.dtype)), list(shape)]
+
+    def _kinds_of(self, sample: StoredSample) -> dict[int, tuple[Kind, bool]]:
+        return {
+            self._slots[number, output]: (Kind(DALIDataType(dtype).numpy, tuple(shape)), False)
+            for (number, output), dtype, shape in sample.notes
+        }
 
     # -- what a sample is known by
 
@@ -222,6 +288,29 @@ class CacheStep:
             f"{self.node!r}: {self.hits} of {total} samples came from the cache, {self.misses} were computed; "
             f"{self.store.size_bytes} of {self._most_bytes} bytes are taken {where}"
         )
+
+
+def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:
+    """Tell whether samples are alike, as those of a batch must be, and note what they are.
+
+    Args:
+        kinds: by place in the chunk, what samples in front of the cache were like, by slot.
+        frame: of the chunk.
+    """
+    agreement = frame.agreement
+    by_slot: dict[int, list[tuple[Kind, bool]]] = {}
+    for place in sorted(kinds):
+        for slot, found in kinds[place].items():
+            by_slot.setdefault(slot, []).append(found)
+    for slot, parts in by_slot.items():
+        kind = (None if agreement is None else agreement.of(slot)) or parts[0][0]
+        if not all(kind.fits(other.dtype, len(other.shape)) for other, _ in parts):
+            return False
+    if agreement is not None:
+        chunk = (frame.start, frame.start + frame.count)
+        for slot, parts in by_slot.items():
+            agreement.note(slot, chunk, parts[0][0], is_blank=all(is_blank for _, is_blank in parts))
+    return True
 
 
 def _scratch(frame: Frame) -> Any:

@@ -228,12 +228,13 @@ class Frame:
         self.agreement = agreement
         self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
 
-    def part(self, start: int, stop: int) -> Frame:
+    def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:
         """Return a frame of some of the chunk's samples, whose results go nowhere. It has no values yet.
 
         Args:
             start: place of the first sample in the chunk.
             stop: place behind the last one.
+            agreement: that of the part.
         """
         first, last = self.start + start, self.start + stop
         frame = Frame(
@@ -248,6 +249,7 @@ class Frame:
             self.torch_device,
             self.stand_ins,
             self.drawing,
+            agreement,
         )
         for branch, positions in self._positions.items():
             if branch is not None:

@@ -195,7 +195,7 @@ while True:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed in this way here")
 def test_killed_while_writing(tmp_path: Path) -> None:
     """What a killed process leaves is whole or not taken for a sample, and is cleared away when room is wanted."""
-    most = 1 << 26
+    most = 1 << 29  # more than they can write in this time
     for attempt in range(5):
         program = [sys.executable, "-c", _WRITER, str(tmp_path), str(most), str(attempt * 10_000)]
         with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
@@ -211,6 +211,8 @@ def test_killed_while_writing(tmp_path: Path) -> None:
     left = tmp_path / DIGEST / "00" / f"{'0' * 30}.{'1' * 16}.part"
     left.parent.mkdir(exist_ok=True)
     left.write_bytes(b"half")
+    most = _taken(tmp_path) + 10_000_000
+    folder = SampleFolder(str(tmp_path), DIGEST, most)
     number = 0
     while folder.put(f"more {number}", "", _sample(number, 3_000_000)):
         number += 1

@@ -677,3 +677,41 @@ def test_memory_statistics(photo_folder: Path) -> None:
         sizes.append({name.rsplit("_", 1)[0]: value["max_real_memory_size"] for name, value in found.items()})
     assert sizes[1]["CPU_decoders.image"] == sizes[0]["CPU_decoders.image"]
     assert sizes[1]["CPU_crop_mirror_normalize"] == sizes[0]["CPU_crop_mirror_normalize"]
+
+
+@pytest.mark.parametrize("in_folder", [False, True])
+@pytest.mark.parametrize("on_error", ["skip", "replace", "raise"])
+def test_samples_of_mixed_types(tmp_path: Path, on_error: str, in_folder: bool) -> None:
+    """Which sample is the odd one depends on its batch, not on what is in the cache."""
+    random = np.random.default_rng(3)
+    for number in range(24):
+        kind = (np.float32, (3, 4)) if number % 5 else [(np.uint8, (3, 4)), (np.float32, (6,))][number % 2]
+        np.save(tmp_path / f"{number:02d}.npy", random.integers(0, 99, kind[1]).astype(kind[0]))
+    options = {"cache_folder": str(tmp_path / "cache")} if in_folder else {}
+
+    def run(is_cached: bool) -> Any:
+        arrays = fn.readers.numpy(
+            files=[str(path) for path in sorted(tmp_path.glob("*.npy"))], random_shuffle=True, initial_fill=8
+        )
+        arrays = fn.cast(arrays, dtype=types.FLOAT) * 2.0
+        return fn.cache(arrays, **options) if is_cached else arrays
+
+    plain, cached = (
+        _make(run, is_cached, batch_size=6, num_threads=3, on_error=on_error) for is_cached in (False, True)
+    )
+    outcomes: list[list[Any]] = [[], []]
+    for _ in range(16):
+        for pipe, found in zip((plain, cached), outcomes, strict=True):
+            try:
+                found.append(_values(pipe.run()))
+            except DalifyError as error:
+                found.append(str(error))
+    for one, other in zip(*outcomes, strict=True):
+        if isinstance(one, str):
+            assert one == other
+        else:
+            _assert_same(other, one)
+    assert [str(bad) for bad in cached.bad_samples()] == [str(bad) for bad in plain.bad_samples()]
+    assert any(isinstance(one, str) for one in outcomes[0]) or on_error != "raise"
+    assert len(plain.bad_samples()) > 5 or on_error == "raise"
+    assert _cache(cached).hits > 10
