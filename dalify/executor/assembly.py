@@ -135,6 +135,8 @@ def assemble(
         parts = split_plan(plan)
         _check_parts(parts, indices)
         here = parts.here
+        for cache in plan.caches:
+            cache.divide(resources.processes)
     for step in here.readers.values():
         _start_processes(step, indices[step.node], resources, seeds[step.node.number][0])
     readers = {
@@ -157,6 +159,7 @@ def assemble(
             samplers={place: samplers[node] for place, node in enumerate(nodes) if node in samplers},
             seed=resources.seed,
             num_threads=max(1, round(resources.num_threads / resources.processes)),
+            processes=resources.processes,
             batch_size=resources.batch_size,
             on_error=resources.on_error,
             limits=resources.limits or current(),

@@ -115,6 +115,7 @@ class Reply(NamedTuple):
         bad: ``Iteration.bad``, with the place of the node in ``graph.nodes()`` for the node.
         stand_ins: ``Iteration.stand_ins``, likewise.
         sizes: see ``Meter.sizes``; empty where nobody measures.
+        kept: of each cache, the number of the process and ``CacheStep.progress``.
     """
 
     values: Mapping[int, Batch | None]
@@ -122,6 +123,7 @@ class Reply(NamedTuple):
     bad: Sequence[tuple[Any, ...]]
     stand_ins: Mapping[int, Sequence[int]]
     sizes: Mapping[int, tuple[int, int]]
+    kept: Sequence[tuple[int, int, int, int]]
 
 
 def request_of(iteration: Iteration, readers: Sequence[int], inputs: Sequence[int]) -> Request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from dalify.executor.meter import Meter
 from dalify.executor.plan import make_plan
 from dalify.executor.plan_split import split_plan
 from dalify.executor.recovery import Recovery
+from dalify.executor.steps import walk
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph.packing import PackedGraph, branches_of, unpack
 from dalify.sources.permutation import mixed_key
@@ -40,6 +42,7 @@ class WorkerSetup:
         samplers: likewise.
         seed: of the pipeline; users' functions that draw random numbers get generators seeded with it.
         num_threads: of the worker.
+        processes: number of workers.
         batch_size: most samples in a batch.
         on_error: for operators that do not specify it.
         limits: in force where the pipeline was built.
@@ -52,6 +55,7 @@ class WorkerSetup:
     samplers: Mapping[int, Sampler]
     seed: int
     num_threads: int
+    processes: int
     batch_size: int
     on_error: str
     limits: Limits
@@ -79,6 +83,8 @@ class BatchWorker:
                 {nodes[place]: index for place, index in setup.indices.items()},
                 setup.on_error,
             )
+        for cache in plan.caches:
+            cache.divide(setup.processes)
         # The recovery sees all stages, as that of the process that asks does.
         readers = {
             slot: ReaderFeed(step.node, setup.samplers[self._places[step.node]]) for slot, step in plan.readers.items()
@@ -89,7 +95,7 @@ class BatchWorker:
         self._branches = {branch: place for place, branch in enumerate(branches_of(graph))}
         self._seed = setup.seed
         self._runs_user_code = any(
-            step.node.operator.runs_user_code for stage in self._plan.stages for step in stage.steps
+            step.node.operator.runs_user_code for stage in self._plan.stages for step in walk(stage.steps)
         )
         self.indices = {slot: setup.indices[self._places[step.node]] for slot, step in plan.readers.items()}
         self._engine = Engine(
@@ -130,6 +136,7 @@ class BatchWorker:
             [(sample, attempt, self._places[node], *rest) for sample, attempt, node, *rest in iteration.bad],
             {self._places[node]: sorted(positions) for node, positions in iteration.stand_ins.items()},
             {} if self._meter is None else self._meter.sizes(),
+            [(os.getpid(), *cache.progress()) for cache in self._plan.caches],
         )
 
     def close(self) -> None:

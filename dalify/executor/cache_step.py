@@ -18,7 +18,7 @@ from dalify.base.fork_lock import ForkLock
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.sample_folder import SampleFolder
-from dalify.data.sample_memory import MEGABYTE, SampleStore, StoredSample, shared_memory_of
+from dalify.data.sample_memory import MEGABYTE, SampleMemory, SampleStore, StoredSample, shared_memory_of
 from dalify.executor.agreement import Agreement, Kind, NotDecided
 from dalify.executor.cache_keys import digest_of
 from dalify.executor.frame import Frame
@@ -123,13 +123,18 @@ class CacheStep:
         self._folder: str = given["cache_folder"]
         self._is_closed = False
         self.store: SampleStore | None = None
+        self._shares = 1
+        self._told = (0, 0)
+        self._elsewhere: dict[int, int] = {}  # bytes in other processes
         if self._most_bytes and self.steps:
             digest = digest_of([edge for edge in node.inputs if edge is not None], node)
             if self._folder:
                 self.store = SampleFolder(self._folder, digest, self._most_bytes)
             else:
                 keeps_largest = given["cache_type"] == "largest"
-                self.store = shared_memory_of(digest, self._most_bytes, keeps_largest, (self._threshold_bytes,))
+                options = keeps_largest, (self._threshold_bytes,)
+                self._memory_of = partial(_memory_within, digest, options)
+                self.store = self._memory_of(self._most_bytes)
         inner = [step for step in self.steps if isinstance(step, ReaderStep)]
         if self.store is not None and len(self._readers) == 1 and inner and inner[0].ahead is not None:
             inner[0].ahead.is_wanted = partial(self._is_absent, inner[0])
@@ -272,6 +277,30 @@ class CacheStep:
             return reader.origins_of(numbers)
         return None
 
+    # -- where worker processes compute the batches
+
+    def divide(self, count: int) -> None:
+        """Make this one of several processes that keep samples, each in memory of its own: all have one bound."""
+        self._shares = count
+        if self.store is not None and not self._folder:
+            self.store = self._memory_of(self._most_bytes // count)
+
+    def progress(self) -> tuple[int, int, int]:
+        """Return hits and misses since the last call, and the bytes that are taken."""
+        with self._lock:
+            (hits, misses), self._told = self._told, (self.hits, self.misses)
+            return self.hits - hits, self.misses - misses, 0 if self.store is None else self.store.size_bytes
+
+    def add(self, process: int, hits: int, misses: int, size_bytes: int) -> None:
+        """Take the progress of another process."""
+        with self._lock:
+            self.hits += hits
+            self.misses += misses
+            self._elsewhere.pop(process, None)
+            self._elsewhere[process] = size_bytes
+            while len(self._elsewhere) > self._shares:  # one that has been replaced
+                del self._elsewhere[next(iter(self._elsewhere))]
+
     def close(self) -> None:
         """Let go of what is kept in memory: the pipeline does not run any more."""
         self._is_closed = True
@@ -283,11 +312,19 @@ class CacheStep:
             why = "nothing in front is computed for it alone" if self._most_bytes else "cache_size is 0"
             return f"{self.node!r} keeps nothing: {'the pipeline is closed' if self._is_closed else why}"
         where = f"in {self._folder}" if self._folder else "in memory"
+        taken = self.store.size_bytes
+        if self._elsewhere and not self._folder:
+            where += f" of {self._shares} processes"
+            taken = sum(self._elsewhere.values())
         total = self.hits + self.misses
         return (
             f"{self.node!r}: {self.hits} of {total} samples came from the cache, {self.misses} were computed; "
-            f"{self.store.size_bytes} of {self._most_bytes} bytes are taken {where}"
+            f"{taken} of {self._most_bytes} bytes are taken {where}"
         )
+
+
+def _memory_within(digest: str, options: tuple[bool, tuple[Any, ...]], most_bytes: int) -> SampleMemory:
+    return shared_memory_of(digest, most_bytes, *options)
 
 
 def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:

@@ -158,7 +158,7 @@ class _Planner:
         step = self._step(node, inputs, outputs)
         home = self._homes.get(node)
         if home is not None:  # it runs inside the step of a cache
-            self._held[home].append(AloneStep(step) if node.operator.is_serial else step)
+            self._held[home].append(AloneStep(step) if _is_serial(node) else step)
             return
         edges = list(self._read_from_outside(node))
         index = self._place(node, edges)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from dalify.executor.plan import Plan, Stage
+from dalify.executor.steps import walk
 from dalify.graph import Branch
 
 if TYPE_CHECKING:
@@ -85,5 +86,5 @@ def _split_in(stage: Stage) -> Iterator[Branch]:
 
 
 def _readers_in(plan: Plan, stages: list[Stage]) -> dict[int, ReaderStep]:
-    steps = {id(step) for stage in stages for step in stage.steps}
+    steps = {id(step) for stage in stages for step in walk(stage.steps)}
     return {slot: reader for slot, reader in plan.readers.items() if id(reader) in steps}

@@ -281,6 +281,8 @@ class ProcessStages:
     def _fill(self, iteration: Iteration, reply: Reply) -> None:
         if self.meter is not None:
             self.meter.add(reply.sizes)
+        for cache, progress in zip(self._plan.elsewhere.caches, reply.kept, strict=True):
+            cache.add(*progress)
         # Where consumers hold so many batches that workers would wait for memory, this one is copied.
         copies = len(self._free) + len(self._computing) < self._options.count
         for slot, batch in reply.values.items():

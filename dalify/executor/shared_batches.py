@@ -69,6 +69,7 @@ class SharedReply(NamedTuple):
     bad: Sequence[Any]
     stand_ins: Mapping[int, Sequence[int]]
     sizes: Mapping[int, tuple[int, int]]
+    kept: Sequence[tuple[int, int, int, int]]
 
 
 def new_slot() -> Slot:
@@ -201,6 +202,7 @@ def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) ->
         reply.bad,
         reply.stand_ins,
         reply.sizes,
+        reply.kept,
     )
 
 
@@ -213,4 +215,4 @@ def read_reply(memory: NDArray[np.uint8], reply: SharedReply, origins_of: Origin
         origins_of: tells where samples came from.
     """
     values = {slot: _batch_at(memory, places, origins_of) for slot, places in reply.values.items()}
-    return Reply(values, reply.positions, reply.bad, reply.stand_ins, reply.sizes)
+    return Reply(values, reply.positions, reply.bad, reply.stand_ins, reply.sizes, reply.kept)

@@ -715,3 +715,34 @@ def test_samples_of_mixed_types(tmp_path: Path, on_error: str, in_folder: bool) 
     assert any(isinstance(one, str) for one in outcomes[0]) or on_error != "raise"
     assert len(plain.bad_samples()) > 5 or on_error == "raise"
     assert _cache(cached).hits > 10
+
+
+# -- worker processes
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_worker_processes(photo_folder: Path, tmp_path: Path, in_folder: bool) -> None:
+    options = {"cache_size": 8, **({"cache_folder": str(tmp_path / "cache")} if in_folder else {})}
+    plain = _make(_training, photo_folder, False, True, None, False)
+    cached = _make(_training, photo_folder, True, True, options, False, processes=2)
+    _assert_same(_batches(cached, 24), _batches(plain, 24))
+    step = _cache(cached)
+    total, most = step.hits + step.misses, 12 if in_folder else 24
+    assert total >= 120
+    assert 0 < step.misses <= most + 10  # two may compute the same sample at the same time
+    assert ("in memory of 2 processes" in cached.explain()) == (not in_folder)
+    cached.close()
+    plain.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
+def test_bad_samples_in_worker_processes(folder: Path) -> None:
+    bad = sorted(folder.glob("*/*.jpg"))[3]
+    bad.write_bytes(bad.read_bytes()[:300])
+    plain, cached = (
+        _make(_training, folder, is_cached, on_error="skip", processes=2 * is_cached) for is_cached in (False, True)
+    )
+    _assert_same(_batches(cached, 9), _batches(plain, 9))
+    assert [str(item) for item in cached.bad_samples()] == [str(item) for item in plain.bad_samples()]
+    cached.close()
