@@ -64,7 +64,7 @@ def _second_epoch(root: str, folder: str, num_threads: int, **cache: Any) -> Ite
     )
     pipe.build()
     if cache:
-        (size,) = (facts["epoch_size"] for facts in (pipe.reader_meta("photos"),))
+        size = pipe.reader_meta("photos")["epoch_size"]
         for _ in range(-(-size // BATCH_SIZE) + 4):  # and what is under way meanwhile
             pipe.run()
     yield lambda: len(pipe.run()[0])
