@@ -122,8 +122,7 @@ class Inspection(Facts):
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         traced = f"{len(needed) + len(pruned)} nodes were traced"
-        return "
-".join([traced, head, *lines, *([rest] if rest else []), *where, *caches])
+        return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches])
 
     def executor_statistics(self) -> dict[str, Any]:
         """Tell how many bytes the values of each operator take; the pipeline needs ``enable_memory_stats=True``.

@@ -265,7 +265,7 @@ def _annotations(
         height, width = found.extents[number].tolist()
         polygons, vertices = _outlines(found, number)
         if ratio:
-            vertices = vertices * np.float32((width, height))  # with the rounding of DALI
+            vertices = vertices * np.array([width, height], np.float32)  # with the rounding of DALI
         ids = None if found.object_ids is None else found.object_ids[own]
         runs = found.rles.get(number, ())
         results.append(pixelwise_mask(height, width, found.labels[own], polygons, vertices, runs, ids))
