@@ -37,6 +37,8 @@ ON_ERROR = ("raise", "skip", "replace")
 _MOST_ATTEMPTS = 20
 # Of a pipeline without readers, the error rate is that of so many samples at least.
 _FEWEST_SAMPLES = 100
+# Of a run of months with many bad files, the record must not fill the memory: these are some 20 MB.
+_MOST_RECORDED = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ class Recovery:
         on_error: for nodes that do not tell themselves.
         max_error_rate: largest share of the samples of an epoch that may be bad; None for any.
 
+    Attributes:
+        bad_samples: the latest ones.
+        bad_count: how many there were.
+
     Raises:
         ArgumentValueError: an option that does not exist.
         GraphError: a sample cannot be refilled where it may turn out to be bad.
@@ -95,6 +101,8 @@ class Recovery:
         self._lock = ForkLock()
         self._given = 0
         self.bad_samples: list[BadSample] = []
+        self.bad_count = 0
+        self._texts: dict[str, str] = {}
         self._per_epoch: Counter[tuple[int, int]] = Counter()  # by slot of a reader, and its epoch
         for stage in plan.stages:
             steps = list(walk(stage.steps))
@@ -129,8 +137,9 @@ class Recovery:
 
     def forget(self) -> None:
         """Begin with an empty record: the run goes on from somewhere else."""
-        self._given = 0
+        self._given = self.bad_count = 0
         self.bad_samples = []
+        self._texts.clear()
         self._per_epoch.clear()
 
     def begin(self, epoch: int) -> None:
@@ -200,18 +209,34 @@ class Recovery:
             return
         found: set[tuple[int, int]] = set()
         for position, attempt, node, policy, origin, text in sorted(iteration.bad, key=lambda item: item[:2]):
-            line = "" if node.line is None else str(node.line)
+            line = self._text("" if node.line is None else str(node.line))
             slot = self._slots[node][0] if self._slots[node] else -1
             epoch = self._epoch(iteration, slot, position)
             self.bad_samples.append(
                 BadSample(
-                    origin or "", node.operator.public_name, line, text, epoch, iteration.number, position, policy
+                    self._text(origin or ""),
+                    node.operator.public_name,
+                    line,
+                    self._text(text),
+                    epoch,
+                    iteration.number,
+                    position,
+                    policy,
                 )
             )
+            self.bad_count += 1
             self._per_epoch[slot, epoch] += attempt == 0
             found.add((slot, epoch))
+        if len(self.bad_samples) > _MOST_RECORDED:
+            del self.bad_samples[: -_MOST_RECORDED // 2]
         for slot, epoch in sorted(found):
             self._check_rate(slot, epoch)
+
+    def _text(self, text: str) -> str:
+        """Return an equal text that is kept already: the same files are bad in each epoch."""
+        if len(self._texts) > _MOST_RECORDED:
+            self._texts.clear()
+        return self._texts.setdefault(text, text)
 
     def _epoch(self, iteration: Iteration, slot: int, position: int) -> int:
         """Return the epoch of a sample of a reader; 0 where there is none."""
@@ -229,7 +254,7 @@ class Recovery:
             raise ErrorRateError(
                 f"{count} of the {size} samples of this epoch could not be used: more than max_error_rate="
                 f"{self._max_error_rate:g} allows. The last one: {last}",
-                hint="pipe.bad_samples() lists all of them.",
+                hint="pipe.bad_samples() lists them.",
             )
 
 

@@ -81,7 +81,7 @@ class _Runner:
     def recovery(self) -> Any:
         """The bad samples of all readers."""
         found = [bad for source in self.sources.values() for bad in source._engine().recovery.bad_samples]
-        return SimpleNamespace(bad_samples=found)
+        return SimpleNamespace(bad_samples=found, bad_count=len(found))
 
     def feed(self, name: str, data: Any, layout: str | None) -> None:
         """Take data for a source, also one that the function has not made yet."""

@@ -65,7 +65,8 @@ class Reading:
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.
 
-        With ``on_error="skip"`` or ``"replace"``. A resumed pipeline begins with an empty list.
+        With ``on_error="skip"`` or ``"replace"``. Of very many, the latest 25,000 at least; ``bad_count`` counts all. A
+        resumed pipeline begins with an empty list.
 
         Args:
             epoch: of the reader, from 0; None for all since the pipeline was made.
@@ -76,6 +77,11 @@ class Reading:
         """
         found = self._engine().recovery.bad_samples
         return [sample for sample in found if epoch is None or sample.epoch == epoch]
+
+    @property
+    def bad_count(self) -> int:
+        """How many samples could not be read or decoded, also where ``bad_samples`` lists only the latest."""
+        return self._engine().recovery.bad_count
 
     @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:

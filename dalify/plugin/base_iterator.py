@@ -8,6 +8,7 @@ go on in the old one.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Generic, NoReturn, TypeVar
@@ -96,7 +97,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         self._is_sized = self._epochs.batches is not None
         self._delivered = 0  # batches of this epoch
         self._is_over = False  # the epoch is at its end, and the next one was not begun
-        self._reported = 0  # bad samples that the user was told of
+        self._reported: Counter[int] = Counter()  # bad samples that the user was told of, by pipeline
         # The last epoch ended by its number of batches: the end of the sources may be the first thing that this one
         # meets.
         self._may_be_exhausted = False
@@ -229,14 +230,19 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         raise StopIteration
 
     def _report_bad_samples(self) -> None:
-        bad = [sample for pipeline in self._pipelines for sample in pipeline.bad_samples()]
-        new, self._reported = bad[self._reported :], len(bad)
-        if not new:
+        found: list[Any] = []
+        count = 0
+        for number, pipeline in enumerate(self._pipelines):
+            new = max(0, pipeline.bad_count - self._reported[number])
+            self._reported[number] = pipeline.bad_count
+            count += new
+            found += pipeline.bad_samples()[-new:] if new else []
+        if not count:
             return
-        first = "".join(f"\n  {sample}" for sample in new[:_SHOWN_BAD_SAMPLES])
-        more = f"\n  ... and {len(new) - _SHOWN_BAD_SAMPLES} more" if len(new) > _SHOWN_BAD_SAMPLES else ""
-        count = "1 sample" if len(new) == 1 else f"{len(new)} samples"
-        text = f"{count} of epoch {self._epoch} could not be used; pipe.bad_samples() lists them:{first}{more}"
+        first = "".join(f"\n  {sample}" for sample in found[:_SHOWN_BAD_SAMPLES])
+        more = f"\n  ... and {count - _SHOWN_BAD_SAMPLES} more" if count > _SHOWN_BAD_SAMPLES else ""
+        samples = "1 sample" if count == 1 else f"{count} samples"
+        text = f"{samples} of epoch {self._epoch} could not be used; pipe.bad_samples() lists them:{first}{more}"
         warn_at_line(text, BadSampleWarning)
 
     def reset(self) -> None:

@@ -7,6 +7,7 @@ The states of its pipelines, plus a few counters of its own, which travel inside
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ class ResumableIterator:
     _delivered: int
     _is_over: bool
     _may_be_exhausted: bool
-    _reported: int
+    _reported: Counter[int]
     _continues = False  # the next ``for`` loop goes on in the middle of an epoch
 
     def _prepare(self) -> None:
@@ -72,7 +73,7 @@ class ResumableIterator:
             for pipeline, item in zip(self._pipelines, saved, strict=True):
                 pipeline.load_state_dict(item)
         self._take_counters()
-        self._reported = 0
+        self._reported.clear()
         self._prepare()
 
     def checkpoints(self) -> list[bytes]:

@@ -12,8 +12,17 @@ import pytest
 from PIL import Image
 
 from dalify import fn, types
-from dalify.base.errors import ArgumentValueError, DecodeError, ErrorRateError, GraphError, ReaderError
+from dalify.base.errors import (
+    ArgumentValueError,
+    BadSampleWarning,
+    DecodeError,
+    ErrorRateError,
+    GraphError,
+    ReaderError,
+)
+from dalify.executor import recovery
 from dalify.pipeline import Pipeline, pipeline_def
+from dalify.plugin.pytorch import DALIGenericIterator
 from tests.helpers.photos import drawn_photo
 
 COUNT = 24
@@ -83,6 +92,34 @@ def test_every_bad_sample_is_on_record(folder: Path) -> None:
     _epoch(pipe)
     assert {sample.epoch for sample in pipe.bad_samples()} == {0, 1}
     assert pipe.bad_samples(epoch=0) == bad
+
+
+@pipeline_def(batch_size=4, num_threads=2, seed=5, on_error="skip")
+def small_pictures(folder: Path) -> Any:
+    options: dict[str, Any] = {"random_shuffle": True, "pad_last_batch": True, "name": "Reader"}
+    encoded, labels = fn.readers.file(file_list=str(folder / "list.txt"), **options)
+    return fn.resize(fn.decoders.image(encoded), size=[4, 4]), labels
+
+
+def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latest ones are kept, all are counted and reported, and equal texts are one."""
+    monkeypatch.setattr(recovery, "_MOST_RECORDED", 10)
+    pipe, whole = small_pictures(folder), small_pictures(folder)
+    iterator = DALIGenericIterator([pipe], ["x", "y"], reader_name="Reader", auto_reset=True)
+    for epoch in range(8):
+        before = pipe.bad_count
+        with pytest.warns(BadSampleWarning) as caught:
+            list(iterator)
+        found = pipe.bad_count - before
+        assert found >= len(BAD)
+        assert [str(each.message).split(" could")[0] for each in caught] == [f"{found} samples of epoch {epoch}"]
+        assert len(pipe.bad_samples()) == pipe.bad_count or 5 <= len(pipe.bad_samples()) <= 10
+    assert pipe.bad_count > 20
+    monkeypatch.undo()
+    _epoch(whole, 8 * COUNT // 4)
+    assert whole.bad_count == pipe.bad_count == len(whole.bad_samples())
+    assert whole.bad_samples()[-5:] == pipe.bad_samples()[-5:]
+    assert len({id(sample.source) for sample in whole.bad_samples()}) == len(BAD)
 
 
 def test_only_what_was_received_is_on_record(folder: Path) -> None:
