@@ -28,6 +28,7 @@ __all__ = [
     "bordered_indices",
     "convolve_axes",
     "convolve_axes_torch",
+    "convolve_samples",
     "data_axes",
     "gaussian_kernel",
     "gaussian_sigma",
