@@ -12,6 +12,7 @@ from dalify.codecs import scratch
 from dalify.codecs.colour import channels_of, check_dtype, convert_colour, rescale
 from dalify.codecs.exif import oriented_extents, source_window, unorient
 from dalify.codecs.jpeg import JpegHeader, decode_jpeg, read_jpeg_header
+from dalify.codecs.lossless_jpeg import decode_lossless_jpeg
 from dalify.codecs.pillow import strips_of
 from dalify.codecs.raster import decode_raster, read_raster_header
 from dalify.codecs.signature import Bytes, as_bytes_array, picture_format
@@ -21,6 +22,8 @@ __all__ = ["decode_image", "image_shape", "jpeg_colours"]
 
 # Colours that libjpeg-turbo can give directly, by output type; the others are made from RGB.
 _JPEG_COLOURS = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
+
+_LOSSLESS = 0xC3  # the frame of a lossless JPEG with Huffman codes
 
 Window = tuple[int, int, int, int]
 
@@ -113,7 +116,10 @@ def decode_image(
         out = np.empty(shape, dtype.numpy)
     elif out.shape != shape:
         raise ShapeError(f"the image has the shape {shape}, the array for it {out.shape}.")
-    if isinstance(header, JpegHeader):
+    is_lossless = isinstance(header, JpegHeader) and header.frame == _LOSSLESS
+    if isinstance(header, JpegHeader) and is_lossless:
+        strips = strips_of(decode_lossless_jpeg(data, header.height, header.width, header.components, header.bits))
+    elif isinstance(header, JpegHeader):
         is_direct = (
             dtype == DALIDataType.UINT8
             and window is None
@@ -134,7 +140,7 @@ def decode_image(
         first, last = max(top, y), min(top + len(strip), y + rows)
         if first < last:
             part = strip[first - top : last - top, x : x + columns]
-            _convert(part, output_type, dtype, kind == "JPEG", stored[first - y : last - y])
+            _convert(part, output_type, dtype, kind == "JPEG" and not is_lossless, stored[first - y : last - y])
         if last == y + rows:
             break
     return out

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tests.helpers.lossless_jpeg import encoded
 from tests.helpers.photos import drawn_photo
 
 __all__ = ["AUDIO", "IMAGES", "VIDEOS", "lz4_block"]
@@ -38,6 +39,8 @@ def _jpegs() -> list[bytes]:
         _image("JPEG", mode="CMYK", quality=60),
         _image("JPEG", mode="L", quality=60),
         _image("JPEG", quality=50, exif=_exif(6)),
+        encoded(drawn_photo(12, 18).astype(np.uint16) << 8, predictor=4),
+        encoded(drawn_photo(12, 18)[..., :1], bits=8, predictor=7, restart_rows=3),
         _image("JPEG", 17, 40, quality=80, subsampling=0, restart_marker_blocks=2),
         _image("JPEG", mode="CMYK", quality=60, progressive=True),
         _image("JPEG", 8, 8, quality=30, optimize=True, subsampling=1),
