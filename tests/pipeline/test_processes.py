@@ -441,6 +441,31 @@ def test_memory_is_used_again() -> None:
     assert len(addresses) <= 3  # two under way, and one that was just let go of
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
+def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
+    photos(photo_folder, processes=2).build()  # whatever is opened once and stays
+    gc.collect()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    pipe, other = (photos(photo_folder, processes=processes, prefetch_queue_depth=4) for processes in (2, 0))
+    for each in (pipe, other):
+        for _ in range(40):
+            each.run()
+            each.start_epoch(0)
+    assert_equal(batches(pipe, 2), batches(other, 2))
+    engine: Any = pipe._engine()
+    engine.discard()
+    stages = engine._remote
+    deadline = time.monotonic() + LIMIT_S
+    while len(stages._free) < len(stages._slots):
+        assert time.monotonic() < deadline, "a slot is lost"
+        time.sleep(0.02)
+    assert sorted(stages._free) == list(range(len(stages._slots)))
+    pipe.close()
+    del pipe, other, each, engine, stages
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
+
+
 def test_consumers_may_write(photo_folder: Path, expected: list[Samples]) -> None:
     pipe = photos(photo_folder, processes=2)
     for number in range(2 * EPOCH + 1):
