@@ -187,7 +187,7 @@ class ProcessStages:
             try:
                 write_request(self._slots[slot], request_of(order.iteration, self._readers, self._plan.inputs))
                 self._send(order)
-            except DalifyError as error:
+            except Exception as error:  # of this batch, not of the thread that happens to be here
                 self._fail(order, error)
 
     def _send(self, order: _Order) -> None:
@@ -238,9 +238,7 @@ class ProcessStages:
         """Take what became of a batch; see ``Receiver``."""
         iteration = token.iteration
         if isinstance(outcome, SharedReply) and not iteration.discarded:
-            slot = self._computing.pop(token)
-            memory = Lease(self._free, slot, self._slots[slot]).memory()
-            self._fill(iteration, read_reply(memory, outcome, self._origins_of))
+            self._take(token, outcome)
             self._go_on(token)
             return
         if isinstance(outcome, Failure):
@@ -278,15 +276,22 @@ class ProcessStages:
         order.done(order.iteration)
         self._give_out()
 
-    def _fill(self, iteration: Iteration, reply: Reply) -> None:
+    def _take(self, order: _Order, reply: SharedReply) -> None:
+        """Lend the slot of a batch to its consumer. When this returns, a slot that is not lent is free."""
+        slot = self._computing.pop(order)
+        memory = Lease(self._free, slot, self._slots[slot]).memory()
+        # Consumers may hold any number of batches, and give them back when nobody looks. So a batch is copied where
+        # its slot is needed for those that wait: there is always one free or in work for each worker.
+        is_copied = len(self._free) + len(self._computing) < min(self._options.count, self._options.under_way)
+        self._fill(order.iteration, read_reply(memory, reply, self._origins_of), is_copied)
+
+    def _fill(self, iteration: Iteration, reply: Reply, is_copied: bool) -> None:
         if self.meter is not None:
             self.meter.add(reply.sizes)
         for cache, progress in zip(self._plan.elsewhere.caches, reply.kept, strict=True):
             cache.add(*progress)
-        # Where consumers hold so many batches that workers would wait for memory, this one is copied.
-        copies = len(self._free) + len(self._computing) < self._options.count
         for slot, batch in reply.values.items():
-            iteration.values[slot] = batch if batch is None or not copies else self._copied(batch)
+            iteration.values[slot] = batch if batch is None or not is_copied else self._copied(batch)
         iteration.positions = {self._branches[place]: positions for place, positions in reply.positions.items()}
         iteration.bad = [(sample, attempt, self._nodes[place], *rest) for sample, attempt, place, *rest in reply.bad]
         iteration.stand_ins = {self._nodes[place]: set(samples) for place, samples in reply.stand_ins.items()}

@@ -429,6 +429,16 @@ def test_views_stay_what_they_are(photo_folder: Path, expected: list[Samples]) -
     np.testing.assert_array_equal(arrays[1], expected[2][0][1])
 
 
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_a_consumer_may_hold_all_batches_to_the_end_of_the_data(depth: int) -> None:
+    @pipeline_def(batch_size=2, num_threads=1, processes=1, prefetch_queue_depth=depth)
+    def pipeline():
+        return fn.external_source([np.full((2, 3), number, np.int32) for number in range(25)]) + 1
+
+    held = list(pipeline())
+    assert [int(batch[0].as_array()[1, 2]) for batch in held] == list(range(1, 26))
+
+
 def test_memory_is_used_again() -> None:
     @pipeline_def(batch_size=8, num_threads=1, seed=1, processes=1)
     def pipeline():
