@@ -14,10 +14,11 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, leave_running, was_interrupted
 
-__all__ = ["AwaitedThreads", "ThreadPool"]
+__all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
 
 Task = Callable[[], None]
 
@@ -99,6 +100,17 @@ class ThreadPool:
 
 _pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
 _ending: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+_others: weakref.WeakKeyDictionary[threading.Thread, Callable[[], Any]] = weakref.WeakKeyDictionary()
+
+
+def ends_with_program(thread: threading.Thread, close: Callable[[], Any]) -> None:
+    """Have a thread that is in no pool end when Ctrl-C ends the program, or the program end without it.
+
+    Args:
+        thread: a daemon.
+        close: tells it to end; may be called again.
+    """
+    _others[thread] = close
 
 
 @atexit.register
@@ -107,6 +119,10 @@ def _end_threads() -> None:
     deadline = time.monotonic() + PATIENCE_S if was_interrupted() else None
     for pool in list(_pools):
         pool.close(wait=False)
+    if deadline is not None:
+        for thread, close in list(_others.items()):
+            close()
+            _ending.add(thread)
     for thread in list(_ending):
         thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
@@ -114,7 +130,7 @@ def _end_threads() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)  # their threads have stayed in the parent
+    os.register_at_fork(after_in_child=lambda: (_pools.clear(), _others.clear()))  # all have stayed in the parent
 
 
 class AwaitedThreads(ThreadPool):

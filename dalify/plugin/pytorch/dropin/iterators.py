@@ -24,6 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import Completion, kept_interrupts
+from dalify.executor.threads import ends_with_program
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 
@@ -158,9 +159,11 @@ class ThreadIterator(_BaseDataLoaderIter):
             _Worker(number, self._num_workers, int(self._base_seed), fetcher) for number in range(self._num_workers)
         ]
         # The threads know their worker, not the iterator: when nobody holds it any more, they end.
-        for worker in self._workers:
-            threading.Thread(target=worker.run, name=f"dalify-loader-{worker.number}", daemon=True).start()
         self._finalizer = weakref.finalize(self, _close, self._workers, self._tasks)
+        for worker in self._workers:
+            thread = threading.Thread(target=worker.run, name=f"dalify-loader-{worker.number}", daemon=True)
+            ends_with_program(thread, self._finalizer)
+            thread.start()
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
