@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, LimitError, option_error_text
+from dalify.base.limits import check_shape
 
 __all__ = [
     "MODES",
@@ -32,6 +33,7 @@ ROUNDINGS = ("round", "truncate", "ceil")
 
 _SHAPING = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
 _NOT_GIVEN = dict.fromkeys(_SHAPING)
+_LARGEST_EXTENT = 1 << 40
 _MIDDLE = (0.5,)
 _SMALLEST = 0.1  # pixels: DALI lets no scale fall below that of this size
 _NARROWEST = 1e-3  # of a region of interest
@@ -172,6 +174,7 @@ def chunk_geometry(
 
     Raises:
         ArgumentValueError: as in `resize_geometry`, with the sample.
+        LimitError: an extent beyond all limits.
     """
     given = {name: values for name, values in shaping.items() if values is not None}
     columns = [_hashable(values) for values in given.values()]
@@ -180,8 +183,11 @@ def chunk_geometry(
     for sample, row in enumerate(extents.tolist()):
         own = tuple((name, column[sample]) for name, column in zip(given, columns, strict=True))
         try:
-            found.append(_known_geometry(tuple(row), mode, limits, roi_relative, subpixel_scale, own))
-        except ArgumentValueError as error:
+            geometry = _known_geometry(tuple(row), mode, limits, roi_relative, subpixel_scale, own)
+            if max(geometry.size) > _LARGEST_EXTENT:
+                check_shape(geometry.size, 1, "a result")
+            found.append(geometry)
+        except (ArgumentValueError, LimitError) as error:
             error.sample = sample
             raise
     sizes = np.array([geometry.size for geometry in found], np.int64)

@@ -6,7 +6,7 @@ chunks, groups, branches and memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from dalify.data import Batch
 from dalify.data.rows import Rows
+from dalify.data.samples import Samples
 from dalify.executor.values import argument_array, constant_array
 from dalify.registry import Operator, Spec, catalogue
 from tests.operators.cases import Case, Each
@@ -71,7 +72,9 @@ def _of_one(operator: Operator, case: Case, folder: Path, index: int) -> list[np
     named.update(wanted, out_specs=out_specs, out_spec=out_specs[0] if out_specs else None)
     kernel = operator.kernels["cpu"]
     arguments = {item: named[item] for item in kernel.names}
-    form = Rows.of_dense if operator.is_ragged else lambda dense: dense
+    form: Callable[[Any], Any] = Rows.of_dense if operator.is_ragged else lambda dense: dense
+    if kernel.takes_samples:
+        form = Samples.of_dense
     inputs = [None if batch is None else form(batch.dense) for batch in batches]
     if operator.is_allocating:
         made = kernel.function(*inputs, **arguments)
@@ -90,6 +93,6 @@ def _plain(array: Any) -> Any:
 def _with_shapes(specs: tuple[Spec, ...], wanted: dict[str, Any]) -> tuple[Spec, ...]:
     shapes, layout = wanted.pop("out_shapes", None), wanted.pop("out_layout", None)
     if shapes is not None:
-        shape = tuple(map(int, shapes[0] if isinstance(shapes, list) else shapes))
+        shape = tuple(map(int, shapes if isinstance(shapes, tuple) else shapes[0]))
         specs = tuple(spec.replace(shape=shape) for spec in specs)
     return specs if layout is None else tuple(spec.replace(layout=layout) for spec in specs)

@@ -74,6 +74,7 @@ _NAMES = "names in data do not lead out of the data set's folder unless the user
 OWN: dict[str, str] = {
     "decoders.image.cache_folder": "a cache that processes share and that outlasts them",
     "python_function.deterministic": "lets fn.cache stand behind a Python function",
+    "python_function.parallel": "lets a Python function run in worker processes",
     **dict.fromkeys(
         (
             "experimental.readers.fits.allow_outside_root",
