@@ -1,4 +1,4 @@
-"""Arrays over the memory of single samples, inside of compiled loops over a chunk (`dalify.data.samples`)."""
+"""The memory of single samples inside of compiled loops over a chunk (`dalify.data.samples`)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 from llvmlite import ir
 from numba import carray, types  # pyright: ignore[reportPrivateImportUsage] -- numba's documentation has it there
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dalify.base.compiling import njit
 
-__all__ = ["array_at"]
+__all__ = ["array_at", "copy_bytes"]
 
 
 @intrinsic
@@ -22,6 +23,19 @@ def _pointer(typing_context: Any, address: Any, like: Any) -> tuple[Any, Any]:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return pointer(address, like), generate
+
+
+@intrinsic
+def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -> tuple[Any, Any]:
+    """Copy memory from one address to another; ``memcpy``, which loops over slices of arrays do not become."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        to, from_ = (builder.inttoptr(address, byte) for address in arguments[:2])
+        cgutils.raw_memcpy(builder, to, from_, arguments[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)

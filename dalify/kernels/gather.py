@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
@@ -36,7 +36,6 @@ __all__ = [
 
 # Below this size of what moves as one, copying runs is slow and OpenCV, which knows pixels, is faster.
 _LARGEST_PIXEL_BYTES = 64
-_BYTE = np.empty(0, np.uint8)
 
 
 def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, Any, bool]:
@@ -113,7 +112,7 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarr
     if is_inside.any():
         is_inside &= ((anchor >= 0) & (anchor + out.shapes <= x.shapes)).all(1)
     if is_inside.all():
-        _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, anchor, x.dtype.itemsize, _BYTE)
+        _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, anchor, x.dtype.itemsize)
         return
     at = np.flatnonzero(is_inside)
     if len(at):
@@ -124,10 +123,11 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarr
 
 
 @njit(nogil=True, cache=True)
-def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize, byte):
+def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize):
     """Copy windows that are within their samples, run by run: what lies together in both moves as one."""
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
+    steps = np.zeros(axes, np.int64)  # bytes from one element of an axis to the next
     for n in range(len(out_at)):
         run = np.int64(itemsize)
         last = axes  # the axes from `last` on make a run
@@ -136,25 +136,24 @@ def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize, byte):
             run *= out_shapes[n, last]
             if out_shapes[n, last] != x_shapes[n, last]:
                 break
-        size, whole = np.int64(itemsize), np.int64(itemsize)
-        for axis in range(axes):
+        size, step, at = np.int64(itemsize), np.int64(itemsize), x_at[n]
+        for axis in range(axes - 1, -1, -1):
             size *= out_shapes[n, axis]
-            whole *= x_shapes[n, axis]
+            steps[axis] = step
+            at += anchor[n, axis] * step
+            step *= x_shapes[n, axis]
             index[axis] = 0
-        target, source = array_at(out_at[n], (size,), byte), array_at(x_at[n], (whole,), byte)
-        done = 0
-        while done < size:
-            at, step = np.int64(0), np.int64(itemsize)
-            for axis in range(axes - 1, -1, -1):
-                at += (anchor[n, axis] + index[axis]) * step
-                step *= x_shapes[n, axis]
-            target[done : done + run] = source[at : at + run]
-            done += run
+        target, end = out_at[n], out_at[n] + size
+        while target < end:
+            copy_bytes(target, at, run)  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+            target += run
             axis = last - 1
             while axis >= 0:
                 index[axis] += 1
+                at += steps[axis]
                 if index[axis] < out_shapes[n, axis]:
                     break
+                at -= out_shapes[n, axis] * steps[axis]
                 index[axis] = 0
                 axis -= 1
 
@@ -274,9 +273,7 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
     is_flipped = np.any([values != 0 for values in flags.values()], 0)
     at = np.flatnonzero(~is_flipped)
     if len(at):
-        _copy_all(
-            *out.take(at).compiled[:2], *x.take(at).compiled[:2], np.zeros_like(x.shapes[at]), x.dtype.itemsize, _BYTE
-        )
+        copy_windows(out.take(at), x.take(at), np.zeros_like(x.shapes[at]))
     at = np.flatnonzero(is_flipped)
     for target, source, n in zip(out.take(at).arrays(), x.take(at).arrays(), at.tolist(), strict=True):
         _flip_sample(target, source, [axis for axis, values in wanted if values[n]])
