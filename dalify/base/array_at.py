@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import carray, types  # pyright: ignore[reportPrivateImportUsage] -- numba's documentation has it there
 from numba.core import cgutils
@@ -11,7 +12,7 @@ from numba.extending import intrinsic
 
 from dalify.base.compiling import njit
 
-__all__ = ["array_at", "copy_bytes"]
+__all__ = ["array_at", "copy_bytes", "flat_at"]
 
 
 @intrinsic
@@ -48,3 +49,12 @@ def array_at(address, shape, like):
         like: array of the element type.
     """
     return carray(_pointer(address, like), shape)  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def flat_at(address, shape, like):
+    """Return all elements of a sample as one dimension; see `array_at`. The shape is an array of int64."""
+    size = np.int64(1)
+    for extent in shape:
+        size *= extent
+    return array_at(address, (size,), like)

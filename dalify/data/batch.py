@@ -16,7 +16,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.spec import Spec
 
-__all__ = ["Array", "Batch", "Ragged", "array_dtype", "stack_samples", "torch_dtype"]
+__all__ = ["Array", "Batch", "Ragged", "array_dtype", "places_in_block", "stack_samples", "torch_dtype"]
 
 # Samples of different shapes in one block: the block, uint8; where each begins in it, in bytes, int64 [N]; and the
 # shapes, int64 [N, ndim].
@@ -24,6 +24,8 @@ Ragged = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 # A numpy array on the CPU, a torch tensor on the GPU. The two have too little of their typing in common for a protocol.
 Array = Any
+
+_ALIGNMENT_BYTES = 64  # a cache line
 
 _TORCH_NAMES = {
     "torch.uint8": DALIDataType.UINT8,
@@ -199,6 +201,16 @@ class Batch:
         """Return counts and types, no data."""
         form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else f"{len(self)} samples"
         return f"Batch({self.device} {self.dtype.name} {self.layout!r} {form})"
+
+
+def places_in_block(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:
+    """Return where samples of shapes int64 ``[N, ndim]`` begin in a block, and its size; both in bytes."""
+    ends = shapes.prod(1) * item_bytes
+    ends += -ends % _ALIGNMENT_BYTES
+    np.cumsum(ends, out=ends)
+    offsets = np.zeros_like(ends)
+    offsets[1:] = ends[:-1]
+    return offsets, int(ends[-1]) if len(ends) else 0
 
 
 def _views(ragged: Ragged, dtype: np.dtype[Any]) -> list[np.ndarray[Any, Any]]:

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data.batch import Batch
+from dalify.data.batch import Batch, places_in_block
 
 __all__ = ["Samples"]
-
-_ALIGNMENT_BYTES = 64
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -91,12 +89,8 @@ class Samples:
     @staticmethod
     def empty(shapes: Integers, dtype: np.dtype[Any]) -> Samples:
         """Return memory for samples of some shapes, int64 ``[N, ndim]``, one behind the other."""
-        ends = shapes.prod(1) * dtype.itemsize
-        ends += -ends % _ALIGNMENT_BYTES
-        np.cumsum(ends, out=ends)
-        block = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-        offsets = np.zeros_like(ends)
-        offsets[1:] = ends[:-1]
+        offsets, size_bytes = places_in_block(shapes, dtype.itemsize)
+        block = np.empty(size_bytes, np.uint8)
         return Samples(offsets + block.__array_interface__["data"][0], shapes, dtype, block)
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:

@@ -14,6 +14,7 @@ from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.limits import check_shape
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Array, Batch, Spec, torch_dtype
+from dalify.data.batch import places_in_block
 from dalify.executor.frame import Frame
 from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, take_group
 from dalify.executor.origins import origins_of
@@ -32,7 +33,6 @@ else:
     philox = LazyModule("dalify.kernels.philox", "drawing random numbers")
 
 _CACHE_LIMIT = 4096
-_ALIGNMENT_BYTES = 64  # a cache line
 _MOST_DIMENSIONS = 32  # of a sample: many functions of NumPy take no more
 # What kernels may ask for besides the operator's parameters.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
@@ -370,14 +370,10 @@ class KernelStep:
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        ends = shapes.prod(1) * spec.dtype.numpy.itemsize
-        ends += -ends % _ALIGNMENT_BYTES
-        np.cumsum(ends, out=ends)
-        offsets = np.zeros_like(ends)
-        offsets[1:] = ends[:-1]
+        offsets, size_bytes = places_in_block(shapes, spec.dtype.numpy.itemsize)
         collector = frame.collectors.get(self.outputs[output])
         allocate = frame.arena.empty if collector is None else collector.block
-        block = allocate((int(ends[-1]),), np.dtype(np.uint8))
+        block = allocate((size_bytes,), np.dtype(np.uint8))
         ragged = block, offsets, shapes
         batch = Batch(None, None, spec.layout or "", self.device, origins, spec.dtype, ragged)
         batch.is_lasting = collector is not None

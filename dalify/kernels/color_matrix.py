@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
+from dalify.kernels.convert import saturate_cast, saturate_cast_samples, saturate_cast_torch, to_uint8
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,20 +82,12 @@ def _twist(
             offset[n, k] = brightness[n] * (half_range - half_range * np.float64(contrast[n]))
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _flat(address, shape, like):
-    size = np.int64(1)
-    for extent in shape:
-        size *= extent
-    return array_at(address, (size,), like)
-
-
 @njit(nogil=True, cache=True)
 def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
     # Indices are unsigned: numba then leaves out the test for negative ones, and the loop is vectorised.
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for n in range(len(x_at)):
-        source, target = _flat(x_at[n], x_shapes[n], x_like), _flat(out_at[n], out_shapes[n], out_like)
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
         m, c = matrix[n], offset[n]
         m00, m01, m02, c0 = m[0, 0], m[0, 1], m[0, 2], c[0]
         m10, m11, m12, c1 = m[1, 0], m[1, 1], m[1, 2], c[1]
@@ -120,7 +112,7 @@ def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix
 def _three_to_one(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for n in range(len(x_at)):
-        source, target = _flat(x_at[n], x_shapes[n], x_like), _flat(out_at[n], out_shapes[n], out_like)
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
         m0, m1, m2, c0 = matrix[n, 0, 0], matrix[n, 0, 1], matrix[n, 0, 2], offset[n, 0]
         for i in range(source.size // 3):
             r = np.uint64(i) * three
@@ -135,7 +127,7 @@ def _three_to_one(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, 
 def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
     one, two = np.uint64(1), np.uint64(2)
     for n in range(len(x_at)):
-        source, target = _flat(x_at[n], x_shapes[n], x_like), _flat(out_at[n], out_shapes[n], out_like)
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
         m00, m01, c0 = matrix[n, 0, 0], matrix[n, 0, 1], offset[n, 0]
         m10, m11, c1 = matrix[n, 1, 0], matrix[n, 1, 1], offset[n, 1]
         for i in range(source.size // 2):
@@ -168,8 +160,7 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
         result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
         kernel(*result.compiled, *source.compiled, matrix, offset, False)
         if result is not out:
-            for target, values in zip(out.arrays(), result.arrays(), strict=True):
-                saturate_cast(target, values)
+            saturate_cast_samples(out, result)
     else:
         for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
             flat = values.reshape(-1, inputs).astype(np.float32, copy=False)

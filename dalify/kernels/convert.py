@@ -16,12 +16,20 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.data.dtypes import is_bfloat16
+from dalify.data.samples import Samples
 from dalify.kernels.half import bfloat16_bits, float16_bits, float32_of_float16
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["audio_to_integers", "round_half_away", "saturate_cast", "saturate_cast_torch", "to_uint8"]
+__all__ = [
+    "audio_to_integers",
+    "round_half_away",
+    "saturate_cast",
+    "saturate_cast_samples",
+    "saturate_cast_torch",
+    "to_uint8",
+]
 
 # The largest float32 below 0.5. floor(v + 0.5) would turn 0.49999997 into 1, because the sum rounds up; with this
 # constant the sum of an exact half still rounds up to the next integer and that of its predecessor does not.
@@ -87,6 +95,12 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         _float_to_integer(out, x.astype(np.float32) if source == np.float16 else x)
     else:
         _integer_to_integer(out, x)
+
+
+def saturate_cast_samples(out: Samples, x: Samples) -> None:
+    """Do what `saturate_cast` does for the samples of a chunk, one by one."""
+    for target, values in zip(out.arrays(), x.arrays(), strict=True):
+        saturate_cast(target, values)
 
 
 def _float_to_integer(out: np.ndarray, x: np.ndarray) -> None:

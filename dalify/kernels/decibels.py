@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
@@ -75,10 +75,7 @@ def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, least: np.flo
 def _of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, reference, least, factor):
     """Fill all samples; a reference of 0 is the largest value of each."""
     for n in range(len(x_at)):
-        size = np.int64(1)
-        for extent in x_shapes[n]:
-            size *= extent
-        out, x = array_at(out_at[n], (size,), out_like), array_at(x_at[n], (size,), x_like)
+        out, x = flat_at(out_at[n], out_shapes[n], out_like), flat_at(x_at[n], x_shapes[n], x_like)
         found = reference if reference > 0 else np.float64(_largest(x))
         _decibels(out, x, np.float32(1 / found) if found > 0 else np.float32(1), least, factor)
 

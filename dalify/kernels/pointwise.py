@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch, to_uint8
+from dalify.kernels.convert import saturate_cast_samples, saturate_cast_torch, to_uint8
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,10 +25,7 @@ __all__ = ["apply_table", "apply_table_torch", "look_up", "scale_shift", "scale_
 @njit(nogil=True, cache=True)
 def _scale_shift(out_at, out_shapes, out_like, x_at, x_shapes, x_like, factor, summand, to_byte):
     for n in range(len(x_at)):
-        size = np.int64(1)
-        for extent in x_shapes[n]:
-            size *= extent
-        source, target = array_at(x_at[n], (size,), x_like), array_at(out_at[n], (size,), out_like)
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
         a, b = factor[n], summand[n]
         for i in range(source.size):
             value = np.float32(source[i]) * a + b
@@ -70,8 +67,7 @@ def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarra
     result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
     _scale_shift(*result.compiled, *source.compiled, factor, summand, False)
     if result is not out:
-        for target, values in zip(out.arrays(), result.arrays(), strict=True):
-            saturate_cast(target, values)
+        saturate_cast_samples(out, result)
 
 
 def scale_shift_torch(out: Tensor, x: Tensor, factor: np.ndarray, summand: np.ndarray) -> None:

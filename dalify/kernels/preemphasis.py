@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
-from dalify.kernels.convert import saturate_cast, saturate_cast_torch
+from dalify.kernels.convert import saturate_cast_samples, saturate_cast_torch
 
 __all__ = ["BORDERS", "preemphasis", "preemphasis_torch"]
 
@@ -21,14 +21,11 @@ BORDERS = ("zero", "clamp", "reflect")
 @njit(nogil=True, cache=True)
 def _filter(out_at, out_shapes, out_like, x_at, x_shapes, x_like, coefficients, border):
     for n in range(len(x_at)):
-        size = np.int64(1)
-        for extent in x_shapes[n]:
-            size *= extent
-        target, source = array_at(out_at[n], (size,), out_like), array_at(x_at[n], (size,), x_like)
+        target, source = flat_at(out_at[n], out_shapes[n], out_like), flat_at(x_at[n], x_shapes[n], x_like)
         coefficient = coefficients[n]
-        before = source[1] if border == 2 and size > 1 else source[0]
+        before = source[1] if border == 2 and source.size > 1 else source[0]
         target[0] = source[0] if border == 0 else source[0] - coefficient * before
-        for t in range(1, size):
+        for t in range(1, source.size):
             target[t] = source[t] - coefficient * source[t - 1]
 
 
@@ -46,8 +43,7 @@ def preemphasis(out: Samples, x: Samples, coefficients: np.ndarray, border: str)
     target = out if out.dtype == kind else Samples.empty(out.shapes, kind)
     _filter(*target.compiled, *source.compiled, coefficients.astype(kind), BORDERS.index(border))
     if target is not out:
-        for filled, values in zip(out.arrays(), target.arrays(), strict=True):
-            saturate_cast(filled, values)
+        saturate_cast_samples(out, target)
 
 
 def _before(border: str, samples: int) -> int:

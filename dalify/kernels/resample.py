@@ -18,7 +18,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
-from dalify.kernels.convert import saturate_cast
+from dalify.kernels.convert import saturate_cast_samples
 from dalify.kernels.frozen import spread
 from dalify.kernels.lanes import (
     blend_four_pixels,
@@ -95,8 +95,7 @@ def resample(
     resample_all = _resample_volumes if axes == 3 else _resample_images
     resample_all(target, source, begin, stop, minify, magnify, antialias)
     if not is_direct:
-        for filled, values in zip(out.arrays(), target.arrays(), strict=True):
-            saturate_cast(filled, values)
+        saturate_cast_samples(out, target)
 
 
 def _resample_some(

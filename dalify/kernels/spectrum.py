@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.array_at import array_at
+from dalify.base.array_at import array_at, flat_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
@@ -122,10 +122,7 @@ def _spectrogram_by_lanes(
     """Fill [bins, frames], or [frames, bins]."""
     rows, spare, spectrum = _aligned_rows(length), _aligned_rows(length), _aligned_rows(length // 2 + 1)
     for n in range(len(x_at)):
-        size = np.int64(1)
-        for extent in x_shapes[n]:
-            size *= extent
-        x = array_at(x_at[n], (size,), x_like)
+        x = flat_at(x_at[n], x_shapes[n], x_like)
         out = array_at(out_at[n], (out_shapes[n, 0], out_shapes[n, 1]), out_like)
         frames = out.shape[0] if has_frames_first else out.shape[1]
         bins = out.shape[1] if has_frames_first else out.shape[0]

@@ -16,7 +16,7 @@ import numpy as np
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
-from dalify.kernels.convert import saturate_cast, to_uint8
+from dalify.kernels.convert import saturate_cast, saturate_cast_samples, to_uint8
 
 __all__ = ["sample_2d", "warp_2d", "warp_3d"]
 
@@ -394,8 +394,7 @@ def _sampled(
     source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
     _warp_2d(*result.compiled, *source.compiled, matrix, maps, nearest, border, value.astype(np.float32), False)
     if result is not out:
-        for target, values in zip(out.arrays(), result.arrays(), strict=True):
-            saturate_cast(target, values)
+        saturate_cast_samples(out, result)
 
 
 def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:

@@ -136,12 +136,15 @@ def _(
     if out_of_bounds_policy in FILLING or len(fill_values) != 1:
         check_fill_values(fill_values, channels)
     for name, values in (("mean", mean), ("std", std)):
-        for sample, (count, own) in enumerate(zip(channels, values, strict=True)):
-            if len(own) not in (1, count):
-                raise ShapeError(
-                    f"{name} must be one number or one for each of the {count} channels; got {len(own)}.",
-                    sample=sample,
-                )
+        counts = np.array([len(own) for own in values]) if isinstance(values, list) else values.shape[1]
+        wrong = np.flatnonzero((counts != 1) & (counts != channels))
+        if len(wrong):
+            sample = int(wrong[0])
+            raise ShapeError(
+                f"{name} must be one number or one for each of the {channels[sample]} channels; got "
+                f"{len(values[sample])}.",
+                sample=sample,
+            )
     shaping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
     positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
     anchors, windows = chunk_windows(shapes, layout, shaping, positions, rounding, out_of_bounds_policy)
