@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import psutil
 
-__all__ = ["children", "end_children_since", "is_running"]
+__all__ = ["children", "end_children_since", "is_running", "killed"]
 
 _CLOCK_S = 0.02  # how exactly the system tells when a process began
 
@@ -35,6 +38,15 @@ def end_children_since(start: float) -> None:
                 process.kill()
         except psutil.NoSuchProcess:
             pass
+
+
+def killed(process: int) -> bool:
+    """Kill a process, and tell whether it was there: someone may have awaited it since it was listed."""
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def is_running(process: int) -> bool:

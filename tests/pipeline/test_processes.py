@@ -28,7 +28,7 @@ from dalify.base.errors import (
     WorkerError,
 )
 from dalify.pipeline import Pipeline, pipeline_def
-from tests.helpers.processes import children, is_running
+from tests.helpers.processes import children, is_running, killed
 from tests.helpers.programs import LIMIT_S, finished, running
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
@@ -675,27 +675,25 @@ def test_a_batch_that_kills_every_worker_is_an_error(tmp_path: Path, harm: str, 
 
 
 def test_workers_that_are_killed_at_any_moment_cost_nothing(photo_folder: Path, expected: list[Samples]) -> None:
+    """A worker is killed at some moment during every second batch: more often, a batch would be given up."""
     pipe = photos(photo_folder, processes=3)
     pipe.build()
+    before = children() - set(workers_of(pipe))
     chance = random.Random(3)
-    left = 20
-    found: list[Samples] = []
+    deaths = 0
 
     def kill() -> None:
-        nonlocal left
-        while left:
-            time.sleep(chance.uniform(0, 0.03))
-            workers = list(children() - before)
-            if workers:
-                os.kill(chance.choice(workers), signal.SIGKILL)
-                left -= 1
+        nonlocal deaths
+        if workers := sorted(children() - before):
+            deaths += killed(chance.choice(workers))
 
-    before = children() - set(workers_of(pipe))
-    killer = threading.Thread(target=kill)
-    killer.start()
-    while left or len(found) < len(expected):
-        found += batches(pipe, 1)
-    killer.join()
+    found: list[Samples] = []
+    while deaths < 20:
+        killer = threading.Timer(chance.uniform(0, 0.03), kill)
+        killer.start()
+        found += batches(pipe, 2)
+        killer.join()
+        assert len(found) < 400, f"only {deaths} of the workers could be killed"
     found += batches(pipe, 3)
     assert_equal(found[: len(expected)], expected)
     assert_equal(found[len(expected) :], batches(photos(photo_folder), len(found))[len(expected) :])
