@@ -337,7 +337,9 @@ class Engine:
         iteration.agreement = Agreement()
         iteration.chunk_seconds = 0.0
         if stage.kind == "segment":
-            chunks = chunk_bounds(iteration.size, stage.seconds_per_sample, self._num_threads)
+            chunks = chunk_bounds(
+                iteration.size, stage.seconds_per_sample, self._num_threads, len(self._scheduled) or 1, len(stage.steps)
+            )
             iteration.collectors = {
                 slot: Collector(
                     iteration.size if branch is None and slot not in stage.ragged else None,
