@@ -7,6 +7,7 @@ import importlib
 from pathlib import Path
 
 from benchmarks.common import Options
+from dalify.codecs.group import jpeg_decoder
 
 BENCHMARKS = [
     "resnet_training",
@@ -67,6 +68,8 @@ def main() -> None:
         threads=arguments.threads,
         json=arguments.json,
     )
+    if not options.is_smoke:  # otherwise in the middle of a turn, when many images have been decoded
+        jpeg_decoder.compile()
     for name in arguments.names or BENCHMARKS:
         importlib.import_module(f"benchmarks.{name}").main(options)
 

@@ -32,9 +32,10 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import cv2
@@ -197,16 +198,26 @@ def _library_functions() -> list[tuple[Any, str]]:
 
 
 @contextmanager
-def _intercepted(handle: Callable[[str, Call, tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
-    """Send every compiled call of dalify through a function."""
+def _intercepted(
+    handle: Callable[[str, Call, tuple[Any, ...], dict[str, Any]], Any], passed: Collection[str] = ()
+) -> Iterator[None]:
+    """Send every compiled call of dalify through a function, except those of the names in ``passed``."""
     original = Dispatcher.__call__
+    names: dict[Any, str] = {}
+
+    def name_of(dispatcher: Any) -> str:
+        function = dispatcher.py_func
+        if function.__module__.startswith(KERNELS) and dispatcher.targetoptions.get("nogil"):
+            names[dispatcher] = f"{function.__module__}.{function.__qualname__}"
+        else:
+            names[dispatcher] = ""
+        return names[dispatcher]
 
     def call_kernel(dispatcher: Any, *arguments: Any, **named: Any) -> Any:
-        function = dispatcher.py_func
-        if not function.__module__.startswith(KERNELS) or not dispatcher.targetoptions.get("nogil"):
+        name = names.get(dispatcher) or name_of(dispatcher)
+        if not name or name in passed:
             return original(dispatcher, *arguments, **named)
-        name = f"{function.__module__}.{function.__qualname__}"
-        return handle(name, lambda *a, **k: original(dispatcher, *a, **k), arguments, named)
+        return handle(name, partial(original, dispatcher), arguments, named)
 
     saved = [(owner, name, getattr(owner, name)) for owner, name in _library_functions()]
     is_audio_installed = "soundfile" in sys.modules
@@ -350,7 +361,7 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
         part = size_bytes / function.size_bytes if function.size_bytes else 1 / function.calls
         seconds = function.seconds * part
         result = function.last
-        if function.is_short() or name.startswith(REALLY_RUN) or (function.is_decisive and name.startswith(KERNELS)):
+        if name.startswith(REALLY_RUN) or (function.is_decisive and name.startswith(KERNELS)):
             result = None
         elif function.is_decisive or name in FILLED_FROM_RECORDING:
             result = function.by_shapes.get(_key(arguments, arrays))
@@ -366,5 +377,7 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
             np.copyto(arrays[result.argument], result.contents)
         return arrays[result.argument]
 
-    with _intercepted(handle):
+    # Handling them would take as much Python as they take time.
+    short = {name for name, function in made.functions.items() if function.is_short()}
+    with _intercepted(handle, short):
         yield

@@ -29,6 +29,7 @@ import simplejpeg
 from dalify import fn, types
 from dalify.base.compiling import progress
 from dalify.base.errors import ArgumentValueError, DalifyError
+from dalify.codecs.group import jpeg_decoder
 from dalify.pipeline import Pipeline, pipeline_def
 
 __all__ = ["main", "warm_up"]
@@ -73,6 +74,7 @@ def warm_up(target: str) -> None:
         ArgumentValueError: there is no such group, module, or function, or the function returns no pipeline.
     """
     if target in _COMMON:
+        jpeg_decoder.compile()  # a few images do not make a pipeline use it
         with tempfile.TemporaryDirectory() as folder:
             for pipeline in _COMMON[target](Path(folder)):
                 _run(pipeline)

@@ -15,7 +15,7 @@ import stat
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ from dalify.base.compile_progress import CompileProgress
 from dalify.base.errors import OperatorError
 from dalify.base.whole_files import write_whole
 
-__all__ = ["KernelCache", "njit", "progress"]
+__all__ = ["KernelCache", "is_saved", "njit", "progress"]
 
 _config: Any = numba_config  # its attributes are made of the environment
 
@@ -68,6 +68,15 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
         return cast("F", dispatcher)
 
     return decorate
+
+
+def is_saved(kernel: Any, arguments: Sequence[Any]) -> bool:
+    """Return whether a file has the code of a kernel, made by ``njit(cache=True)``, for arguments of these types."""
+    if not isinstance(kernel, Dispatcher):  # with NUMBA_DISABLE_JIT there is nothing to compile
+        return True
+    kernel_cache = cast("Any", kernel)._cache
+    types = tuple(numba.typeof(argument) for argument in arguments)
+    return isinstance(kernel_cache, KernelCache) and kernel_cache.has(types, cast("Any", kernel).targetctx.codegen())
 
 
 class KernelCache(NullCache):
@@ -107,6 +116,11 @@ class KernelCache(NullCache):
                     return CompileResult._rebuild(target_context, *pickle.loads(contents[_DIGEST_BYTES:]))
         _check_working_folder()
         return None
+
+    def has(self, sig: Any, codegen: Any) -> bool:
+        """Return whether a file has the code for a signature."""
+        name = self._file_name(sig, codegen)
+        return any((folder / name).is_file() for folder in _folders(self._source.parent))
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Save the code for a signature in the first folder that can be written."""

@@ -6,7 +6,6 @@ Shapes are told before decoding, so that pixels go straight to where they are wa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,15 +18,19 @@ from dalify.codecs import scratch
 from dalify.codecs.colour import channels_of, check_dtype
 from dalify.codecs.image import decode_image, image_shape, jpeg_colours
 from dalify.codecs.jpeg import decode_shortened_jpeg
+from dalify.codecs.jpeg_decoder import JpegDecoder
 from dalify.codecs.jpeg_headers import JpegHeaders, read_jpeg_headers
 from dalify.codecs.png import black_png
 from dalify.codecs.signature import Bytes
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 
-__all__ = ["blank_picture", "decode_group", "decoded_shapes", "decoder_rule", "window_shapes"]
+__all__ = ["blank_picture", "decode_group", "decoded_shapes", "decoder_rule", "jpeg_decoder", "window_shapes"]
 
+
+jpeg_decoder = JpegDecoder()
 
 _BLANK_EXTENT = 256
 _LARGEST_BLANK = 1 << 26
@@ -104,35 +107,41 @@ def window_shapes(
 
 
 def decode_group(
-    out: np.ndarray[Any, Any] | Sequence[np.ndarray[Any, Any]],
-    encoded: Sequence[Bytes],
+    out: Samples,
+    encoded: Samples,
     output_type: DALIImageType,
     dtype: DALIDataType,
     adjust_orientation: bool,
     use_fast_idct: bool,
     headers: JpegHeaders,
     windows: np.ndarray[Any, Any] | None = None,
-    first_rows: np.ndarray[Any, Any] | None = None,
+    needed: np.ndarray[Any, Any] | None = None,
 ) -> None:
     """Decode images.
 
     Args:
-        out: N arrays ``[H, W, C]`` of ``dtype``, to be filled. What is empty is not decoded.
-        encoded: N times uint8 ``[bytes]``.
+        out: images ``[H, W, C]`` of ``dtype``, to be filled.
+        encoded: files, one-dimensional, of bytes.
         output_type: see decode_image.
         dtype: see decode_image.
         adjust_orientation: see decode_image.
         use_fast_idct: see decode_image.
         headers: what ``decoded_shapes`` found.
-        windows: ``[N, 4]`` y, x, height, width of the parts that are wanted; the whole images where None.
-        first_rows: ``[N]`` how many rows from the top are wanted; the others may be left undefined. All where None.
+        windows: int64 ``[N, 4]``: y, x, height, width of the part of each image that is the result; all of it where
+            None.
+        needed: int64 ``[N, 4]``: y, x, height, width of the part of each result that is needed; the rest may be left
+            undefined. All of it where None.
 
     Raises:
         Exception: what ``decode_image`` and the libraries raise, with the number of the sample within the group.
     """
-    plain = _Plain(headers, output_type, dtype, adjust_orientation, use_fast_idct, windows, first_rows)
-    for index, (target, data) in enumerate(zip(out, encoded, strict=True)):
-        if not target.size:
+    plain = _Plain(headers, output_type, dtype, adjust_orientation, use_fast_idct, windows, needed)
+    is_decoded = plain.decode_compiled(encoded, out)
+    if is_decoded.all():
+        return
+    first_rows = None if needed is None else needed[:, 0] + needed[:, 2]
+    for index, (target, data) in enumerate(zip(out.arrays(), encoded.arrays(), strict=True)):
+        if is_decoded[index]:
             continue
         try:
             if plain.has_decoded(index, data, target):
@@ -154,12 +163,12 @@ def decode_group(
 
 
 class _Plain:
-    """Decodes what most images are, with as little Python for each as there can be: upright sequential JPEG to bytes.
+    """Decodes what most images are, with little Python for each of them: upright sequential JPEG to bytes.
 
     Whatever the library complains about is left to ``decode_image``.
     """
 
-    __slots__ = ("_colors", "_heights", "_is_plain", "_positions", "_use_fast_idct", "_widths", "_windows")
+    __slots__ = ("_colors", "_heights", "_is_plain", "_needed", "_positions", "_use_fast_idct", "_widths", "_windows")
 
     def __init__(
         self,
@@ -169,34 +178,49 @@ class _Plain:
         adjust_orientation: bool,
         use_fast_idct: bool,
         windows: np.ndarray[Any, Any] | None,
-        first_rows: np.ndarray[Any, Any] | None,
+        needed: np.ndarray[Any, Any] | None,
     ) -> None:
         stored = headers.shapes(adjust_orientation=False)
-        count = len(headers)
         self._use_fast_idct = use_fast_idct
+        self._windows, self._needed = windows, needed
+        self._is_plain = np.zeros(len(headers), np.bool_)
         if dtype != DALIDataType.UINT8 or output_type == DALIImageType.YCbCr:
-            self._is_plain = [False] * count
             return
         plain = headers.are_plain(adjust_orientation)
+        rows = None if needed is None else needed[:, 0] + needed[:, 2]
         if windows is not None:
-            bottom, right = windows[:, 0] + windows[:, 2], windows[:, 1] + windows[:, 3]
-            inside = (windows >= 0).all(1) & (bottom <= stored[:, 0]) & (right <= stored[:, 1])
-            plain = plain & inside
-            first_rows = bottom
-        heights = np.zeros(count, np.int64) if first_rows is None else headers.heights_for(first_rows)
-        self._is_plain: list[bool] = plain.tolist()
-        self._heights: list[int] = heights.tolist()
-        self._positions: list[int] = headers.positions().tolist()
+            rows, right = windows[:, 0] + windows[:, 2], windows[:, 1] + windows[:, 3]
+            plain = plain & (windows >= 0).all(1) & (rows <= stored[:, 0]) & (right <= stored[:, 1])
+        self._is_plain = plain
+        self._heights = np.zeros(len(headers), np.int64) if rows is None else headers.heights_for(rows)
+        self._positions = headers.positions()
         self._colors = [jpeg_colours(components, output_type) for components in stored[:, 2].tolist()]
-        self._widths: list[list[int]] = stored[:, :2].tolist()
-        self._windows: list[list[int]] | None = None if windows is None else windows.tolist()
+        self._widths = stored[:, :2]
+
+    def decode_compiled(self, encoded: Samples, out: Samples) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Decode images without Python for each of them; return which ones, bool ``[N]``."""
+        if self._use_fast_idct or not self._is_plain.any():
+            return np.zeros(len(encoded), np.bool_)
+        colors = self._colors[int(self._is_plain.argmax())]
+        wanted = self._is_plain
+        if len(set(self._colors)) > 1:  # images as they are stored, some of them gray
+            wanted = wanted & np.array([of_image == colors for of_image in self._colors])
+        corners = None
+        windows = self._windows
+        if self._needed is not None:
+            windows = self._needed
+            corners = windows[:, :2]
+        elif windows is None:
+            windows = np.zeros((len(encoded), 4), np.int64)
+            windows[:, 2:] = self._widths
+        return jpeg_decoder.decode(encoded, out, colors, wanted, windows, corners)
 
     def has_decoded(self, index: int, data: Bytes, target: np.ndarray[Any, Any]) -> bool:
-        """Decode one image; False where that is not done here."""
+        """Decode one image with the library; False where that is not done here."""
         if not self._is_plain[index] or data.dtype != np.uint8:
             return False
-        height, width = self._widths[index]
-        colors, shortened = self._colors[index], self._heights[index]
+        height, width = self._widths[index].tolist()
+        colors, shortened = self._colors[index], int(self._heights[index])
         channels = 1 if colors == "GRAY" else 3
         if self._windows is None:
             pixels = target.reshape(-1)
@@ -205,7 +229,7 @@ class _Plain:
         if shortened:
             size = shortened * width * channels
             if not decode_shortened_jpeg(
-                data, self._positions[index], shortened, colors, self._use_fast_idct, pixels[:size]
+                data, int(self._positions[index]), shortened, colors, self._use_fast_idct, pixels[:size]
             ):
                 return False
         else:
@@ -214,6 +238,6 @@ class _Plain:
             except ValueError:
                 return False
         if self._windows is not None:
-            y, x, rows, columns = self._windows[index]
+            y, x, rows, columns = self._windows[index].tolist()
             target[...] = pixels.reshape(height, width, channels)[y : y + rows, x : x + columns]
         return True

@@ -55,6 +55,10 @@ class JpegHeaders:
         row[_ADOBE], row[_SINGLE] = bool(row[_ADOBE]), bool(row[_SINGLE])
         return JpegHeader._make(row[:_IS_KNOWN])
 
+    def take(self, indices: np.ndarray[Any, Any]) -> JpegHeaders:
+        """Return those of some of the images."""
+        return JpegHeaders(self._table[indices])
+
     def shapes(self, adjust_orientation: bool) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return height, width and stored components of the known ones, int64 ``[N, 3]``.
 
@@ -122,7 +126,8 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
     return found if found != 1 or count == 1 else read_jpeg_header(data).orientation
 
 
-@njit(nogil=True, cache=True)
+# It holds the lock, because it takes less time than handing the lock over.
+@njit(cache=True)
 def _read_headers(addresses, sizes, table, byte):
     """Walk the markers as `dalify.codecs.jpeg.read_jpeg_header` does; what is damaged or no JPEG stays unknown."""
     for n in range(len(addresses)):

@@ -9,8 +9,9 @@ __all__ = ["chunk_bounds", "is_brief"]
 
 # A longer chunk hides no more Python, and keeps more scratch memory.
 _MAX_CHUNK_SECONDS = 48e-3
-# What one step does in Python for a chunk, whatever its length. Threads do it one at a time.
-_PYTHON_SECONDS_PER_STEP = 50e-6
+# What one step costs a chunk, whatever its length, in Python and in waiting for the lock: threads run Python one at a
+# time, and handing the lock over takes longer than most of what they do with it. Measured with 8 to 32 threads.
+_PYTHON_SECONDS_PER_STEP = 200e-6
 # With two chunks for each thread, a thread that ends early finds another one.
 _CHUNKS_PER_THREAD = 2
 # Submitting a task and waking a thread takes some 30 microseconds of both threads, which hold the interpreter's lock.

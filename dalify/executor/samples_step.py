@@ -66,6 +66,7 @@ class SamplesStep(KernelStep):
         for name, value in extra.items():
             if name in self._kernel.names:
                 named[name] = value
+        kept = None
         if outs and not outs[0].shapes.all():  # kernels need not think of samples without elements
             kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
             if not len(kept):
@@ -79,7 +80,13 @@ class SamplesStep(KernelStep):
             count = len(kept)
         for name in self._wanted:
             named[name] = self._context(name, inputs, specs, draws, count)
-        self._called([*outs], xs, named, 0, count)
+        try:
+            self._called([*outs], xs, named, 0, count)
+        except Exception as error:
+            sample: int | None = getattr(error, "__dalify_sample__", None)
+            if kept is not None and sample is not None:
+                error.__dalify_sample__ = int(kept[sample])  # pyright: ignore[reportAttributeAccessIssue]
+            raise
         return batches
 
     def _context(
@@ -191,4 +198,6 @@ def _taken(value: Any, kept: np.ndarray[Any, Any]) -> Any:
     """Return the values of some of the samples."""
     if isinstance(value, np.ndarray):
         return value[kept]
+    if hasattr(value, "take"):
+        return value.take(kept)
     return [value[index] for index in kept] if isinstance(value, list) else value

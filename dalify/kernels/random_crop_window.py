@@ -98,7 +98,8 @@ def random_crop_windows(
     return windows
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+# It holds the lock, because it takes less time than handing the lock over.
+@njit(cache=True, error_model="numpy")
 def _choose_windows(
     extents: Any,
     uniforms: Any,

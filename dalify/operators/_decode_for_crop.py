@@ -1,4 +1,4 @@
-"""Decode only the rows of an image that a random crop behind it is going to read.
+"""Decode only the part of an image that the random crop after it reads.
 
 Made by ``passes/push_crop.py``, not by users.
 """
@@ -16,7 +16,7 @@ from dalify.registry import Spec, operator
 _LARGEST_RADIUS = 3
 
 
-@operator(listed=True, random=True, stands_for="fn.decoders.image")
+@operator(random=True, stands_for="fn.decoders.image")
 def _decode_for_crop(
     encoded: Spec,
     /,
@@ -30,7 +30,7 @@ def _decode_for_crop(
     random_aspect_ratio: list[float],
     size: list[int],
 ) -> Spec:
-    """Decode images whose lower rows nobody is going to read.
+    """Decode the part of each image that a random crop reads.
 
     Args:
         encoded: see ``decoders.image``.
@@ -44,7 +44,7 @@ def _decode_for_crop(
         size: of the crop's result.
 
     Returns:
-        the images in full size; rows below those that the crop's filter reads are undefined.
+        the images in full size; what the crop's filter does not read is undefined.
     """
     return decoder_rule(encoded, dtype)
 
@@ -54,13 +54,14 @@ def _(encoded, *, output_type, adjust_orientation, num_attempts, random_area, ra
     shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
     uniforms = draws.uniform(draws_per_sample(num_attempts))
     windows = random_crop_windows(shapes[:, :2], uniforms, random_area, random_aspect_ratio)
-    reach = _LARGEST_RADIUS * np.maximum(1.0, windows[:, 2] / size[0])
-    rows = np.ceil(windows[:, 0] + windows[:, 2] + reach + 1).astype(np.int64)
-    return {"out_shapes": shapes, "first_rows": rows, "headers": headers}
+    reach = _LARGEST_RADIUS * np.maximum(1.0, windows[:, 2:] / size) + 1
+    first = np.floor(np.maximum(windows[:, :2] - reach, 0)).astype(np.int64)
+    last = np.minimum(np.ceil(windows[:, :2] + windows[:, 2:] + reach).astype(np.int64), shapes[:, :2])
+    return {"out_shapes": shapes, "needed": np.concatenate([first, last - first], axis=1), "headers": headers}
 
 
-@_decode_for_crop.cpu
-def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, first_rows, headers):
+@_decode_for_crop.cpu_samples
+def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, needed, headers):
     decode_group(
         out,
         encoded,
@@ -69,7 +70,7 @@ def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, fi
         adjust_orientation,
         use_fast_idct,
         headers,
-        first_rows=first_rows,
+        needed=needed,
     )
 
 

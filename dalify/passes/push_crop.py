@@ -1,9 +1,7 @@
-"""Tell a decoder which rows the crop behind it is going to read.
+"""Have a decoder decode only the part of an image that the random crop after it reads.
 
-An image of which the lower half is not wanted is decoded in half the time.
-
-The crop stays as it is. Its window follows from its random numbers and the size of the image, which the file's header
-tells, so the decoder works out the same window beforehand and leaves the rows below it undefined.
+The crop stays as it is. Its window follows from its random numbers and from the size of the image, which is in the
+file's header. So the decoder computes the same window, and leaves the rest of the image undefined.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ def push_crop(graph: Graph, report: Report) -> Graph:
             return node
         arguments = {name: node.arguments[name] for name in _OF_DECODER if name in node.arguments}
         arguments |= {name: crop.arguments.get(name, crop.operator.parameters[name].default) for name in _OF_CROP}
-        report.note("push_crop", f"{node!r} decodes only the rows that {crop!r} reads")
+        report.note("push_crop", f"{node!r} decodes only what {crop!r} reads")
         # The crop's number: random numbers go by it, and both nodes must draw the same window.
         return replace(node, operator=catalogue.find("_decode_for_crop"), arguments=arguments, number=crop.number)
 

@@ -13,7 +13,7 @@ from numba.core.dispatcher import Dispatcher
 from benchmarks import simulation
 from benchmarks.simulation import Recording, Simulated, recording, simulating
 from dalify.data.samples import Samples
-from dalify.kernels.random_crop_window import random_crop_windows
+from dalify.kernels.philox import Draws
 from dalify.kernels.resample import resample
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the simulation needs POSIX")
@@ -72,16 +72,15 @@ def test_time_is_proportional_to_bytes() -> None:
 
 def test_calls_that_decide_really_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "SHORT_S", 0.0)
-    extents, uniforms = np.full((4, 2), 300), np.random.default_rng(1).random((4, 22))
 
-    def windows() -> np.ndarray:
-        return random_crop_windows(extents, uniforms, [0.1, 1.0], [0.75, 1.33])
+    def numbers() -> np.ndarray:
+        return Draws(1).uniform(np.arange(4), 22)
 
-    expected, done = windows(), Simulated()
+    expected, done = numbers(), Simulated()
     with recording() as made:
-        windows()
+        numbers()
     with simulating(made, done):
-        np.testing.assert_array_equal(windows(), expected)
+        np.testing.assert_array_equal(numbers(), expected)
     assert done.slept_s == 0
     assert done.real_share == 1
 

@@ -15,7 +15,7 @@ def _effect(arguments: Mapping[str, Any]) -> str:
     return "writes files" if arguments.get("cache_folder") else ""
 
 
-@operator(listed=True, mixed=True, effect=_effect)
+@operator(mixed=True, effect=_effect)
 def image(
     encoded: Spec,
     /,
@@ -94,7 +94,7 @@ def _(encoded, *, output_type, adjust_orientation):
     return {"out_shapes": shapes, "headers": headers}
 
 
-@image.cpu
+@image.cpu_samples
 def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, headers):
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers)
 

@@ -11,7 +11,7 @@ from dalify.kernels.crop_geometry import check_crop_arguments
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(listed=True, mixed=True)
+@operator(mixed=True)
 def image_crop(
     encoded: Spec,
     /,
@@ -106,7 +106,7 @@ def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-@image_crop.cpu
+@image_crop.cpu_samples
 def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 

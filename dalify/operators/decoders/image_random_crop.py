@@ -8,7 +8,7 @@ from dalify.kernels.random_crop_window import check_random_crop, draws_per_sampl
 from dalify.registry import Spec, operator
 
 
-@operator(listed=True, mixed=True, random=True)
+@operator(mixed=True, random=True)
 def image_random_crop(
     encoded: Spec,
     /,
@@ -79,7 +79,7 @@ def _(encoded, *, output_type, adjust_orientation, random_area, random_aspect_ra
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-@image_random_crop.cpu
+@image_random_crop.cpu_samples
 def _(out, encoded, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 

@@ -14,7 +14,7 @@ from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(listed=True, mixed=True)
+@operator(mixed=True)
 def image_slice(
     encoded: Spec,
     anchor: Spec | None = None,
@@ -164,7 +164,7 @@ def _(
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-@image_slice.cpu
+@image_slice.cpu_samples
 def _(out, encoded, anchor, shape_input, *, output_type, dtype, adjust_orientation, use_fast_idct, windows, headers):
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 

@@ -1,0 +1,350 @@
+"""Vector code of the JPEG decoder: the inverse DCT of a block and the conversion of pixels from YCbCr.
+
+Numba's loops are not vectorized across the passes of a transform, so it is emitted as vectors. They are generic LLVM
+vectors: every processor runs them.
+
+Results equal those of libjpeg-turbo. The transform is the exact integer one of Loeffler, Ligtenberg and Moschytz with
+13 bits ("islow"); the conversion is that of JFIF with 16 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = [
+    "fill_block",
+    "inverse_dct",
+    "load_big_endian",
+    "load_byte",
+    "load_int32",
+    "rgb_of_pixels",
+    "store_byte",
+    "store_int32",
+    "top_bits",
+    "upsampled_pairs",
+    "without_top_bits",
+]
+
+
+def _intrinsic(function: Callable[..., Any]) -> Any:
+    """Return what ``numba.extending.intrinsic`` makes; callers omit the typing context."""
+    return intrinsic(function)
+
+
+_BYTE = ir.IntType(8)
+_SHORT = ir.IntType(16)
+_INT = ir.IntType(32)
+_SIZE = 8
+_PIXELS = 16
+
+# Constants of the transform, times 2**13.
+_CONSTANT_BITS = 13
+_PASS_BITS = 2
+_F_0_298, _F_0_390, _F_0_541, _F_0_765 = 2446, 3196, 4433, 6270
+_F_0_899, _F_1_175, _F_1_501, _F_1_847 = 7373, 9633, 12299, 15137
+_F_1_961, _F_2_053, _F_2_562, _F_3_072 = 16069, 16819, 20995, 25172
+
+
+def _splat(element: Any, value: int, lanes: int) -> Any:
+    return ir.Constant(ir.VectorType(element, lanes), [value] * lanes)
+
+
+def _pointer(builder: Any, address: Any, offset: int, kind: Any) -> Any:
+    if offset:
+        address = builder.add(address, ir.Constant(address.type, offset))
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+@_intrinsic
+def load_byte(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """Return the byte at an address as int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.zext(builder.load(_pointer(builder, arguments[0], 0, _BYTE), align=1), ir.IntType(64))
+
+    return types.int64(types.int64), generate
+
+
+@_intrinsic
+def load_big_endian(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """Return the four bytes at an address, the first one as the highest, as int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        total = ir.Constant(ir.IntType(64), 0)
+        for offset in range(4):  # LLVM makes one load of it
+            byte = builder.load(_pointer(builder, arguments[0], offset, _BYTE), align=1)
+            shift = ir.Constant(ir.IntType(64), 24 - 8 * offset)
+            total = builder.or_(total, builder.shl(builder.zext(byte, ir.IntType(64)), shift))
+        return total
+
+    return types.int64(types.int64), generate
+
+
+@_intrinsic
+def load_int32(typing_context: Any, address: Any) -> tuple[Any, Any]:
+    """Return the int32 at an address as int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.sext(builder.load(_pointer(builder, arguments[0], 0, _INT), align=4), ir.IntType(64))
+
+    return types.int64(types.int64), generate
+
+
+@_intrinsic
+def store_int32(typing_context: Any, address: Any, value: Any) -> tuple[Any, Any]:
+    """Store an int64 at an address as int32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = builder.trunc(arguments[1], _INT)
+        builder.store(value, _pointer(builder, arguments[0], 0, _INT), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@_intrinsic
+def top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
+    """Return the highest bits of an int64, of which there are 1 to 63 in `count`, as a number."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits, count = arguments
+        return builder.lshr(bits, builder.and_(builder.neg(count), ir.Constant(count.type, 63)))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@_intrinsic
+def without_top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
+    """Return an int64 shifted left; only the lowest six bits of `count` matter."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits, count = arguments
+        return builder.shl(bits, builder.and_(count, ir.Constant(count.type, 63)))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@_intrinsic
+def store_byte(typing_context: Any, address: Any, value: Any) -> tuple[Any, Any]:
+    """Store the lowest byte of an int64 at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(builder.trunc(arguments[1], _BYTE), _pointer(builder, arguments[0], 0, _BYTE), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@_intrinsic
+def fill_block(typing_context: Any, out: Any, stride: Any, value: Any) -> tuple[Any, Any]:
+    """Set 8 x 8 samples to a byte; all arguments are int64, see `inverse_dct`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, stride, value = arguments
+        long = ir.IntType(64)
+        repeated = builder.mul(value, ir.Constant(long, 0x0101010101010101))
+        for row in range(_SIZE):
+            place = builder.add(out, builder.mul(stride, ir.Constant(stride.type, row)))
+            builder.store(repeated, _pointer(builder, place, 0, long), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+def _transposed(builder: Any, rows: Sequence[Any]) -> list[Any]:
+    """Return the columns of eight vectors of eight: three rounds of pairs."""
+
+    def interleaved(one: Any, other: Any, lanes: Sequence[int]) -> Any:
+        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT, _SIZE), list(lanes)))
+
+    low = [0, 8, 1, 9, 2, 10, 3, 11]
+    high = [4, 12, 5, 13, 6, 14, 7, 15]
+    found = list(rows)
+    for _ in range(3):
+        found = [interleaved(found[index], found[index + 4], lanes) for index in range(4) for lanes in (low, high)]
+    return found
+
+
+def _transform(builder: Any, rows: Sequence[Any], descale_bits: int) -> list[Any]:
+    """Return the inverse DCT over eight vectors, each lane by itself."""
+
+    def times(value: Any, factor: int) -> Any:
+        return builder.mul(value, _splat(_INT, factor, _SIZE))
+
+    def shifted(value: Any) -> Any:
+        return builder.shl(value, _splat(_INT, _CONSTANT_BITS, _SIZE))
+
+    add, subtract = builder.add, builder.sub
+    z1 = times(add(rows[2], rows[6]), _F_0_541)
+    even2 = add(z1, times(rows[6], -_F_1_847))
+    even3 = add(z1, times(rows[2], _F_0_765))
+    even0 = shifted(add(rows[0], rows[4]))
+    even1 = shifted(subtract(rows[0], rows[4]))
+    evens = [add(even0, even3), add(even1, even2), subtract(even1, even2), subtract(even0, even3)]
+
+    z3, z4 = add(rows[7], rows[3]), add(rows[5], rows[1])
+    z5 = times(add(z3, z4), _F_1_175)
+    z1, z2 = times(add(rows[7], rows[1]), -_F_0_899), times(add(rows[5], rows[3]), -_F_2_562)
+    z3, z4 = add(times(z3, -_F_1_961), z5), add(times(z4, -_F_0_390), z5)
+    odds = [
+        add(times(rows[1], _F_1_501), add(z1, z4)),
+        add(times(rows[3], _F_3_072), add(z2, z3)),
+        add(times(rows[5], _F_2_053), add(z2, z4)),
+        add(times(rows[7], _F_0_298), add(z1, z3)),
+    ]
+    sums = [add(even, odd) for even, odd in zip(evens, odds, strict=True)]
+    differences = [subtract(even, odd) for even, odd in zip(evens, odds, strict=True)]
+    rounding, shift = _splat(_INT, 1 << (descale_bits - 1), _SIZE), _splat(_INT, descale_bits, _SIZE)
+    return [builder.ashr(add(value, rounding), shift) for value in (*sums, *reversed(differences))]
+
+
+def _clamped(builder: Any, value: Any, low: Any, high: Any) -> Any:
+    value = builder.select(builder.icmp_signed("<", value, low), low, value)
+    return builder.select(builder.icmp_signed(">", value, high), high, value)
+
+
+@_intrinsic
+def inverse_dct(typing_context: Any, coefficients: Any, out: Any, stride: Any) -> tuple[Any, Any]:
+    """Transform 64 dequantized coefficients to 8 x 8 samples of 8 bits, and set the coefficients to zero.
+
+    All arguments are int64: the address of int32 ``[8, 8]``, the address of the first sample, the distance of two rows
+    in bytes.
+
+    Returns:
+        int64, not 0 where a value is so large that libjpeg-turbo's arithmetic with 16 bits would overflow.
+    """
+    signature = types.int64(types.int64, types.int64, types.int64)
+    return signature, _generate_dct
+
+
+def _generate_dct(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    coefficients, out, stride = arguments
+    lanes = ir.VectorType(_INT, _SIZE)
+    rows: list[Any] = []
+    for row in range(_SIZE):
+        pointer = _pointer(builder, coefficients, 4 * _SIZE * row, lanes)
+        rows.append(builder.load(pointer, align=4))
+        builder.store(_splat(_INT, 0, _SIZE), pointer, align=4)
+    half = _splat(_INT, 1 << 14, _SIZE)
+    excess = _splat(_INT, 0, _SIZE)
+    for value in rows:
+        excess = builder.or_(excess, builder.add(value, half))
+    rows = _transform(builder, rows, _CONSTANT_BITS - _PASS_BITS)
+    for value in rows:
+        excess = builder.or_(excess, builder.add(value, half))
+    columns = _transform(builder, _transposed(builder, rows), _CONSTANT_BITS + _PASS_BITS + 3)
+    low, high, middle = (_splat(_INT, value, _SIZE) for value in (0, 255, 128))
+    columns = [_clamped(builder, builder.add(value, middle), low, high) for value in columns]
+    for row, value in enumerate(_transposed(builder, columns)):
+        place = builder.add(out, builder.mul(stride, ir.Constant(stride.type, row)))
+        builder.store(
+            builder.trunc(value, ir.VectorType(_BYTE, _SIZE)),
+            _pointer(builder, place, 0, ir.VectorType(_BYTE, _SIZE)),
+            align=1,
+        )
+    large = builder.and_(excess, _splat(_INT, -(1 << 15), _SIZE))
+    wide = builder.bitcast(large, ir.IntType(32 * _SIZE))
+    return builder.zext(builder.icmp_unsigned("!=", wide, ir.Constant(wide.type, 0)), ir.IntType(64))
+
+
+@_intrinsic
+def rgb_of_pixels(typing_context: Any, luma: Any, blue: Any, red: Any, out: Any, is_bgr: Any) -> tuple[Any, Any]:
+    """Convert 16 pixels from YCbCr to RGB or BGR, 48 bytes.
+
+    All arguments are int64: addresses of 16 samples of Y, Cb and Cr, that of the result, and whether blue comes first.
+    """
+    signature = types.void(types.int64, types.int64, types.int64, types.int64, types.int64)
+    return signature, _generate_rgb
+
+
+def _generate_rgb(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    luma, blue, red, out, is_bgr = arguments
+    bytes_ = ir.VectorType(_BYTE, _PIXELS)
+    shorts, ints = ir.VectorType(_SHORT, _PIXELS), ir.VectorType(_INT, _PIXELS)
+
+    def loaded(address: Any) -> Any:
+        return builder.zext(builder.load(_pointer(builder, address, 0, bytes_), align=1), shorts)
+
+    def high_product(value: Any, factor: int) -> Any:  # LLVM knows this as one instruction
+        product = builder.mul(builder.sext(value, ints), _splat(_INT, factor, _PIXELS))
+        return builder.trunc(builder.ashr(product, _splat(_INT, 16, _PIXELS)), shorts)
+
+    def rounded(value: Any, factor: int) -> Any:
+        """Return value * factor / 2**16, rounded."""
+        one = _splat(_SHORT, 1, _PIXELS)
+        return builder.ashr(builder.add(high_product(builder.shl(value, one), factor), one), one)
+
+    y = loaded(luma)
+    cb = builder.sub(loaded(blue), _splat(_SHORT, 128, _PIXELS))
+    cr = builder.sub(loaded(red), _splat(_SHORT, 128, _PIXELS))
+    add, subtract = builder.add, builder.sub
+    r = add(add(y, cr), rounded(cr, 26345))
+    b = add(add(y, add(cb, cb)), rounded(cb, -14942))
+    products = add(
+        builder.mul(builder.sext(cb, ints), _splat(_INT, -22554, _PIXELS)),
+        builder.mul(builder.sext(cr, ints), _splat(_INT, 18734, _PIXELS)),
+    )
+    products = builder.ashr(add(products, _splat(_INT, 1 << 15, _PIXELS)), _splat(_INT, 16, _PIXELS))
+    g = subtract(add(y, builder.trunc(products, shorts)), cr)
+    low, high = _splat(_SHORT, 0, _PIXELS), _splat(_SHORT, 255, _PIXELS)
+    r, g, b = (builder.trunc(_clamped(builder, value, low, high), bytes_) for value in (r, g, b))
+    swaps = builder.icmp_signed("!=", is_bgr, ir.Constant(is_bgr.type, 0))
+    first, last = builder.select(swaps, b, r), builder.select(swaps, r, b)
+    nothing = ir.Constant(bytes_, ir.Undefined)
+
+    def shuffled(one: Any, other: Any, lanes: list[int]) -> Any:
+        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT, len(lanes)), lanes))
+
+    pair = shuffled(first, g, list(range(2 * _PIXELS)))
+    rest = shuffled(last, nothing, list(range(2 * _PIXELS)))
+    mixed = [16 * (lane % 3) + lane // 3 if lane % 3 < 2 else 32 + lane // 3 for lane in range(3 * _PIXELS)]
+    pixels = shuffled(pair, rest, mixed)
+    builder.store(pixels, _pointer(builder, out, 0, pixels.type), align=1)
+    return context.get_dummy_value()
+
+
+@_intrinsic
+def upsampled_pairs(
+    typing_context: Any, near: Any, far: Any, even_bias: Any, odd_bias: Any, out: Any
+) -> tuple[Any, Any]:
+    """Double 16 samples of a row of chroma with libjpeg's triangle filter, to 32 bytes.
+
+    All arguments are int64: the address of the first sample in the row that is nearer to the result's and that in the
+    other one (the same where rows are not doubled), what is added before rounding down, and the address of the result.
+    Samples before the first one and after the last one are read, too.
+    """
+    signature = types.void(types.int64, types.int64, types.int64, types.int64, types.int64)
+    return signature, _generate_pairs
+
+
+def _generate_pairs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    near, far, even_bias, odd_bias, out = arguments
+    bytes_, shorts = ir.VectorType(_BYTE, _PIXELS), ir.VectorType(_SHORT, _PIXELS)
+    three, four = _splat(_SHORT, 3, _PIXELS), _splat(_SHORT, 4, _PIXELS)
+    lanes = ir.VectorType(_INT, _PIXELS)
+
+    def loaded(address: Any, offset: int) -> Any:
+        return builder.zext(builder.load(_pointer(builder, address, offset, bytes_), align=1), shorts)
+
+    def summed(offset: int) -> Any:
+        return builder.add(builder.mul(loaded(near, offset), three), loaded(far, offset))
+
+    def repeated(value: Any) -> Any:
+        single = ir.Constant(shorts, ir.Undefined)
+        single = builder.insert_element(single, builder.trunc(value, _SHORT), ir.Constant(_INT, 0))
+        return builder.shuffle_vector(single, single, ir.Constant(lanes, [0] * _PIXELS))
+
+    middle = builder.mul(summed(0), three)
+    pairs: list[Any] = []
+    for offset, bias in ((-1, even_bias), (1, odd_bias)):
+        total = builder.add(builder.add(middle, summed(offset)), repeated(bias))
+        pairs.append(builder.trunc(builder.lshr(total, four), bytes_))
+    order = [lane // 2 + _PIXELS * (lane % 2) for lane in range(2 * _PIXELS)]
+    mixed = builder.shuffle_vector(*pairs, ir.Constant(ir.VectorType(_INT, 2 * _PIXELS), order))
+    builder.store(mixed, _pointer(builder, out, 0, mixed.type), align=1)
+    return context.get_dummy_value()

@@ -1,0 +1,329 @@
+"""Headers and entropy-coded data of baseline JPEG files, for `dalify.codecs.jpeg_decoder`.
+
+The format is that of ITU-T T.81. What is damaged or unusual is refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalify.base.compiling import njit
+from dalify.codecs.jpeg_blocks import (
+    load_big_endian,
+    load_byte,
+    load_int32,
+    store_int32,
+    top_bits,
+    without_top_bits,
+)
+
+__all__ = [
+    "ACROSS",
+    "BLOCK",
+    "COMPONENTS",
+    "DOWN",
+    "FACTS",
+    "HEIGHT",
+    "RESTART",
+    "SCAN",
+    "TABLE",
+    "TABLES",
+    "TABLE_OF",
+    "WIDTH",
+    "ZIGZAG",
+    "decode_block",
+    "read_header",
+    "word_at",
+]
+
+# Codes up to this length, together with the value behind them where it fits, are found in a table.
+_LOOKUP_BITS = 11
+_LOOKUP = 1 << _LOOKUP_BITS
+BLOCK = 64
+# Columns of a Huffman table: the lookup, the largest code of each length, aligned to 16 bits, what leads from a code to
+# its place among the symbols, and the symbols.
+_LIMITS = _LOOKUP
+_OFFSETS = _LIMITS + 18
+_SYMBOLS = _OFFSETS + 18
+TABLE = _SYMBOLS + 256
+
+ZIGZAG = np.array(
+    [0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,
+     28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54,
+     47, 55, 62, 63], np.uint8)  # fmt: skip
+
+# An entry of the lookup: bits that are read, size of the value behind them, run of zeros, and the value where it is
+# among the bits that are read; then the size is 0. All of it is 0 where the code is longer than the lookup knows.
+_SIZE_SHIFT, _RUN_SHIFT, _VALUE_SHIFT = 6, 10, 16
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _fill_table(counts, is_dc, table):
+    """Make a Huffman table of 16 counts, of at most 256 symbols, and the symbols behind them; False where it is bad.
+
+    Args:
+        counts: address.
+        is_dc: whether symbols are sizes of DC coefficients.
+        table: int32 ``[TABLE]``, to be filled.
+    """
+    symbols = counts + 16
+    for place in range(_LIMITS):
+        table[place] = 0
+    code, symbol = 0, 0
+    for length in range(1, 17):
+        count = load_byte(counts + length - 1)
+        table[_OFFSETS + length] = symbol - code
+        for _ in range(count):
+            value = load_byte(symbols + symbol)
+            if code >= 1 << length or (is_dc and value > 15):
+                return False
+            table[_SYMBOLS + symbol] = value
+            if length <= _LOOKUP_BITS:
+                size = value if is_dc else value & 15
+                run = 0 if is_dc else value >> 4
+                free = _LOOKUP_BITS - length
+                first = code << free
+                for rest in range(1 << free):
+                    entry = run << _RUN_SHIFT | size << _SIZE_SHIFT | length
+                    if 0 < size <= free:
+                        bits = rest >> (free - size)
+                        if bits < 1 << (size - 1):
+                            bits -= (1 << size) - 1
+                        entry = bits << _VALUE_SHIFT | run << _RUN_SHIFT | (length + size)
+                    table[first + rest] = entry
+            code += 1
+            symbol += 1
+        table[_LIMITS + length] = code << (16 - length)
+        code <<= 1
+    table[_LIMITS + 17] = 1 << 20
+    return True
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
+def _refilled(bits, count, place, end, missing):
+    """Return a bit buffer, which had less than 32 bits, with at least 32, and how many of them are made up.
+
+    The first bit is the highest one. Behind the end of the scan, zeros are made up.
+    """
+    if place + 4 <= end:
+        word = load_big_endian(place)
+        if (((word ^ 0xFFFFFFFF) - 0x01010101) & word & 0x80808080) == 0:  # no byte is 0xFF
+            return bits | word << (32 - count), count + 32, place + 4, missing
+    return _refilled_near_markers(bits, count, place, end, missing)
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _refilled_near_markers(bits, count, place, end, missing):
+    while count < 32:
+        if place + 1 >= end:
+            return bits, count + 32, place, missing + 32
+        byte = load_byte(place)
+        if byte == 0xFF:
+            if load_byte(place + 1) != 0:  # a marker
+                return bits, count + 32, place, missing + 32
+            place += 1
+        place += 1
+        bits |= byte << (56 - count)
+        count += 8
+    return bits, count, place, missing
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _long_code(bits, table):
+    """Return an entry for a Huffman code that is not in the lookup; 0 where there is no such code."""
+    code = top_bits(bits, 16)
+    length = _LOOKUP_BITS + 1
+    while code >= load_int32(table + 4 * (_LIMITS + length)):
+        length += 1
+    if length > 16:
+        return 0
+    place = load_int32(table + 4 * (_OFFSETS + length)) + (code >> (16 - length))
+    symbol = load_int32(table + 4 * (_SYMBOLS + place))
+    return length | symbol << _SIZE_SHIFT
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
+def _extended(bits, size):
+    """Return the value that the next `size` bits stand for."""
+    value = top_bits(bits, size)
+    return value if bits < 0 else value - ((1 << size) - 1)
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
+def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer, zigzag, coefficients, last_dc):
+    """Decode and dequantize one block.
+
+    Returns:
+        the bit buffer, the DC coefficient before it is dequantized, and 1 where there are others, 0 where there are
+        none, -1 where the block is damaged.
+    """
+    if count < 32:
+        bits, count, place, missing = _refilled(bits, count, place, end, missing)
+    entry = load_int32(dc_table + 4 * top_bits(bits, _LOOKUP_BITS))
+    if entry == 0:
+        entry = _long_code(bits, dc_table)
+    bits = without_top_bits(bits, entry)
+    count -= entry & 63
+    value, size = entry >> _VALUE_SHIFT, (entry >> _SIZE_SHIFT) & 15
+    if size > 0:
+        value = _extended(bits, size)
+        bits = without_top_bits(bits, size)
+        count -= size
+    last_dc += value
+    store_int32(coefficients, last_dc * load_int32(quantizer))
+    kind = -1 if entry == 0 else 0
+    k = 1
+    while k < BLOCK:
+        if count < 32:
+            bits, count, place, missing = _refilled(bits, count, place, end, missing)
+        entry = load_int32(ac_table + 4 * top_bits(bits, _LOOKUP_BITS))
+        value = entry >> _VALUE_SHIFT
+        if value == 0:
+            if entry == 0:
+                entry = _long_code(bits, ac_table)
+            size = (entry >> _SIZE_SHIFT) & 15
+            if size == 0:
+                bits = without_top_bits(bits, entry)
+                count -= entry & 63
+                if (entry >> _RUN_SHIFT) & 15 == 15:
+                    k += 16
+                    continue
+                if entry == 0:
+                    kind = -1
+                break
+            bits = without_top_bits(bits, entry)
+            count -= entry & 63
+            value = _extended(bits, size)
+            bits = without_top_bits(bits, size)
+            count -= size
+        else:
+            bits = without_top_bits(bits, entry)
+            count -= entry & 63
+        k += (entry >> _RUN_SHIFT) & 15
+        if k >= BLOCK:
+            kind = -1
+            break
+        natural = load_byte(zigzag + k)
+        store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
+        kind |= 1
+        k += 1
+    return bits, count, place, missing, last_dc, kind
+
+
+# What a header says, as int64: extents, components, subsampling of chroma, MCUs between restarts, start of the scan.
+HEIGHT, WIDTH, COMPONENTS, ACROSS, DOWN, RESTART, SCAN = range(7)
+TABLE_OF = 7  # of each component: numbers of its quantization, DC, and AC tables
+FACTS = TABLE_OF + 9
+TABLES = 8  # four for DC, then four for AC
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def word_at(address):
+    """Return the two bytes at an address as a number."""
+    return (load_byte(address) << 8) | load_byte(address + 1)
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def read_header(data, end, facts, quantizers, tables, zigzag):
+    """Read all segments up to the scan; return whether this decoder takes such files.
+
+    Args:
+        data: address of the file.
+        end: address behind it.
+        facts: int64 ``[FACTS]``, to be filled.
+        quantizers: int32 ``[4, 64]``, to be filled, in natural order.
+        tables: int32 ``[TABLES, TABLE]``, to be filled.
+        zigzag: address of the natural places of coefficients.
+    """
+    for fact in range(FACTS):
+        facts[fact] = 0
+    known_quantizers, known_tables, frame, is_jfif = 0, 0, np.int64(0), False
+    if data + 4 > end or word_at(data) != 0xFFD8:
+        return False
+    place = data + 2
+    while place + 4 <= end and load_byte(place) == 0xFF:
+        marker, length, contents = load_byte(place + 1), word_at(place + 2), place + 4
+        place += 2 + length
+        if length < 2 or place > end:
+            return False
+        if marker == 0xDB:
+            while contents < place:
+                number = load_byte(contents)
+                if number > 3 or contents + 65 > place:
+                    return False
+                for k in range(BLOCK):
+                    quantizers[number, load_byte(zigzag + k)] = load_byte(contents + 1 + k)
+                known_quantizers |= 1 << number
+                contents += 65
+        elif marker == 0xC4:
+            while contents < place:
+                number = load_byte(contents)
+                kind, number = number >> 4, number & 15
+                if kind > 1 or number > 3 or contents + 17 > place:
+                    return False
+                total = 0
+                for k in range(1, 17):
+                    total += load_byte(contents + k)
+                if total > 256 or contents + 17 + total > place:
+                    return False
+                number += 4 * kind
+                if not _fill_table(contents + 1, kind == 0, tables[number]):
+                    return False
+                known_tables |= 1 << number
+                contents += 17 + total
+        elif marker == 0xC0 or marker == 0xC1:
+            components = load_byte(contents + 5) if length >= 8 else 0
+            if frame or (components != 1 and components != 3) or length != 8 + 3 * components:
+                return False
+            if load_byte(contents) != 8:
+                return False
+            frame = contents
+            facts[HEIGHT], facts[WIDTH] = word_at(contents + 1), word_at(contents + 3)
+            facts[COMPONENTS], facts[ACROSS], facts[DOWN] = components, 1, 1
+            for component in range(components):
+                sampling = load_byte(contents + 7 + 3 * component)
+                facts[TABLE_OF + 3 * component] = load_byte(contents + 8 + 3 * component)
+                if components == 1:
+                    continue  # a single component has blocks of its own extents
+                if component == 0 and (sampling == 0x21 or sampling == 0x22):
+                    facts[ACROSS], facts[DOWN] = 2, sampling & 15
+                elif sampling != 0x11:
+                    return False
+        elif marker == 0xDD:
+            if length != 4:
+                return False
+            facts[RESTART] = word_at(contents)
+        elif marker == 0xDA:
+            components = facts[COMPONENTS]
+            if not frame or facts[HEIGHT] == 0 or facts[WIDTH] == 0:
+                return False
+            if load_byte(contents) != components or length != 6 + 2 * components:
+                return False
+            are_counted = True
+            for component in range(components):
+                name = load_byte(contents + 1 + 2 * component)
+                used = load_byte(contents + 2 + 2 * component)
+                are_counted = are_counted and name == component + 1
+                dc, ac, quantizer = used >> 4, 4 + (used & 15), facts[TABLE_OF + 3 * component]
+                if name != load_byte(frame + 6 + 3 * component) or dc > 3 or ac > 7 or quantizer > 3:
+                    return False
+                if not (known_tables >> dc) & (known_tables >> ac) & (known_quantizers >> quantizer) & 1:
+                    return False
+                facts[TABLE_OF + 3 * component + 1], facts[TABLE_OF + 3 * component + 2] = dc, ac
+            after = contents + 1 + 2 * components
+            if load_byte(after) != 0 or load_byte(after + 1) != 63 or load_byte(after + 2) != 0:
+                return False
+            facts[SCAN] = place
+            return components == 1 or is_jfif or are_counted
+        elif marker == 0xE0:
+            # "JFIF" and a zero: the components are Y, Cb and Cr. The library complains about other versions than 1.
+            if length >= 16 and load_big_endian(contents) == 0x4A464946 and load_byte(contents + 4) == 0:
+                if load_byte(contents + 5) != 1:
+                    return False
+                is_jfif = True
+        elif marker == 0xEE:  # of Adobe, who may have stored RGB
+            if length >= 14 and load_byte(contents + 11) != 1:
+                return False
+        elif not (0xE1 <= marker <= 0xEF or marker == 0xFE):
+            return False
+    return False
