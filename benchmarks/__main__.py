@@ -27,6 +27,7 @@ BENCHMARKS = [
     "scaling",
     "startup",
     "processes",
+    "costs",
 ]
 
 

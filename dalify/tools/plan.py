@@ -1,0 +1,347 @@
+"""Recommend threads, processes and machines for a training job.
+
+``python -m dalify.tools.plan --gpus 8 --images-per-second 3000``. What is assumed of images and machines is printed
+with the recommendation; each assumption is an option, and ``--measure module:function`` measures a pipeline of yours.
+docs/scaling.md says where the constants are from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError
+from dalify.pipeline import Pipeline
+from dalify.tools.planning import DTYPE_BYTES, Costs, Job, Plan, Way, make_plan
+
+__all__ = ["main"]
+
+_PROGRAM = "python -m dalify.tools.plan"
+# Measured: the photographs of benchmarks, 500 pixels on their longer side.
+_MEGAPIXELS = 0.2
+_JPEG_BYTES_PER_MEGAPIXEL = 345_000
+_MOST = 1e12
+
+
+def _number(*, above: float = 0.0, at_most: float = _MOST, may_be_equal: bool = False) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text.replace(",", "").replace("_", ""))
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not (value > above or (may_be_equal and value == above)) or value > at_most or math.isnan(value):
+            least = f"{'at least' if may_be_equal else 'above'} {above:g}"
+            raise argparse.ArgumentTypeError(f"must be {least} and at most {at_most:g}; got {text}")
+        return value
+
+    return parse
+
+
+def _count(least: int = 1) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text.replace(",", "").replace("_", ""))
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        if not least <= value <= _MOST:
+            raise argparse.ArgumentTypeError(f"must be at least {least} and at most {_MOST:g}; got {text}")
+        return value
+
+    return parse
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        description="Recommend threads, processes and machines for a training job.",
+        epilog="Example: %(prog)s --gpus 8 --images-per-second 3000",
+    )
+    job = parser.add_argument_group("the job")
+    job.add_argument("--gpus", type=_count(), required=True, help="in all")
+    job.add_argument("--images-per-second", type=_number(), required=True, help="that ONE GPU takes")
+    job.add_argument("--batch-size", type=_count(), default=64, help="of each GPU (%(default)s)")
+    job.add_argument("--prefetch", type=_count(), default=2, help="prefetch_queue_depth (%(default)s)")
+    machines = parser.add_argument_group("machines")
+    machines.add_argument("--gpus-per-node", type=_count(), default=8, help="(%(default)s)")
+    machines.add_argument("--cores-per-node", type=_count(), default=64, help="of one with GPUs (%(default)s)")
+    machines.add_argument("--cores-per-cpu-node", type=_count(), default=64, help="of one without (%(default)s)")
+    machines.add_argument(
+        "--gbit-per-node", type=_number(), default=100.0, help="network, in each direction, for data alone (100)"
+    )
+    machines.add_argument(
+        "--trainer-cores", type=_count(0), default=1, help="for each GPU, not to be used for data (%(default)s)"
+    )
+    machines.add_argument(
+        "--headroom", type=_number(may_be_equal=True, at_most=10), default=0.1, help="cores to spare (0.1: a tenth)"
+    )
+    images = parser.add_argument_group("images")
+    images.add_argument("--megapixels", type=_number(at_most=1e6), help=f"as they are stored ({_MEGAPIXELS})")
+    images.add_argument(
+        "--bytes-per-image", type=_number(), help=f"as they are stored ({_JPEG_BYTES_PER_MEGAPIXEL:,} per megapixel)"
+    )
+    images.add_argument("--size", type=_count(), help="height and width that the network gets, with 3 channels (224)")
+    images.add_argument("--values-per-image", type=_count(), help="that the network gets, instead of --size")
+    images.add_argument("--dtype", choices=DTYPE_BYTES, help="that the network gets (float32)")
+    costs = parser.add_argument_group("measurements of yours")
+    costs.add_argument(
+        "--images-per-second-per-core", type=_number(), help="of the whole pipeline; instead of the constants"
+    )
+    costs.add_argument(
+        "--measure",
+        metavar="MODULE:FUNCTION",
+        help="function without arguments that returns a pipeline; its CPU time per image and its output are measured",
+    )
+    costs.add_argument("--seconds", type=_number(), default=5.0, help="that --measure takes (5)")
+    costs.add_argument(
+        "--python-ms",
+        type=_number(may_be_equal=True),
+        default=0.0,
+        help="CPU ms per image in Python functions of yours, part of --images-per-second-per-core and --measure (0)",
+    )
+    costs.add_argument(
+        "--transport-s-per-gb", type=_number(may_be_equal=True), help="CPU seconds, sender and receiver together (0.3)"
+    )
+    costs.add_argument("--process-mb", type=_number(may_be_equal=True), help="memory of a process (200)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a plan; return the exit status: 0, 1 where no way fits or a measurement fails, 2 for a wrong option.
+
+    Args:
+        arguments: of the command line; those of the process where None.
+    """
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        costs = _costs(given)
+    except ArgumentValueError as error:
+        parser.error(str(error))
+    except DalifyError as error:
+        print(f"{_PROGRAM}: error: {error}", file=sys.stderr)
+        return 1
+    job = Job(**{name: getattr(given, name) for name in Job.__dataclass_fields__})
+    plan = make_plan(job, costs)
+    print(_report(job, costs, plan))
+    return 0 if plan.chosen else 1
+
+
+def _costs(given: argparse.Namespace) -> Costs:
+    if given.measure and given.images_per_second_per_core:
+        raise ArgumentValueError("--measure and --images-per-second-per-core exclude each other.")
+    if given.size and given.values_per_image:
+        raise ArgumentValueError("--size and --values-per-image exclude each other.")
+    is_measured = bool(given.measure or given.images_per_second_per_core)
+    if is_measured and given.megapixels and given.bytes_per_image:
+        raise ArgumentValueError("--megapixels means nothing where the pipeline is measured; leave it out.")
+    if given.measure and (given.size or given.values_per_image or given.dtype):
+        raise ArgumentValueError(
+            "--measure tells what the network gets; leave --size, --values-per-image, --dtype out."
+        )
+    megapixels = given.megapixels or _MEGAPIXELS
+    stored_bytes = given.bytes_per_image or megapixels * _JPEG_BYTES_PER_MEGAPIXEL
+    values, dtype = given.values_per_image or 3 * (given.size or 224) ** 2, given.dtype or "float32"
+    if is_measured:
+        if given.measure:
+            prepare_ms, values, dtype = _measured(given.measure, given.seconds)
+        else:
+            prepare_ms = 1e3 / given.images_per_second_per_core
+        if given.python_ms > prepare_ms:
+            raise ArgumentValueError(
+                f"--python-ms={given.python_ms:g} is part of the {prepare_ms:g} ms that an image takes in all."
+            )
+        costs = Costs.measured(
+            prepare_ms=prepare_ms, stored_bytes=stored_bytes, values=values, dtype=dtype, python_ms=given.python_ms
+        )
+    else:
+        costs = Costs.of_jpeg(
+            megapixels=megapixels, stored_bytes=stored_bytes, values=values, dtype=dtype, python_ms=given.python_ms
+        )
+    replaced = {name: getattr(given, name) for name in ("transport_s_per_gb", "process_mb")}
+    return replace(costs, **{name: value for name, value in replaced.items() if value is not None})
+
+
+# -- a pipeline of the user's
+
+
+def _measured(place: str, seconds: float) -> tuple[float, int, str]:
+    """Return the CPU ms per image of a pipeline of the user's, the values of an image, and their type."""
+    pipe = _pipeline_of(place)
+    try:
+        outputs = _next_batch(pipe)
+        for _ in range(2):  # kernels are compiled, and files are read for the first time
+            outputs = _next_batch(pipe)
+        if multiprocessing.active_children():
+            raise ArgumentValueError(
+                "--measure sees the CPU time of this process alone, and the pipeline has worker processes.",
+                hint="Measure it without processes= and parallel=True: an image takes the same CPU time.",
+            )
+        largest = max((_samples(output) for output in outputs), key=_bytes_of)
+        count, start, end = 0, time.process_time(), time.monotonic() + seconds
+        while not count or time.monotonic() < end:
+            count += len(_next_batch(pipe)[0])
+        spent = max(time.process_time() - start, 1e-9)
+    finally:
+        pipe.close()
+    dtype = str(largest[0].dtype)
+    if dtype not in DTYPE_BYTES:
+        same_size = {1: "uint8", 2: "float16"}
+        dtype = same_size.get(largest[0].dtype.itemsize, "float32")
+    values = max(1, round(_bytes_of(largest) / len(largest) / DTYPE_BYTES[dtype]))
+    return spent / count * 1e3, values, dtype
+
+
+def _next_batch(pipe: Pipeline) -> tuple[Any, ...]:
+    """Return a batch, beginning anew where the data end."""
+    try:
+        return pipe.run()
+    except StopIteration:
+        pipe.reset()
+        return pipe.run()
+
+
+def _samples(output: Any) -> list[np.ndarray[Any, Any]]:
+    output = output.as_cpu()
+    return [np.asarray(output.at(place)) for place in range(len(output))]
+
+
+def _bytes_of(samples: list[np.ndarray[Any, Any]]) -> int:
+    return sum(sample.nbytes for sample in samples)
+
+
+def _pipeline_of(place: str) -> Pipeline:
+    module_name, _, name = place.partition(":")
+    if not module_name or not name:
+        raise ArgumentValueError(f"--measure takes MODULE:FUNCTION, for instance train:pipeline; got {place!r}.")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module_name.startswith(error.name):
+            raise
+        raise ArgumentValueError(
+            f"--measure: there is no module {module_name!r}.", hint="Run this in the folder of your program."
+        ) from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ArgumentValueError(f"--measure: {module_name} has no function {name!r}.")
+    pipe = function()
+    if not isinstance(pipe, Pipeline):
+        raise ArgumentTypeError(
+            f"--measure: {place} must return a Pipeline; got {type(pipe).__name__}.",
+            hint="Name a function that takes no arguments, such as one made by @pipeline_def(batch_size=64, ...).",
+        )
+    return pipe
+
+
+# -- the report
+
+
+def _report(job: Job, costs: Costs, plan: Plan) -> str:
+    parts = [
+        f"{_counted(job.gpus, 'GPU')} that take{'s' * (job.gpus == 1)} {job.images_per_second:,.0f} images/s each: "
+        f"{job.total_rate:,.0f} images/s",
+        "",
+        *_recommendation(job, costs, plan),
+        "",
+        *_ways_table(job, plan),
+        "",
+        *_assumptions(job, costs),
+    ]
+    return "\n".join(line.rstrip() for line in parts)
+
+
+def _recommendation(job: Job, costs: Costs, plan: Plan) -> list[str]:
+    way = plan.chosen
+    if way is None:
+        return [
+            "Nothing fits: see the last row of each column.",
+            "Take machines with more cores or a faster network, fewer GPUs per machine, smaller or cheaper images.",
+        ]
+    nodes = _counted(job.gpu_nodes, "GPU node")
+    if not way.cpu_nodes:
+        lines = [f"Recommended: send JPEG, decode where the images are used. {nodes}, no other nodes."]
+        pipeline = f"num_threads={plan.threads}" + (f", processes={plan.processes}" if plan.processes else "")
+        lines.append(f"  each GPU's pipeline    {pipeline}")
+        if not costs.python_ms:
+            lines.append("  worker processes       none: compiled operators need threads only")
+        lines.append(f"  cores of a GPU node    {_used(job, way)} of {job.cores_per_node:,}")
+    else:
+        actors = f"RayPipeline(workers={way.workers}, cpus_per_worker={way.cores_per_worker})"
+        lines = [
+            f"Recommended: prepare images on {_counted(way.cpu_nodes, 'CPU node')}, send {way.sent}. {nodes} besides.",
+            f"  on the CPU nodes       {way.workers:,} workers with num_threads={way.cores_per_worker} each,",
+            f"                         for instance {actors}",
+            f"  cores of a GPU node    {_used(job, way)} of {job.cores_per_node:,}, to receive"
+            + (" and to make floats" if way.sent != costs.dtype else ""),
+        ]
+    stored = job.total_rate * costs.stored_bytes / 1e9
+    lines.append(f"  read from storage      {_short(stored)} GB/s in all")
+    lines.append(f"  network of a GPU node  {_short(way.node_gbit)} of {job.gbit_per_node:,.4g} Gbit/s")
+    if way.cpu_nodes:
+        lines.append(f"  network of a CPU node  {_short(way.cpu_node_gbit)} of {job.gbit_per_node:,.4g} Gbit/s")
+    lines.append(f"  memory of a GPU node   {_short(plan.node_gb)} GB for processes and batches")
+    if way.cpu_nodes:
+        lines.append(f"  memory of a CPU node   {_short(plan.cpu_node_gb)} GB for processes and batches")
+    return lines
+
+
+def _short(value: float) -> str:
+    """Return three figures, or all before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def _used(job: Job, way: Way) -> str:
+    for_data = job.gpus_of_node * way.cores_per_gpu
+    trainers = job.gpus_of_node * job.trainer_cores
+    return f"{for_data:,} for data, {trainers:,} for the trainers,"
+
+
+def _ways_table(job: Job, plan: Plan) -> list[str]:
+    rows = [
+        ["sent to the GPU nodes", *(way.sent for way in plan.ways)],
+        ["bytes per image", *(f"{way.bytes_per_image:,.0f}" for way in plan.ways)],
+        ["to the GPU nodes, GB/s in all", *(_short(job.total_rate * way.bytes_per_image / 1e9) for way in plan.ways)],
+        ["Gbit/s into a GPU node", *(_short(way.node_gbit) for way in plan.ways)],
+        ["cores per GPU for data", *(f"{way.cores_per_gpu:,}" for way in plan.ways)],
+        ["cores busy on CPU nodes", *(_short(way.cpu_cores) for way in plan.ways)],
+        ["CPU nodes", *(f"{way.cpu_nodes:,}" for way in plan.ways)],
+        ["fits", *("no" if way.problems else "yes" for way in plan.ways)],
+    ]
+    first = max(len(row[0]) for row in rows)
+    widths = [max(len(row[column]) for row in rows) for column in range(1, len(rows[0]))]
+    lines = [
+        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))])
+        for row in rows
+    ]
+    lines.insert(1, "  ".join("-" * width for width in [first, *widths]))
+    return [*lines, *(f"  {way.sent}: {problem}" for way in plan.ways for problem in way.problems)]
+
+
+def _assumptions(job: Job, costs: Costs) -> list[str]:
+    per_core = 1e3 / costs.prepare_ms
+    return [
+        "Assumed; every figure is an option, see --help:",
+        f"  an image is stored in {costs.stored_bytes:,.0f} bytes and becomes {costs.values:,} values of {costs.dtype}",
+        f"  {costs.prepare_ms:.3g} ms of CPU time per image ({per_core:,.0f} images/s per core)"
+        + (f", {costs.python_ms:.3g} ms of it in Python functions" if costs.python_ms else ""),
+        f"  {costs.transport_s_per_gb:g} s of CPU time per GB sent, {job.headroom:.0%} of the cores to spare",
+        f"  nodes of at most {_counted(job.gpus_per_node, 'GPU')}; "
+        f"{job.cores_per_node:,} cores with GPUs, {job.cores_per_cpu_node:,} without; {job.gbit_per_node:,.4g} Gbit/s",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,306 @@
+"""How many cores, machines and how much network a training job needs: the arithmetic of ``dalify.tools.plan``.
+
+Constants are measured (docs/scaling.md says how); everything else follows from them by formulas without hidden factors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = [
+    "DTYPE_BYTES",
+    "Costs",
+    "Job",
+    "Plan",
+    "Way",
+    "make_plan",
+]
+
+DTYPE_BYTES = {"uint8": 1, "float16": 2, "float32": 4}
+
+# Measured by `python -m benchmarks costs`; docs/scaling.md has the figures behind them.
+_MS_PER_IMAGE = 0.1
+_MS_PER_MEGAPIXEL = 1.3
+_MS_PER_JPEG_MEGABYTE = 6.0
+_FLOAT_MS_PER_MEGAVALUE = 0.3
+_TRANSPORT_S_PER_GB = 0.3
+_PROCESS_MB = 200
+# Of a Ray actor: more of them cost memory, fewer make the loss of one dearer.
+_MOST_CORES_PER_WORKER = 8
+# Batches that a consumer may hold without a copy, as in `Pipeline(processes=N)`.
+_HELD_BATCHES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What one image costs.
+
+    Attributes:
+        stored_bytes: as it is stored, for instance of a JPEG file.
+        values: of an image as the network gets it.
+        dtype: of these values.
+        prepare_ms: CPU time from the stored bytes to these values, Python functions included.
+        floats_ms: the part of it that makes floats of bytes.
+        python_ms: the part of it that holds the interpreter's lock: Python functions of users.
+        transport_s_per_gb: CPU time of sender and receiver together.
+        process_mb: memory of a process, without batches.
+    """
+
+    stored_bytes: float
+    values: int
+    dtype: str
+    prepare_ms: float
+    floats_ms: float
+    python_ms: float = 0.0
+    transport_s_per_gb: float = _TRANSPORT_S_PER_GB
+    process_mb: float = _PROCESS_MB
+
+    @classmethod
+    def of_jpeg(cls, *, megapixels: float, stored_bytes: float, values: int, dtype: str, python_ms: float) -> Costs:
+        """Return what a JPEG file costs that is decoded, cropped, resized and, for floats, normalized."""
+        floats_ms = _floats_ms(values, dtype)
+        decoding = _MS_PER_IMAGE + _MS_PER_MEGAPIXEL * megapixels + _MS_PER_JPEG_MEGABYTE * stored_bytes / 1e6
+        return cls(
+            stored_bytes=stored_bytes,
+            values=values,
+            dtype=dtype,
+            prepare_ms=decoding + floats_ms + python_ms,
+            floats_ms=floats_ms,
+            python_ms=python_ms,
+        )
+
+    @classmethod
+    def measured(
+        cls, *, prepare_ms: float, stored_bytes: float, values: int, dtype: str, python_ms: float = 0.0
+    ) -> Costs:
+        """Return what an image costs whose whole way was measured."""
+        floats_ms = min(prepare_ms - python_ms, _floats_ms(values, dtype))
+        return cls(
+            stored_bytes=stored_bytes,
+            values=values,
+            dtype=dtype,
+            prepare_ms=prepare_ms,
+            floats_ms=floats_ms,
+            python_ms=python_ms,
+        )
+
+    def bytes_as(self, dtype: str) -> int:
+        """Return the bytes of an image as the network gets it, in a type of element."""
+        return self.values * DTYPE_BYTES[dtype]
+
+
+def _floats_ms(values: int, dtype: str) -> float:
+    return 0.0 if dtype == "uint8" else _FLOAT_MS_PER_MEGAVALUE * values / 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A training job and the machines for it.
+
+    Attributes:
+        gpus: in all.
+        images_per_second: that one GPU takes.
+        gpus_per_node: at most.
+        cores_per_node: of a machine with GPUs.
+        cores_per_cpu_node: of a machine without.
+        gbit_per_node: network of each machine, in each direction.
+        trainer_cores: of each GPU's trainer, not to be used for data.
+        headroom: cores to spare, as a part of those needed: 0.1 for a tenth.
+        batch_size: of each GPU.
+        prefetch: ``prefetch_queue_depth``.
+    """
+
+    gpus: int
+    images_per_second: float
+    gpus_per_node: int
+    cores_per_node: int
+    cores_per_cpu_node: int
+    gbit_per_node: float
+    trainer_cores: int
+    headroom: float
+    batch_size: int
+    prefetch: int
+
+    @property
+    def gpu_nodes(self) -> int:
+        """Number of machines with GPUs."""
+        return _ceil(self.gpus / self.gpus_per_node)
+
+    @property
+    def gpus_of_node(self) -> int:
+        """Number of GPUs of the fullest machine."""
+        return min(self.gpus, self.gpus_per_node)
+
+    @property
+    def total_rate(self) -> float:
+        """Images per second of all GPUs."""
+        return self.gpus * self.images_per_second
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way to get images to the GPUs.
+
+    Attributes:
+        sent: what goes to the machines with GPUs: ``JPEG`` (or whatever is stored), or a type of element.
+        bytes_per_image: of that.
+        cores_per_gpu: that each GPU's trainer has for data; a whole number.
+        cpu_nodes: machines without GPUs.
+        workers: processes on these, together (actors of Ray).
+        cores_per_worker: of each.
+        cpu_cores: that the machines without GPUs keep busy, headroom included, in all.
+        node_gbit: that a machine with GPUs receives.
+        cpu_node_gbit: that a machine without GPUs receives or sends, whichever is more.
+        problems: what does not fit; empty where it does.
+    """
+
+    sent: str
+    bytes_per_image: float
+    cores_per_gpu: int
+    cpu_nodes: int
+    workers: int
+    cores_per_worker: int
+    cpu_cores: float
+    node_gbit: float
+    cpu_node_gbit: float
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to do.
+
+    Attributes:
+        ways: all that there are, in order of preference.
+        chosen: the first one that fits; None where none does.
+        threads: ``num_threads`` of each GPU's pipeline, or of each worker's on other machines.
+        processes: ``processes`` of each of these pipelines; 0: threads suffice.
+        node_gb: memory of a machine with GPUs for processes and batches.
+        cpu_node_gb: of one without; 0 where there is none.
+    """
+
+    ways: tuple[Way, ...]
+    chosen: Way | None
+    threads: int
+    processes: int
+    node_gb: float
+    cpu_node_gb: float
+
+
+def make_plan(job: Job, costs: Costs) -> Plan:
+    """Return the ways to feed a job, and the first one that fits.
+
+    What is stored is preferred, as it is least to send; then bytes, of which the receiver makes floats; then floats.
+    """
+    ways = [_where_it_is_used(job, costs)]
+    ways += [_sent_as(dtype, job, costs) for dtype in dict.fromkeys(("uint8", costs.dtype))]
+    chosen = next((way for way in ways if not way.problems), None)
+    if chosen is None:
+        return Plan(ways=tuple(ways), chosen=None, threads=0, processes=0, node_gb=0.0, cpu_node_gb=0.0)
+    is_remote = chosen.cpu_nodes > 0
+    threads = chosen.cores_per_worker if is_remote else chosen.cores_per_gpu
+    needed = job.images_per_second * costs.python_ms / 1e3 * (1 + job.headroom)
+    processes = 0 if is_remote or not costs.python_ms else min(threads, _ceil(needed))
+    used_gb = job.batch_size * costs.bytes_as(costs.dtype) / 1e9
+    process_gb = costs.process_mb / 1e3
+    batches = job.prefetch + (processes + _HELD_BATCHES if processes else 1)
+    node_gb = job.gpus_of_node * (process_gb * (1 + processes) + batches * used_gb)
+    cpu_node_gb = 0.0
+    if is_remote:
+        workers = _ceil(chosen.workers / chosen.cpu_nodes)
+        sent_gb = job.batch_size * chosen.bytes_per_image / 1e9
+        cpu_node_gb = workers * (process_gb + (1 + job.prefetch) * sent_gb)
+        node_gb += job.gpus_of_node * job.prefetch * sent_gb
+    return Plan(
+        ways=tuple(ways),
+        chosen=chosen,
+        threads=threads,
+        processes=processes,
+        node_gb=node_gb,
+        cpu_node_gb=cpu_node_gb,
+    )
+
+
+def _where_it_is_used(job: Job, costs: Costs) -> Way:
+    cores = _cores(job.images_per_second, costs.prepare_ms, job.headroom)
+    return _way(job, sent="JPEG", bytes_per_image=costs.stored_bytes, cores_per_gpu=_ceil(cores))
+
+
+def _sent_as(dtype: str, job: Job, costs: Costs) -> Way:
+    """Return the way on which machines without GPUs prepare images."""
+    sent_bytes = costs.bytes_as(dtype)
+    transport_ms = sent_bytes / 1e9 * costs.transport_s_per_gb * 1e3 / 2  # of one end
+    floats_ms = 0.0 if dtype == costs.dtype else costs.floats_ms
+    here = _cores(job.images_per_second, transport_ms + floats_ms, job.headroom)
+    there_ms = costs.prepare_ms - floats_ms + transport_ms
+    there = _cores(job.total_rate, there_ms, job.headroom)
+    # Python functions hold the lock of their process: more cores than this would wait for it.
+    most_cores = _MOST_CORES_PER_WORKER
+    if costs.python_ms:
+        most_cores = min(most_cores, max(1, math.floor(there_ms / costs.python_ms)))
+    per_worker = min(most_cores, job.cores_per_cpu_node)
+    workers_per_node = job.cores_per_cpu_node // per_worker
+    busiest = max(sent_bytes, costs.stored_bytes)
+    nodes = max(
+        _ceil(there / (workers_per_node * per_worker)),
+        _ceil(_gbit(job.total_rate, busiest) / job.gbit_per_node),
+    )
+    return _way(
+        job,
+        sent=dtype,
+        bytes_per_image=sent_bytes,
+        cores_per_gpu=_ceil(here),
+        cpu_nodes=nodes,
+        workers=min(nodes * workers_per_node, max(nodes, _ceil(there / per_worker))),
+        cores_per_worker=per_worker,
+        cpu_cores=there,
+        cpu_node_gbit=_gbit(job.total_rate, busiest) / nodes,
+    )
+
+
+def _way(
+    job: Job,
+    *,
+    sent: str,
+    bytes_per_image: float,
+    cores_per_gpu: int,
+    cpu_nodes: int = 0,
+    workers: int = 0,
+    cores_per_worker: int = 0,
+    cpu_cores: float = 0.0,
+    cpu_node_gbit: float = 0.0,
+) -> Way:
+    gpus = job.gpus_of_node
+    node_gbit = _gbit(gpus * job.images_per_second, bytes_per_image)
+    problems: list[str] = []
+    needed = gpus * (cores_per_gpu + job.trainer_cores)
+    if needed > job.cores_per_node:
+        problems.append(f"a GPU node needs {needed:,} cores and has {job.cores_per_node:,}")
+    if node_gbit > job.gbit_per_node:
+        problems.append(f"a GPU node receives {node_gbit:,.0f} Gbit/s and has {job.gbit_per_node:,.0f}")
+    return Way(
+        sent=sent,
+        bytes_per_image=bytes_per_image,
+        cores_per_gpu=cores_per_gpu,
+        cpu_nodes=cpu_nodes,
+        workers=workers,
+        cores_per_worker=cores_per_worker,
+        cpu_cores=cpu_cores,
+        node_gbit=node_gbit,
+        cpu_node_gbit=cpu_node_gbit,
+        problems=tuple(problems),
+    )
+
+
+def _cores(rate: float, milliseconds: float, headroom: float) -> float:
+    return rate * milliseconds / 1e3 * (1 + headroom)
+
+
+def _gbit(rate: float, size: float) -> float:
+    return rate * size * 8 / 1e9
+
+
+def _ceil(value: float) -> int:
+    """Round up, but not for the rounding errors of a whole number."""
+    return max(1, math.ceil(value * (1 - 1e-12)))
