@@ -17,39 +17,106 @@ __all__ = ["MOST_SHARDS", "Remainder", "Split"]
 
 MOST_SHARDS = 1 << 20
 """Of a saved state."""
+_MOST_PRODUCT = (1 << 63) - 1  # that int64 holds
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """How far the shards had come when they were given up.
 
+    One number stands for equal ones: thousands of shards that stand at the same place take no more than one.
+
     Attributes:
-        positions: samples that were read of each window, int64 ``[shards]``.
-        seeds: of each window's order.
+        count: number of shards.
+        positions: samples that were read of each window; one number where all are alike.
+        seeds: of each window's order, likewise.
     """
 
-    positions: tuple[int, ...]
-    seeds: tuple[int, ...]
+    count: int
+    positions: int | tuple[int, ...]
+    seeds: int | tuple[int, ...]
+
+    @classmethod
+    def of(cls, positions: Sequence[int], seeds: Sequence[int]) -> Split:
+        """Return the split for given numbers of each window."""
+        return cls(len(positions), _short(positions), _short(seeds))
+
+    def seed(self, window: int) -> int:
+        """Return the seed of a window's order."""
+        return self.seeds if isinstance(self.seeds, int) else self.seeds[window]
 
     def to_json(self) -> list[Any]:
         """Return plain data, short where all windows are alike."""
-        return [len(self.positions), _short(self.positions), _short(self.seeds)]
+        return [self.count, *(value if isinstance(value, int) else list(value) for value in self._numbers)]
+
+    @property
+    def _numbers(self) -> tuple[int | tuple[int, ...], int | tuple[int, ...]]:
+        return self.positions, self.seeds
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Split:
         """Return what ``to_json`` got."""
-        count, positions, seeds = data
+        count, *numbers = data
         if type(count) is not int or not 1 <= count <= MOST_SHARDS:
             raise ValueError(f"there cannot be {count!r} shards")
-        return cls(_long(positions, count), _long(seeds, count))
+        positions, seeds = (value if isinstance(value, int) else _short(value) for value in numbers)
+        if any(len(value) != count for value in (positions, seeds) if not isinstance(value, int)):
+            raise ValueError(f"there must be a number for each of {count} shards")
+        return cls(count, positions, seeds)
 
 
-def _short(values: tuple[int, ...]) -> int | list[int]:
-    return values[0] if len(set(values)) == 1 else list(values)
+def _short(values: Sequence[int]) -> int | tuple[int, ...]:
+    return values[0] if len(set(values)) == 1 else tuple(values)
 
 
-def _long(values: int | Sequence[int], count: int) -> tuple[int, ...]:
-    return (values,) * count if isinstance(values, int) else tuple(values)
+class _Alike:
+    """What is left of windows of which equally much was read: again windows of one size, by formula.
+
+    Args:
+        size: samples in all windows.
+        count: number of windows.
+        read: samples of each that were read, at most all of the smallest.
+    """
+
+    def __init__(self, size: int, count: int, read: int) -> None:
+        self._size = size
+        self._count = count
+        self._read = read
+        self.length = size - count * read
+
+    def locate(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        count, length = self._count, self.length
+        windows = ((positions + 1) * count - 1) // length  # the last one that begins at this place or before
+        return self._size * windows // count + self._read + positions - length * windows // count, windows
+
+
+class _Listed:
+    """What is left of windows of which any number was read, kept for each of them.
+
+    Args:
+        size: samples in all windows.
+        count: number of windows.
+        read: samples of each that were read; more than there are means all.
+    """
+
+    def __init__(self, size: int, count: int, read: NDArray[np.int64]) -> None:
+        bounds = np.array([size * window // count for window in range(count + 1)], np.int64)
+        read = np.minimum(read, np.diff(bounds))
+        self._starts = bounds[:-1] + read
+        self._ends = np.cumsum(np.diff(bounds) - read)
+        self.length = int(self._ends[-1])
+
+    def locate(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        windows = np.searchsorted(self._ends, positions, side="right")
+        before = np.concatenate([np.zeros(1, np.int64), self._ends[:-1]])
+        return self._starts[windows] + positions - before[windows], windows
+
+
+def _windows(size: int, split: Split) -> _Alike | _Listed:
+    count, read = split.count, split.positions
+    if isinstance(read, int) and read <= size // count and (size + 1) * count <= _MOST_PRODUCT:
+        return _Alike(size, count, read)
+    return _Listed(size, count, np.full(count, read, np.int64))
 
 
 class Remainder:
@@ -64,17 +131,11 @@ class Remainder:
     def __init__(self, size: int, splits: Sequence[Split]) -> None:
         self.splits = tuple(splits)
         self._size = size
-        self._starts: list[NDArray[np.int64]] = []
-        self._ends: list[NDArray[np.int64]] = []
-        length = size
+        self._windows: list[_Alike | _Listed] = []
+        self.length = size
         for split in self.splits:
-            count = len(split.positions)
-            bounds = np.array([length * index // count for index in range(count + 1)], np.int64)
-            read = np.minimum(np.array(split.positions, np.int64), np.diff(bounds))
-            self._starts.append(bounds[:-1] + read)
-            self._ends.append(np.cumsum(np.diff(bounds) - read))
-            length = int(self._ends[-1][-1])
-        self.length = length
+            self._windows.append(_windows(self.length, split))
+            self.length = self._windows[-1].length
 
     def __len__(self) -> int:
         """Return how many samples are left."""
@@ -89,14 +150,12 @@ class Remainder:
         Returns:
             their places in the epoch, ``[N]``, and the number of the first sharding's window of each, ``[N]``.
         """
-        window = np.zeros(len(positions), np.int64)
-        for starts, ends in zip(reversed(self._starts), reversed(self._ends), strict=True):
-            window = np.searchsorted(ends, positions, side="right")
-            before = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
-            positions = starts[window] + positions - before[window]
-        return positions, window
+        numbers = np.zeros(len(positions), np.int64)
+        for windows in reversed(self._windows):
+            positions, numbers = windows.locate(positions)
+        return positions, numbers
 
     def window_bounds(self, window: int) -> tuple[int, int]:
         """Return start and stop of a window of the first sharding."""
-        count = len(self.splits[0].positions)
+        count = self.splits[0].count
         return self._size * window // count, self._size * (window + 1) // count

@@ -143,7 +143,7 @@ class Sampler:
         entries = np.empty(len(positions), np.int64)
         for window in np.unique(windows).tolist():
             chosen = windows == window
-            seed = remainder.splits[0].seeds[window]
+            seed = remainder.splits[0].seed(window)
             bounds = remainder.window_bounds(window)
             entries[chosen] = self._ordered(places[chosen], *bounds, self.epoch, seed)
         return entries
@@ -299,7 +299,8 @@ class Sampler:
         """Divide anew what the shards of another sharding have left of their epoch."""
         count = states[0]["num_shards"]
         if len(states) == 1 and count > 1:
-            states = self._all_alike(states[0])
+            self._divide_alike(states[0])
+            return
         by_shard = {item["shard_id"]: item for item in states if item["num_shards"] == count}
         if len(states) != count or len(by_shard) != count:
             missing = sorted(set(range(count)) - set(by_shard))
@@ -324,18 +325,23 @@ class Sampler:
             positions = tuple(_read_in(by_window[window], epoch) for window in range(count))
             seeds = tuple(by_window[window]["seed"] for window in range(count))
             before = remainders[epoch].splits if epoch in remainders else ()
-            remainders[epoch] = Remainder(self.options.size, [*before, Split(positions, seeds)])
+            remainders[epoch] = Remainder(self.options.size, [*before, Split.of(positions, seeds)])
         self._go(first, 0, remainders)
 
-    def _all_alike(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """Return the states of all shards where one of them tells the others."""
+    def _divide_alike(self, state: Mapping[str, Any]) -> None:
+        """Divide anew what is left, where the state of one shard tells those of all others."""
         if self.options.random_shuffle:
             raise CheckpointError(
                 f"the checkpoint was made with {state['num_shards']} shards, the reader now has "
                 f"{self.options.num_shards}; what the other shards have read depends on their seeds.",
                 hint="Pass the states of all shards: pipe.load_state_dict([state_of_shard_0, state_of_shard_1, ...]).",
             )
-        return [{**state, "shard_id": shard} for shard in range(state["num_shards"])]
+        epoch = state["epoch"]
+        remainders = _remainders_of(state, self.options.size)
+        before = remainders[epoch].splits if epoch in remainders else ()
+        split = Split(state["num_shards"], state["position"], state["seed"])
+        remainders[epoch] = Remainder(self.options.size, [*before, split])
+        self._go(epoch, 0, remainders)
 
     def __repr__(self) -> str:
         """Return where the stream stands."""
