@@ -30,6 +30,7 @@ _PROGRAM = "python -m dalify.tools.plan"
 _MEGAPIXELS = 0.2
 _JPEG_BYTES_PER_MEGAPIXEL = 345_000
 _MOST = 1e12
+_FEWEST_BATCHES = 30  # that --measure runs
 
 
 def _number(*, above: float = 0.0, at_most: float = _MOST, may_be_equal: bool = False) -> Callable[[str], float]:
@@ -186,9 +187,11 @@ def _measured(place: str, seconds: float) -> tuple[float, int, str]:
                 hint="Measure it without processes= and parallel=True: an image takes the same CPU time.",
             )
         largest = max((_samples(output) for output in outputs), key=_bytes_of)
-        count, start, end = 0, time.process_time(), time.monotonic() + seconds
-        while not count or time.monotonic() < end:
+        count, batches, start, end = 0, 0, time.process_time(), time.monotonic() + seconds
+        # Some batches are under way at the beginning, and as many at the end, but not equally far.
+        while batches < _FEWEST_BATCHES or time.monotonic() < end:
             count += len(_next_batch(pipe)[0])
+            batches += 1
         spent = max(time.process_time() - start, 1e-9)
     finally:
         pipe.close()
