@@ -51,8 +51,8 @@ class Reading:
             )
         return found[name]
 
-    def left_of_epochs(self, name: str) -> dict[int, list[int]]:
-        """Return what each shard has to read of epochs that a run with another number of shards has begun.
+    def left_of_epochs(self, name: str) -> dict[int, int]:
+        """Return what all shards together have to read of epochs that another number of shards has begun.
 
         Args:
             name: of the reader.

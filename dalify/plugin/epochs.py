@@ -11,7 +11,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -70,13 +70,13 @@ class Epochs(Protocol):
         """Go where equal epochs were when ``state()`` was taken; CheckpointError where they count something else."""
         ...
 
-    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
         """Go to the middle of an epoch whose rest was divided among another number of shards.
 
         Args:
             state: of the epochs before.
             delivered: batches that the epoch had given.
-            left: by epoch, what each shard has to read of it.
+            left: by epoch of the reader, what all shards together have to read of it.
         """
         ...
 
@@ -112,7 +112,7 @@ class OpenEpochs:
         """Check that nothing was counted."""
         _check_counts(state, self)
 
-    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
         """Check that nothing was counted."""
         _check_counts(state, self)
 
@@ -173,12 +173,33 @@ class SizedEpochs:
         _check_counts(state, self)
         self._ahead = int(state["ahead"])
 
-    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
         """Refuse: how the samples are divided is known to readers only."""
         raise CheckpointError(
             "an epoch of a given size cannot go on with another number of shards.",
             hint="Name the reader instead: reader_name='Reader'.",
         )
+
+
+class _Rest(NamedTuple):
+    """Samples that shards divide among them: two numbers, however many shards there are.
+
+    Attributes:
+        total: of all shards.
+        turned: by how many places the shards have moved on.
+    """
+
+    total: int
+    turned: int
+
+    def size(self, shard: int, shards: int) -> int:
+        """Return how many of them a shard has."""
+        window = (shard + self.turned) % shards
+        return self.total * (window + 1) // shards - self.total * window // shards
+
+    def sizes(self, shards: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Return how many of them each shard has."""
+        return np.roll(np.diff(np.arange(shards + 1, dtype=np.int64) * self.total // shards), -self.turned)
 
 
 class ReaderEpochs:
@@ -210,12 +231,11 @@ class ReaderEpochs:
         self._reads_on = policy is LastBatchPolicy.FILL and not self._is_padded
         # Of a run that went on with another number of shards: batches given before, and what was left, by epoch.
         self._before = 0
-        self._left: dict[int, list[int]] = {}
+        self._left: dict[int, _Rest] = {}
         self.restart(0)
 
-    def _whole_sizes(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        bounds = np.arange(self._shards + 1, dtype=np.int64) * self._size // self._shards
-        return np.diff(bounds)
+    def _whole(self, epoch: int) -> _Rest:
+        return _Rest(self._size, 0 if self._sticks else epoch % self._shards)
 
     @property
     def size(self) -> int:
@@ -282,9 +302,7 @@ class ReaderEpochs:
         """Return how many samples of a batch belong to the pipeline's shard."""
         if self._policy is not LastBatchPolicy.PARTIAL:
             return self._batch_size
-        shard = self._shard_ids[pipeline] if self._sticks else (self._shard_ids[pipeline] + self._epoch) % self._shards
-        left = self._left.get(self._epoch)
-        size = int(self._whole_sizes()[shard]) if left is None else left[self._shard_ids[pipeline]]
+        size = self._rest(self._epoch).size(self._shard_ids[pipeline], self._shards)
         left = size - (batch - self._given) * self._batch_size
         return min(self._batch_size, max(0, left))
 
@@ -294,9 +312,7 @@ class ReaderEpochs:
             self._ahead = self._ahead + (self.batches - self._given) * self._batch_size - self._sizes
         if self._epoch in self._left:
             # What was read ahead goes by shard.
-            following = self._left.get(self._epoch + 1)
-            windows = (np.arange(self._shards) + (0 if self._sticks else self._epoch + 1)) % self._shards
-            self._sizes = self._whole_sizes()[windows] if following is None else np.array(following, np.int64)
+            self._sizes = self._rest(self._epoch + 1).sizes(self._shards)
         elif self._reads_on:
             if not self._sticks:
                 self._sizes = np.roll(self._sizes, 1)
@@ -312,7 +328,7 @@ class ReaderEpochs:
         counts = ["reader", self._size, self._shards, self._batch_size, self._policy.name, *flags]
         state: dict[str, Any] = {"counts": counts, "start": self._start, "epoch": self._epoch}
         if self._left:
-            state |= {"before": self._before, "left": sorted(self._left.items())}
+            state |= {"before": self._before, "left": [[epoch, *rest] for epoch, rest in sorted(self._left.items())]}
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -321,11 +337,12 @@ class ReaderEpochs:
         self._go(state)
 
     def _go(self, state: Mapping[str, Any]) -> None:
-        self._begin(int(state["start"]), state.get("before", 0), dict(state.get("left", ())))
+        left = {epoch: _Rest(int(total), int(turned)) for epoch, total, turned in state.get("left", ())}
+        self._begin(int(state["start"]), state.get("before", 0), left)
         while self._epoch < int(state["epoch"]):
             self.advance()
 
-    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, Sequence[int]]) -> None:
+    def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
         """Go to the middle of an epoch whose rest was divided among another number of shards."""
         counts, now = list(state["counts"]), self.state()["counts"]
         if len(counts) == len(now):
@@ -338,16 +355,16 @@ class ReaderEpochs:
         # Without padding, the last batch of an epoch reaches into the next one, which the reader has then begun.
         is_over = first != epoch and delivered == before.batches
         shift = 0 if epoch in left else epoch + is_over - first
-        rest = {number + shift: list(sizes) for number, sizes in left.items()}
+        rest = {number + shift: _Rest(total, self._whole(number).turned) for number, total in left.items()}
         if is_over:
-            rest[epoch] = [0] * self._shards
+            rest[epoch] = _Rest(0, 0)
         self._begin(epoch, delivered, rest)
 
     def restart(self, epoch: int) -> None:
         """Begin an epoch with the first sample of its shard."""
         self._begin(epoch, 0, {})
 
-    def _begin(self, epoch: int, before: int, left: dict[int, list[int]]) -> None:
+    def _begin(self, epoch: int, before: int, left: dict[int, _Rest]) -> None:
         self._epoch = self._start = epoch
         self._before = before
         self._left = left
@@ -357,9 +374,12 @@ class ReaderEpochs:
     def _sizes_of(self, epoch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         left = self._left.get(epoch)
         if left is not None:
-            return np.array(left, np.int64)
-        sizes = self._whole_sizes()
+            return left.sizes(self._shards)
+        sizes = _Rest(self._size, 0).sizes(self._shards)
         return sizes if self._sticks else np.roll(sizes, epoch)
+
+    def _rest(self, epoch: int) -> _Rest:
+        return self._left.get(epoch) or self._whole(epoch)
 
 
 def _check_counts(state: Mapping[str, Any], epochs: Epochs) -> None:

@@ -206,15 +206,9 @@ class Sampler:
         self._remainders.clear()
         self._begin(epoch)
 
-    def left(self) -> dict[int, list[int]]:
-        """Return, for epochs that other shardings have begun, how much each shard has to read of them."""
-        count = self.options.num_shards
-        found: dict[int, list[int]] = {}
-        for epoch, remainder in self._remainders.items():
-            bounds = [len(remainder) * window // count for window in range(count + 1)]
-            windows = [self.options.shard(epoch, shard_id) for shard_id in range(count)]
-            found[epoch] = [bounds[window + 1] - bounds[window] for window in windows]
-        return found
+    def left(self) -> dict[int, int]:
+        """Return, for epochs that other shardings have begun, how much all shards together have to read of them."""
+        return {epoch: len(remainder) for epoch, remainder in self._remainders.items()}
 
     def state(self) -> dict[str, Any]:
         """Return the state as plain data for JSON."""
