@@ -28,6 +28,7 @@ BENCHMARKS = [
     "startup",
     "processes",
     "costs",
+    "ranks",
 ]
 
 
