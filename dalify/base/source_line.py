@@ -20,7 +20,8 @@ _OWN_FILES: dict[str, bool] = {}
 _written: ContextVar[SourceLine | None] = ContextVar("_written", default=None)
 
 
-def _is_own(filename: str) -> bool:
+def is_own(filename: str) -> bool:
+    """Tell whether a file is dalify's."""
     own = _OWN_FILES.get(filename)
     if own is None:
         own = _OWN_FILES[filename] = filename.startswith((_PACKAGE_ROOT, "<frozen"))
@@ -47,7 +48,7 @@ class SourceLine:
         if (line := _written.get()) is not None:
             return line
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and _is_own(frame.f_code.co_filename):
+        while frame is not None and is_own(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is None:
             return None

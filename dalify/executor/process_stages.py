@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
+from dalify.base.source_line import is_own
 from dalify.data import Batch, BufferPool
 from dalify.executor.batch_source import Reply, request_of
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
@@ -358,4 +360,11 @@ class _Worker:
             finally:
                 calls.end()
         except Exception as error:
-            return failure_of(error, trace_of(error, __file__))
+            return failure_of(error, "" if _says_all(error) else trace_of(error, __file__))
+
+
+def _says_all(error: Exception) -> bool:
+    """Tell whether an error needs no traceback: it is ours, and neither users' code nor another error is behind it."""
+    if not isinstance(error, DalifyError) or error.__cause__ is not None:
+        return False
+    return all(is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__))

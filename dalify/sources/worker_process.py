@@ -98,7 +98,7 @@ class Failure(NamedTuple):
     Attributes:
         pickled: the exception, or None where it cannot travel.
         text: its type and message.
-        trace: the traceback in the worker.
+        trace: the traceback in the worker; "" where it tells nothing.
     """
 
     pickled: bytes | None
@@ -313,5 +313,6 @@ def error_of(failure: Failure, subject: str, line: SourceLine | None = None) -> 
             error = pickle.loads(failure.pickled)
     if not isinstance(error, Exception):
         error = WorkerError(f"{subject} failed in a worker process: {failure.text}", line=line)
-    error.add_note(f"In the worker process:\n{failure.trace}")
+    if failure.trace:
+        error.add_note(f"In the worker process:\n{failure.trace}")
     return error

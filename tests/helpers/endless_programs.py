@@ -103,6 +103,26 @@ if __name__ == "__main__":
         pipe.run()
 """
 )
+PROCESSES_LATE = """
+from dalify import fn, pipeline_def
+
+def late(value):
+    if value > 5:
+        time.sleep(3600)
+    return value
+
+@pipeline_def(batch_size=2, num_threads=2, processes=2, prefetch_queue_depth=4)
+def batches():
+    numbers = fn.external_source(lambda number: np.full(2, number, np.int64))
+    return fn.python_function(numbers, function=late, parallel=True)
+
+if __name__ == "__main__":
+    pipe = batches()
+    pipe.build()
+    ready()
+    while True:
+        pipe.run()
+"""
 CALLS = """
 import dalify
 from dalify import eager
@@ -131,6 +151,7 @@ PROGRAMS = {
     "processes, fork": PROCESSES.format(method="fork"),
     "processes, spawn": PROCESSES.format(method="spawn"),
     "processes, forkserver": PROCESSES.format(method="forkserver"),
+    "processes, late": PROCESSES_LATE,
     "loader with threads": LOADER.format(own=""),
     "loader with processes": LOADER.format(own="transforms.Lambda(abs if folder == 0 else lambda x: x),"),
     "eager": CALLS.format(before="", call="eager.rotate(eager.resize(image, size=[64, 64]), angle=30.0, fill_value=0)"),

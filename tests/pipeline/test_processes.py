@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import os
 import random
+import shutil
 import signal
 import threading
 import time
@@ -25,6 +26,7 @@ from dalify.base.errors import (
     ErrorRateError,
     GraphError,
     LimitError,
+    ReaderError,
     WorkerError,
 )
 from dalify.pipeline import Pipeline, pipeline_def
@@ -560,6 +562,25 @@ def test_a_damaged_sample_is_an_error_that_names_it(damaged: Path) -> None:
                 texts.append((processes, str(error)))
     assert [text for number, text in texts if number] == [text for number, text in texts if not number]
     assert all(".jpg" in text and "test_processes.py:" in text for _, text in texts)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_data_that_a_worker_does_not_find(photo_folder: Path, tmp_path: Path, method: str) -> None:
+    """The error of threads, without a traceback of code that is not the user's."""
+    texts = []
+    for processes in (0, 2):
+        folder = tmp_path / "photos"
+        shutil.copytree(photo_folder, folder)
+        pipe = labelled(folder, processes=processes, py_start_method=method)
+        pipe.build()
+        shutil.rmtree(folder)
+        with pytest.raises(ReaderError) as raised:
+            pipe.run()
+        texts.append("".join([str(raised.value), *getattr(raised.value, "__notes__", ())]))
+        pipe.close()
+    assert texts[0] == texts[1]
+    assert "cannot open the file" in texts[0]
+    assert "test_processes.py:" in texts[0]
 
 
 def test_too_many_bad_samples(damaged: Path) -> None:
