@@ -265,7 +265,9 @@ class PipelineOptions:
             return 1
         depths = self.prefetch_queue_depth
         depth = max(depths.values()) if isinstance(depths, Mapping) else depths
-        return depth + max(0, self.processes - 1)  # one is in the making in each process
+        # One is in the making in each process, and where batches are prefetched, one waits for it: it has something to
+        # do also while the consumer waits for a batch that takes long.
+        return depth + max(0, self.processes - 1) * min(depth, 2)
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``serialize`` keeps, as JSON can hold it; ``options_from_json`` undoes it."""

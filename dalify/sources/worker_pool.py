@@ -43,6 +43,9 @@ _GRACE_S = 0.2
 # How long a worker may take to end after SIGTERM, in seconds; then it gets SIGKILL.
 _TERMINATION_S = 1.0
 _POLL_S = 0.0005
+# A worker ends itself when a call takes too long; one that cannot, because it was stopped, is ended from outside, so
+# many times the limit and so many seconds later.
+_OVERDUE_FACTOR, _OVERDUE_S = 2.0, 1.0
 # What multiprocessing says of a process whose fork server cannot tell.
 _NO_EXIT_CODE = 255
 
@@ -61,6 +64,9 @@ class _Worker:
         self.own_tasks = own_tasks
         self.results = results
         self.life = life
+        self.call: tuple[int, int] | None = None  # task and call that were seen last
+        self.call_since = 0.0
+        self.is_overdue = False
 
     @property
     def has_ended(self) -> bool:
@@ -318,6 +324,7 @@ class WorkerPool:
                             got_results = True
                         else:  # it is ending, or the user's code has closed its files: no result will come from it
                             worker.process.kill()
+                self._end_overdue(workers)
                 # Others may still do all the work; but who asked for so many workers shall have them.
                 if not got_results or any(end in ready for end in ends):
                     for worker in workers:
@@ -326,11 +333,25 @@ class WorkerPool:
                 with self._submitting:
                     self._give_out()
 
+    def _end_overdue(self, workers: list[_Worker]) -> None:
+        """End workers that are at one call for so long that they can be stopped only, for instance by SIGSTOP."""
+        if self._timeout_s is None or self._closed:  # by this thread, which may have taken a batch that nobody awaits
+            return
+        now = time.monotonic()
+        for worker in workers:
+            task, call = self._progress[worker.number].tolist()
+            if task < 0 or call < 0 or (task, call) != worker.call:
+                worker.call, worker.call_since = (task, call), now
+            elif now - worker.call_since > _OVERDUE_FACTOR * self._timeout_s + _OVERDUE_S:
+                worker.is_overdue = True
+                worker.process.kill()
+
     def _take_result(self, worker: _Worker) -> bool:
         try:
             result: Result = pickle.loads(worker.results.recv_bytes())
         except (EOFError, OSError):  # killed, possibly in the middle of a message
             return False
+        worker.call = None  # it may have waited long for somebody to read this
         with self._submitting:
             job = self._out.pop(result.number)
         self._receivers[job.task.receiver].receive(job.token, result.outcome)
@@ -351,7 +372,7 @@ class WorkerPool:
         with self._submitting:
             state, call = self._progress[worker.number].tolist()
             code: int | None = worker.process.exitcode
-            timeout_s = self._timeout_s if code == -signal.SIGALRM else None
+            timeout_s = self._timeout_s if code == -signal.SIGALRM or worker.is_overdue else None
             death = Death(worker.process_id, code, None if state == STARTING else call, timeout_s)
             self._workers[worker.number] = None
             worker.close()

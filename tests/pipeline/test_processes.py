@@ -653,6 +653,7 @@ HARMS: dict[str, Callable[[], Any]] = {
     "crash": lambda: (faulthandler.disable(), os.kill(os.getpid(), signal.SIGSEGV)),
     "sleep": lambda: time.sleep(3600),
     "files closed": lambda: os.closerange(3, 1024),
+    "stopped": lambda: os.kill(os.getpid(), signal.SIGSTOP),
 }
 
 
@@ -718,6 +719,21 @@ def test_workers_that_are_killed_at_any_moment_cost_nothing(photo_folder: Path, 
     found += batches(pipe, 3)
     assert_equal(found[: len(expected)], expected)
     assert_equal(found[len(expected) :], batches(photos(photo_folder), len(found))[len(expected) :])
+
+
+def test_idle_workers_that_are_killed_cost_nothing(photo_folder: Path, expected: list[Samples]) -> None:
+    pipe = photos(photo_folder, processes=2, prefetch_queue_depth=1)
+    found = batches(pipe, 1)
+    for count in (1, 2, 2):
+        before = workers_of(pipe)
+        pipe._engine().discard()
+        for worker in before[:count]:
+            killed(worker)
+        while any(map(is_running, before[:count])):
+            time.sleep(0.01)
+        found += batches(pipe, 2)
+        assert len(workers_of(pipe)) == 2
+    assert_equal(found, expected)
 
 
 def workers_of(pipe: Pipeline) -> list[int]:
