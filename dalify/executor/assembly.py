@@ -14,6 +14,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, Pipe
 from dalify.base.fork_gate import working
 from dalify.base.limits import Limits, current, within
 from dalify.data import BufferPool
+from dalify.executor.batch_source import RemoteStages
 from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
@@ -27,6 +28,7 @@ from dalify.executor.process_stages import ProcessOptions, ProcessStages
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery
+from dalify.executor.remote import Elsewhere, RemoteParts
 from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.graph.packing import pack
@@ -60,6 +62,7 @@ class Resources:
         limits: of the pipeline; None for those of the process.
         seed: of the pipeline.
         processes: that compute batches; 0: this one does.
+        elsewhere: computes batches in the place of processes; None: nobody else does.
         under_way: batches under way at most, where processes compute them.
         measures: whether to tell how many bytes the values of operators take.
     """
@@ -77,6 +80,7 @@ class Resources:
     limits: Limits | None = None
     seed: int = 0
     processes: int = 0
+    elsewhere: Elsewhere | None = None
     under_way: int = 1
     measures: bool = False
 
@@ -127,16 +131,17 @@ def assemble(
         ExternalFeed(node, slots, resources.batch_size, pool, torch_device, partial(_parallel_source, workers))
         for node, slots in plan.externals
     ]
-    has_processes = resources.processes or workers is not None or any(map(_process_count, indices.values()))
+    count = resources.processes if resources.elsewhere is None else resources.elsewhere.count
+    has_processes = count or workers is not None or any(map(_process_count, indices.values()))
     _check_timeout(resources, bool(has_processes))
     here = plan
     parts = None
-    if resources.processes:
+    if count:
         parts = split_plan(plan)
         _check_parts(parts, indices)
         here = parts.here
         for cache in plan.caches:
-            cache.divide(resources.processes)
+            cache.divide(count)
     for step in here.readers.values():
         _start_processes(step, indices[step.node], resources, seeds[step.node.number][0])
     readers = {
@@ -149,6 +154,7 @@ def assemble(
         feeds.restore(state["sources"])
     if workers is not None:
         workers.start()  # before any thread of ours exists: a fork copies the locks that threads hold
+    meter = Meter(here, None if parts is None else parts.elsewhere) if resources.measures else None
     remote = None
     if parts is not None:
         places = [feed.place for feed in sorted(readers.values(), key=lambda feed: feed.place)]
@@ -158,21 +164,26 @@ def assemble(
             indices={place: indices[node] for place, node in enumerate(nodes) if node in indices},
             samplers={place: samplers[node] for place, node in enumerate(nodes) if node in samplers},
             seed=resources.seed,
-            num_threads=max(1, round(resources.num_threads / resources.processes)),
-            processes=resources.processes,
+            num_threads=_threads_per_worker(resources),
+            processes=count,
             batch_size=resources.batch_size,
             on_error=resources.on_error,
             limits=resources.limits or current(),
             measures=resources.measures,
         )
-        options = ProcessOptions(
-            count=resources.processes,
-            under_way=resources.under_way,
-            start_method=resources.start_method,
-            callback_pickler=resources.callback_pickler,
-            timeout_s=resources.callback_timeout_s,
+        remote = _remote_stages(
+            RemoteParts(
+                graph,
+                parts,
+                places,
+                setup,
+                pool,
+                meter,
+                resources.callback_timeout_s,
+                resources.callback_pickler,
+            ),
+            resources,
         )
-        remote = ProcessStages(graph, parts, places, setup, options, pool)
         remote.start()
     engine = Engine(
         here,
@@ -188,12 +199,28 @@ def assemble(
         remote=remote,
     )
     engine.elsewhere = None if parts is None else parts.elsewhere
-    if resources.measures:
-        engine.meter = Meter(here, engine.elsewhere)
-        if remote is not None:
-            remote.meter = engine.meter
+    engine.meter = meter
     engine.next_number = 0 if state is None else state["number"]
     return engine
+
+
+def _threads_per_worker(resources: Resources) -> int:
+    if resources.elsewhere is not None:
+        return resources.elsewhere.threads
+    return max(1, round(resources.num_threads / resources.processes))
+
+
+def _remote_stages(parts: RemoteParts, resources: Resources) -> RemoteStages:
+    if resources.elsewhere is not None:
+        return resources.elsewhere.stages(parts)
+    options = ProcessOptions(
+        count=resources.processes,
+        under_way=resources.under_way,
+        start_method=resources.start_method,
+        callback_pickler=resources.callback_pickler,
+        timeout_s=resources.callback_timeout_s,
+    )
+    return ProcessStages(parts, options)
 
 
 def _check_parts(parts: SplitPlan, indices: Mapping[Node, Any]) -> None:

@@ -10,22 +10,16 @@ import os
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
 from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
 from dalify.base.source_line import is_own
-from dalify.data import Batch, BufferPool
-from dalify.executor.batch_source import Reply, request_of
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
-from dalify.executor.meter import Meter
-from dalify.executor.origins import Origins
-from dalify.executor.plan_split import SplitPlan
+from dalify.executor.remote import RemoteParts, Replies, pickled_setup
 from dalify.executor.shared_batches import (
     SharedReply,
     SlotMemory,
@@ -35,8 +29,6 @@ from dalify.executor.shared_batches import (
     write_reply,
     write_request,
 )
-from dalify.graph import Graph
-from dalify.graph.packing import branches_of, pack
 from dalify.sources.reader_processes import collect_always
 from dalify.sources.shared_memory import Lease, Slot
 from dalify.sources.worker_death import Death
@@ -90,36 +82,14 @@ class ProcessStages:
     """Worker processes that compute batches; see ``RemoteStages``.
 
     Args:
-        graph: after all passes.
-        plan: what is computed elsewhere, and here.
-        readers: places of the readers among the sources, in the order in which they were written.
-        setup: of the workers, but for their threads.
-        options: how many.
-        pool: memory for copies of batches of which a consumer holds too many.
-
-    Attributes:
-        meter: takes what workers measure; None where nobody asked for it.
+        parts: what they compute.
+        options: how many there are.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        plan: SplitPlan,
-        readers: Sequence[int],
-        setup: WorkerSetup,
-        options: ProcessOptions,
-        pool: BufferPool,
-    ) -> None:
-        self._graph = graph
-        self._plan = plan
-        self._readers = readers
-        self._setup = setup
+    def __init__(self, parts: RemoteParts, options: ProcessOptions) -> None:
+        self._parts = parts
         self._options = options
-        self._pool = pool
-        self.meter: Meter | None = None
-        self._branches = branches_of(graph)
-        self._nodes = graph.nodes()
-        self._places = {node: place for place, node in enumerate(self._nodes)}
+        self._replies = Replies(parts)
         most_slots = max(_MOST_SLOTS, 2 * options.count)
         self._slots = [new_slot() for _ in range(min(options.under_way + _LENT_SLOTS, most_slots))]
         # Taking and giving back are single calls of C: consumers let go of memory in any thread, at any moment.
@@ -140,9 +110,7 @@ class ProcessStages:
 
     def again(self) -> Self:
         """Return the same for a process that was forked from this one: its workers are those of its parent."""
-        other = type(self)(self._graph, self._plan, self._readers, self._setup, self._options, self._pool)
-        other.meter = self.meter
-        return other
+        return type(self)(self._parts, self._options)
 
     @property
     def process_ids(self) -> list[int]:
@@ -187,7 +155,7 @@ class ProcessStages:
             order.slot = slot
             self._computing[order] = slot
             try:
-                write_request(self._slots[slot], request_of(order.iteration, self._readers, self._plan.inputs))
+                write_request(self._slots[slot], self._replies.request(order.iteration))
                 self._send(order)
             except Exception as error:  # of this batch, not of the thread that happens to be here
                 self._fail(order, error)
@@ -216,21 +184,10 @@ class ProcessStages:
     def maker(self) -> _Maker:
         """Return what a worker needs; see ``Receiver``."""
         if self._options.start_method == "fork":
-            return _Maker(self._setup, None, self._slots)
+            return _Maker(self._parts.setup, None, self._slots)
         if self._packed is None:
-            self._packed = self._pickled()
+            self._packed = pickled_setup(self._parts, self._workers.pickler)
         return _Maker(*self._packed, self._slots)
-
-    def _pickled(self) -> tuple[bytes, Callable[[bytes], Any]]:
-        pickler = self._workers.pickler
-        try:
-            return pickler.dumps(self._setup, "the pipeline", None, "")
-        except DalifyError:
-            for place, node in enumerate(self._nodes):  # which one is it?
-                what = (pack(Graph((), (node,))).nodes[-1].arguments, self._setup.indices.get(place))
-                name = f"an argument of {node.operator.public_name}"
-                pickler.dumps(what, name, node.line, node.operator.public_name)
-            raise
 
     def is_wanted(self, token: _Order) -> bool:
         """Every order is wanted: its slot comes back with it; see ``Receiver``."""
@@ -285,34 +242,8 @@ class ProcessStages:
         # Consumers may hold any number of batches, and give them back when nobody looks. So a batch is copied where
         # its slot is needed for those that wait: there is always one free or in work for each worker.
         is_copied = len(self._free) + len(self._computing) < min(self._options.count, self._options.under_way)
-        self._fill(order.iteration, read_reply(memory, reply, self._origins_of), is_copied)
-
-    def _fill(self, iteration: Iteration, reply: Reply, is_copied: bool) -> None:
-        if self.meter is not None:
-            self.meter.add(reply.sizes)
-        for cache, progress in zip(self._plan.elsewhere.caches, reply.kept, strict=True):
-            cache.add(*progress)
-        for slot, batch in reply.values.items():
-            iteration.values[slot] = batch if batch is None or not is_copied else self._copied(batch)
-        iteration.positions = {self._branches[place]: positions for place, positions in reply.positions.items()}
-        iteration.bad = [(sample, attempt, self._nodes[place], *rest) for sample, attempt, place, *rest in reply.bad]
-        iteration.stand_ins = {self._nodes[place]: set(samples) for place, samples in reply.stand_ins.items()}
-
-    def _copied(self, batch: Batch) -> Batch:
-        def copy(array: Any) -> Any:
-            copied = self._pool.empty(array.shape, array.dtype)
-            copied[...] = array
-            return copied
-
-        if batch.dense is not None:
-            return Batch(copy(batch.dense), None, batch.layout, "cpu", batch.origins, batch.dtype)
-        return Batch(None, [copy(sample) for sample in batch.samples], batch.layout, "cpu", batch.origins, batch.dtype)
-
-    def _origins_of(self, slot: int, numbers: np.ndarray[Any, Any]) -> Origins:
-        step = self._plan.elsewhere.readers[slot]
-        origin = step.node.operator.origin_function
-        assert origin is not None, "dalify bug: a sample without origin that has one"
-        return Origins(self._setup.indices[self._places[step.node]], origin, numbers)
+        replies = self._replies
+        replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
 
 
 @dataclass(frozen=True)

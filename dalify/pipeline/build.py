@@ -8,6 +8,7 @@ from typing import Any
 from dalify.base.limits import applied
 from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
+from dalify.executor.remote import Elsewhere
 from dalify.graph import Graph
 from dalify.passes import Report, optimise
 from dalify.pipeline.options import PRECISIONS, PipelineOptions
@@ -31,7 +32,13 @@ class Built:
 
 
 def build(
-    graph: Graph, outputs: int, options: PipelineOptions, seed: int, name: str, state: dict[str, Any] | None = None
+    graph: Graph,
+    outputs: int,
+    options: PipelineOptions,
+    seed: int,
+    name: str,
+    state: dict[str, Any] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Built:
     """Make a traced graph ready to run.
 
@@ -42,6 +49,7 @@ def build(
         seed: of the pipeline, 64 bits.
         name: for the threads' names.
         state: of an engine of the same graph, to continue from.
+        elsewhere: computes batches in the place of ``options.processes``; None: nobody else does.
 
     Raises:
         DalifyError: the graph cannot run; with operator and the user's line.
@@ -66,6 +74,7 @@ def build(
         limits=options.limits,
         seed=seed,
         processes=options.processes,
+        elsewhere=elsewhere,
         under_way=options.depth,
         measures=options.enable_memory_stats,
     )

@@ -24,6 +24,7 @@ __all__ = ["Pipeline"]
 
 if TYPE_CHECKING:
     from dalify.executor.engine import Engine
+    from dalify.executor.remote import Elsewhere
     from dalify.pipeline import build as building
 else:
     # Passes, executor and sources are half of what there is to load, and needed when a pipeline is built.
@@ -75,6 +76,8 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     Attributes:
         next_epoch: number of the first epoch of which no iterator has given a batch.
     """
+
+    _elsewhere: Elsewhere | None = None  # where workers compute batches that are no processes of this machine
 
     def __init__(
         self,
@@ -144,6 +147,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
                     self._seed,
                     self._name,
                     self._state_for_build(),
+                    self._elsewhere,
                 )
                 self._restoring = None
                 weakref.finalize(self, self._built.engine.close, wait=False)
@@ -191,10 +195,15 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     def _schedule_ahead(self) -> None:
         """Schedule until so many batches are under way as the prefetch depth says, or the data end."""
         engine = self._engine()
-        while engine.scheduled < self._options.depth and not self._at_end:
+        while engine.scheduled < self._depth and not self._at_end:
             if engine.scheduled and self._is_starved():
                 return
             self._schedule_one()
+
+    @property
+    def _depth(self) -> int:
+        """Batches under way at once."""
+        return self._options.depth
 
     def _is_starved(self) -> bool:
         """Tell whether data fed by hand ran out: then no further batch can be begun ahead."""
