@@ -41,7 +41,7 @@ demo: $(READY) ## train a small network on photographs made on the spot; picture
 test: $(READY) ## all tests; ARGS='-k resize' picks some
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
-test-frameworks: $(READY) ## the plugins of JAX, TensorFlow and Paddle with the real packages, each in an environment of its own
+test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray with the real packages, each in an environment of its own
 	@$(BIN)/python -m tests.helpers.framework_environments $(ARGS)
 
 check: $(READY) ## format, lint, types, import rules, spelling

@@ -94,6 +94,11 @@ class SlotMemory(BufferPool):
         self._end = end
         self._lock = threading.Lock()
 
+    @property
+    def end_bytes(self) -> int:
+        """Where what was handed out ends."""
+        return self._next
+
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return an uninitialised array in the slot.
 

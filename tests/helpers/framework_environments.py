@@ -24,6 +24,7 @@ PACKAGES = {
     "jax": ["jax", "clu", "flax", "optax"],
     "tensorflow": ["tensorflow-cpu" if sys.platform.startswith("linux") else "tensorflow"],
     "paddle": ["paddlepaddle"],
+    "ray": ["ray[data,train]"],
 }
 INSTALL_SECONDS = 300
 TEST_SECONDS = 600
@@ -67,11 +68,14 @@ def install(name: str) -> str | None:
 
 def test(name: str, arguments: list[str]) -> int:
     """Run the tests that concern a framework, its names among them; return pytest's exit status."""
-    files = [PROJECT / "tests/plugin/test_frameworks.py", PROJECT / f"tests/plugin/test_{name}.py"]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    files += [PROJECT / "tests/docs/test_frameworks_page.py", PROJECT / "tests/compatibility/test_walker.py"]
-    chosen = f"{name} or test_nothing_else_differs"
-    command = [python_of(name), "-m", "pytest", "-q", "-k", chosen, *files, *arguments]
+    if name == "ray":  # no framework for arrays: it has tests of its own only
+        chosen = [PROJECT / "tests/plugin/ray"]
+    else:
+        chosen = ["-k", f"{name} or test_nothing_else_differs", PROJECT / "tests/plugin/test_frameworks.py"]
+        chosen += [PROJECT / f"tests/plugin/test_{name}.py", PROJECT / "tests/docs/test_frameworks_page.py"]
+        chosen.append(PROJECT / "tests/compatibility/test_walker.py")
+    command = [python_of(name), "-m", "pytest", "-q", *chosen, *arguments]
     return subprocess.run(command, cwd=PROJECT, env=environment, timeout=TEST_SECONDS).returncode
 
 

@@ -1,0 +1,124 @@
+"""Actors that prepare batches: how many, with how many CPUs, and whose they are."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.plugin.ray.package import ray
+from dalify.plugin.ray.worker import RayWorker
+
+__all__ = ["RayPool"]
+
+_NAMESPACE = "dalify"
+_MOST_WORKERS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RayPool:
+    """Workers that several trainers share, each with a pipeline and a shard of its own.
+
+    The object is a description: it can be pickled and handed to trainers on any node. The workers are detached actors
+    that the first trainer starts; they stay until ``close``, also where trainers end.
+
+    Args:
+        workers: number of workers that stays as it is; or None.
+        min_workers: least number of workers.
+        max_workers: most workers. One is added where a trainer asked for ten batches in a row while none was ready.
+            One that had nothing to do for half a minute is ended.
+        cpus_per_worker: CPUs that Ray reserves for each, and its threads.
+        resources: further resources that Ray reserves for each, for instance ``{"cpu_node": 0.01}`` to have them on
+            nodes with this resource alone.
+        start_timeout_s: how long a trainer waits for a first worker before its batch is an error.
+        name: of the pool; by default a new one.
+
+    Example:
+        >>> pool = RayPool(workers=8, cpus_per_worker=4)
+        >>> pipe = RayPipeline(training("photos", shard="auto"), pool=pool)  # in each trainer
+    """
+
+    workers: int | None = None
+    min_workers: int | None = None
+    max_workers: int | None = None
+    cpus_per_worker: float = 1
+    resources: Mapping[str, float] | None = None
+    start_timeout_s: float = 120.0
+    name: str = field(default_factory=lambda: f"pool-{uuid.uuid4().hex[:12]}")
+    is_shared: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("workers", "min_workers", "max_workers"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
+            if not 1 <= value <= _MOST_WORKERS:
+                raise ArgumentValueError(f"{name} must be from 1 to {_MOST_WORKERS}; got {value}.")
+        if self.workers is not None and (self.min_workers is not None or self.max_workers is not None):
+            raise ArgumentValueError(
+                "workers, and min_workers or max_workers, exclude each other.",
+                hint="Give workers=8 for a fixed number, or min_workers=2, max_workers=8.",
+            )
+        if self.most < self.least:
+            raise ArgumentValueError(f"min_workers={self.least} is more than max_workers={self.most}.")
+        for name, value in (("cpus_per_worker", self.cpus_per_worker), ("start_timeout_s", self.start_timeout_s)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ArgumentTypeError(f"{name} must be a number; got {value!r}.")
+            if not 0 < value < math.inf:
+                raise ArgumentValueError(f"{name} must be above 0; got {value!r}.")
+
+    @property
+    def least(self) -> int:
+        """Least number of workers."""
+        if self.workers is not None:
+            return self.workers
+        return self.min_workers or min(1, self.max_workers or 1)
+
+    @property
+    def most(self) -> int:
+        """Most workers."""
+        return self.workers or self.max_workers or self.least
+
+    @property
+    def threads(self) -> int:
+        """Threads of each worker."""
+        return max(1, round(self.cpus_per_worker))
+
+    def start_worker(self, number: int) -> Any:
+        """Return a worker that Ray starts as soon as there is room for it, or that another trainer has started.
+
+        Args:
+            number: from 0.
+        """
+        options: dict[str, Any] = {"num_cpus": self.cpus_per_worker, "max_restarts": 0, "max_task_retries": 0}
+        if self.resources:
+            options["resources"] = dict(self.resources)
+        if self.is_shared:
+            options |= {
+                "name": f"dalify-{self.name}-{number}",
+                "namespace": _NAMESPACE,
+                "lifetime": "detached",
+                "get_if_exists": True,
+            }
+        return ray.remote(RayWorker).options(**options).remote()
+
+    def close(self) -> None:
+        """End the workers. Trainers that still use them start others."""
+        for number in range(self.most):
+            with suppress(ValueError):  # there is none of that name
+                ray.kill(ray.get_actor(f"dalify-{self.name}-{number}", namespace=_NAMESPACE))
+
+    def __enter__(self) -> RayPool:
+        """Return the pool."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the workers."""
+        self.close()

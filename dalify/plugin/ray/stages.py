@@ -1,0 +1,453 @@
+"""Stages of a plan in actors of Ray."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import queue
+import statistics
+import threading
+import time
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from dalify.base.errors import ArgumentTypeError, PipelineStateError, WorkerError
+from dalify.base.interrupts import CallAtEnd
+from dalify.executor.iteration import Iteration
+from dalify.executor.remote import RemoteParts, Replies, pickled_setup
+from dalify.executor.shared_batches import SharedReply, read_reply
+from dalify.plugin.ray.crew import Crew, Member, watch
+from dalify.plugin.ray.package import ray
+from dalify.plugin.ray.pool import RayPool
+from dalify.sources.pickling import CallbackPickler
+from dalify.sources.worker_process import Failure, error_of
+
+__all__ = ["RayStages"]
+
+_logger = logging.getLogger("dalify.ray")
+
+# Batches that consumers may hold without a copy, besides those that are under way.
+_LENT_BATCHES = 4
+# A batch that so many workers died of kills them. One that took too long is tried once more.
+_MOST_DEATHS = 5
+_MOST_TIMEOUTS = 2
+# A worker is slow that takes so many times as long as usual, and at least so long.
+_SLOW_TIMES = 5.0
+_SLOW_S = 2.0
+_KNOWN_BATCHES = 8
+_TICK_S = 0.25
+_FETCH_S = 0.02
+_COPIED_BYTES = 1 << 20
+
+_running: weakref.WeakSet[RayStages] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """End the threads that wait for Ray, before Ray ends."""
+    for stages in list(_running):
+        stages.close()
+
+
+class _Order:
+    """A batch that a worker is to compute."""
+
+    def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
+        self.iteration = iteration
+        self.done = done
+        self.generation = generation
+        self.submitted = time.monotonic()
+        self.turn = 0  # how often it was given to a worker
+        self.deaths = 0
+        self.timeouts = 0
+        self.references: tuple[Any, Any] | None = None
+        self.reply: SharedReply | None = None
+
+
+class RayStages:
+    """Actors that compute batches; see ``RemoteStages``.
+
+    One thread hears what becomes of them. The consumer's thread gives out orders.
+
+    Args:
+        parts: what they compute.
+        pool: how many there are.
+    """
+
+    def __init__(self, parts: RemoteParts, pool: RayPool) -> None:
+        self._parts = parts
+        self._pool = pool
+        self._replies = Replies(parts)
+        self._key = uuid.uuid4().hex
+        self._events: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._crew = Crew(pool, self._key, sorted(_data_paths(parts)), self._post)
+        self._lock = threading.RLock()
+        self._waiting: deque[_Order] = deque()
+        self._fetching: dict[Any, tuple[_Order, Member]] = {}
+        self._finished: list[_Order] = []  # to be handed on where no lock is held
+        self._outstanding = 0
+        self._generation = 0
+        self._seconds: deque[float] = deque(maxlen=32)  # that batches took
+        self._lent = 0
+        self._returned: deque[int] = deque()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._process = os.getpid()
+
+    @property
+    def under_way(self) -> int:
+        """How many batches workers should have at once."""
+        return 2 * self._crew.wanted
+
+    @property
+    def nodes(self) -> list[str]:
+        """Ids of the nodes whose workers are ready."""
+        with self._lock:
+            return [member.node_id for member in self._crew.members.values() if member.is_ready]
+
+    def again(self) -> Self:
+        """Refuse to run in a forked process: Ray cannot."""
+        raise PipelineStateError(
+            "this process was forked from one that uses Ray, and Ray cannot run in it.",
+            hint="Build the pipeline in the process that runs it, or start that one with 'spawn'.",
+        )
+
+    def start(self) -> None:
+        """Start the workers.
+
+        Raises:
+            MissingPackageError: Ray is not installed.
+            ArgumentTypeError: something in the graph cannot be sent to another process.
+        """
+        pickler = CallbackPickler(self._parts.callback_pickler or ray.cloudpickle)
+        try:
+            content = pickled_setup(self._parts, pickler)
+        except ArgumentTypeError as error:
+            error.hint = "Pass a function or object that can be pickled: it travels to the workers of Ray."
+            raise
+        if not ray.is_initialized():
+            ray.init()
+        if not _running:
+            atexit.unregister(_close_all)
+            atexit.register(_close_all)  # after Ray's, so that it is called before it
+        _running.add(self)
+        with self._lock:
+            self._crew.begin(content)
+        self._thread = threading.Thread(target=self._hear, name="dalify-ray", daemon=True)
+        self._thread.start()
+
+    def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
+        """Have a batch computed; see ``RemoteStages``."""
+        if iteration.error:
+            done(iteration)
+            return
+        with self._lock:
+            self._crew.note_demand(is_starved=self._outstanding >= self.under_way)
+            self._crew.begin_again()
+            self._waiting.append(_Order(iteration, done, self._generation))
+            self._outstanding += 1
+            self._give_out()
+        self._hand_on()
+
+    def discard(self) -> None:
+        """Forget what nobody has begun to compute; see ``RemoteStages``."""
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            self._generation += 1
+            while self._waiting:
+                self._finish(self._waiting.popleft())
+        self._hand_on()
+
+    def close(self) -> None:
+        """End the thread, and workers that are nobody else's. What they have computed stays readable."""
+        if self._process != os.getpid() or self._closed:
+            return
+        self._closed = True
+        _running.discard(self)
+        self._events.put(None)
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(1.0)
+        if ray.is_initialized():
+            with self._lock:
+                self._crew.close()
+
+    # -- with the lock
+
+    def _give_out(self) -> None:
+        while self._waiting:
+            member = self._crew.next_free()
+            if member is None:
+                return
+            order = self._waiting.popleft()
+            try:
+                self._send(order, member)
+            except Exception as error:  # of this batch, not of the thread that happens to be here
+                self._fail(order, error)
+
+    def _send(self, order: _Order, member: Member) -> None:
+        order.turn += 1
+        request = self._replies.request(order.iteration)
+        compute = member.actor.compute.options(num_returns=2)
+        order.references = meta, _ = compute.remote(self._key, self._crew.setup, request)
+        if not member.orders:
+            member.began = time.monotonic()
+        member.orders.append(order)
+        watch(meta, partial(self._post, self._receive, member, order, order.turn))
+
+    def _fail(self, order: _Order, error: Exception) -> None:
+        order.iteration.error.hold(error)
+        self._finish(order)
+
+    def _finish(self, order: _Order) -> None:
+        order.references = order.reply = None
+        self._outstanding -= 1
+        self._finished.append(order)
+
+    def _is_wanted(self, order: _Order) -> bool:
+        return order.generation == self._generation and not order.iteration.discarded
+
+    def _lose(self, member: Member, error: BaseException) -> None:
+        """Have the batches of a worker computed by others."""
+        self._crew.drop(member)
+        orders = list(member.orders)
+        member.orders.clear()
+        if orders:
+            orders[0].deaths += 1
+        # What it has computed may have been lost with its node.
+        for reference, (order, owner) in list(self._fetching.items()):
+            if owner is member:
+                del self._fetching[reference]
+                orders.append(order)
+        for order in orders:
+            self._again(order, f"its last worker was on {member.node}: {str(error).strip().splitlines()[0]}")
+        self._crew.fill_up()
+        self._give_out()
+
+    def _again(self, order: _Order, reason: str) -> None:
+        order.turn += 1
+        order.references = order.reply = None
+        if not self._is_wanted(order):
+            self._finish(order)
+        elif order.deaths >= _MOST_DEATHS:
+            self._fail(
+                order,
+                WorkerError(
+                    f"batch {order.iteration.number} is lost: {order.deaths} workers died of it; {reason}",
+                    hint="Look for a crash in that code, or for a node running out of memory. The next batch follows.",
+                ),
+            )
+        else:
+            order.submitted = time.monotonic()
+            self._waiting = deque(sorted([*self._waiting, order], key=lambda item: item.iteration.order))
+
+    # -- in the thread that hears of workers
+
+    def _post(self, function: Callable[..., None], *arguments: Any) -> None:
+        self._events.put(partial(function, *arguments))
+
+    def _hand_on(self) -> None:
+        while self._finished:
+            with suppress(IndexError):  # another thread was faster
+                order = self._finished.pop(0)
+                order.done(order.iteration)
+
+    def _hear(self) -> None:
+        looked = time.monotonic()
+        while not self._closed:
+            event = None
+            with suppress(queue.Empty):
+                event = self._events.get(timeout=0 if self._fetching else _TICK_S)
+                if event is None:
+                    return
+            try:
+                if event is not None:
+                    with self._lock:
+                        event()
+                if self._fetching:
+                    self._fetch()
+                if time.monotonic() - looked >= _TICK_S:
+                    looked = time.monotonic()
+                    with self._lock:
+                        self._look()
+            except Exception as error:  # Ray was shut down, for instance
+                with self._lock:
+                    self._fail_all(error)
+            self._hand_on()
+
+    def _receive(
+        self, member: Member, order: _Order, turn: int, reply: SharedReply | Failure | None, error: BaseException | None
+    ) -> None:
+        """Take what a worker tells of a batch; its values are fetched next."""
+        if order.turn != turn:  # another worker has it
+            return
+        if error is not None and not isinstance(error, ray.exceptions.RayTaskError):
+            self._lose(member, error)
+            return
+        now = time.monotonic()
+        if order in member.orders:
+            member.orders.remove(order)
+        if member.batches:  # the first one compiles
+            self._seconds.append(now - member.began)
+        member.batches += 1
+        member.is_slow = False
+        member.began = member.idle_since = now
+        if isinstance(reply, SharedReply) and self._is_wanted(order):
+            assert order.references is not None, "dalify bug: a reply to what was not asked"
+            order.reply = reply
+            self._fetching[order.references[1]] = order, member
+        elif isinstance(reply, Failure):
+            self._fail(order, error_of(reply, f"batch {order.iteration.number}"))
+        elif error is not None:
+            text = str(error).strip().splitlines()[-1]
+            self._fail(order, WorkerError(f"batch {order.iteration.number} failed on {member.node}: {text}"))
+        else:
+            self._finish(order)
+        self._give_out()
+
+    def _fetch(self) -> None:
+        """Take values that have come to this node."""
+        ready, _ = ray.wait(list(self._fetching), num_returns=1, timeout=_FETCH_S, fetch_local=True)
+        for reference in ready:
+            with self._lock:
+                order, member = self._fetching.pop(reference, (None, None))
+            if order is None or member is None:
+                continue
+            try:
+                values = ray.get(reference)
+            except ray.exceptions.RayError as error:  # lost with its node
+                with self._lock:
+                    order.deaths += 1
+                    self._again(order, f"its values, computed on {member.node}, were lost: {type(error).__name__}")
+                    self._give_out()
+                continue
+            with self._lock:
+                self._take(order, values)
+
+    def _take(self, order: _Order, values: np.ndarray[Any, Any]) -> None:
+        reply, replies = order.reply, self._replies
+        if reply is not None and self._is_wanted(order):
+            # Consumers may hold any number of batches, but object stores are small.
+            held = self._lent - len(self._returned)
+            is_copied = held >= self.under_way + _LENT_BATCHES
+            if values.nbytes < _COPIED_BYTES:
+                memory = values.copy()
+            else:
+                memory = _Loan(self._returned, values).memory()
+                self._lent += 1
+            try:
+                replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
+            except Exception as error:
+                order.iteration.error.hold(error)
+        self._finish(order)
+
+    def _look(self) -> None:
+        """See to what takes too long."""
+        crew = self._crew
+        if not ray.is_initialized():
+            raise PipelineStateError(
+                "Ray was shut down while the pipeline was using it.", hint="Close the pipeline before ray.shutdown()."
+            )
+        if self._waiting:
+            oldest = min(order.submitted for order in self._waiting)
+            complaint = crew.complaint(time.monotonic() - oldest)
+            if complaint is not None:
+                while self._waiting:
+                    self._fail(self._waiting.popleft(), complaint)
+        crew.tell_who_waits()
+        crew.fill_up()
+        crew.shrink()
+        for member in list(crew.members.values()):
+            if member.orders:
+                self._look_at(member, time.monotonic() - member.began)
+        self._give_out()
+
+    def _look_at(self, member: Member, elapsed_s: float) -> None:
+        order: _Order = member.orders[0]
+        number = order.iteration.number
+        timeout_s = self._parts.timeout_s
+        if timeout_s is not None and elapsed_s > timeout_s:
+            order.timeouts += 1
+            if order.timeouts >= _MOST_TIMEOUTS:
+                member.orders.popleft()
+                order.turn += 1
+                self._fail(
+                    order,
+                    WorkerError(
+                        f"the pipeline took longer than callback_timeout_s={timeout_s:g} for batch {number}, "
+                        f"{order.timeouts} times; the last worker was on {member.node}.",
+                        hint="Look for what it waits for, or raise callback_timeout_s. The next batch follows.",
+                    ),
+                )
+            self._lose(member, WorkerError("it took too long"))
+            return
+        if len(self._seconds) < _KNOWN_BATCHES or not member.batches or member.is_slow:
+            return
+        usual_s = statistics.median(self._seconds)
+        if elapsed_s > max(_SLOW_S, _SLOW_TIMES * usual_s):
+            member.is_slow = True
+            _logger.warning(
+                "dalify: a worker on %s has been at batch %d for %.1f s; usual are %.2f s. Look for what else that "
+                "node does. callback_timeout_s= of the pipeline would give the batch to another worker.",
+                member.node,
+                number,
+                elapsed_s,
+                usual_s,
+            )
+
+    def _fail_all(self, error: Exception) -> None:
+        """Tell all who wait."""
+        orders = [*self._waiting, *(order for order, _ in self._fetching.values())]
+        for member in self._crew.members.values():
+            orders += member.orders
+            member.orders.clear()
+        self._waiting.clear()
+        self._fetching.clear()
+        for order in orders:
+            order.turn += 1
+            self._fail(order, error)
+
+
+class _Loan(CallAtEnd):
+    """Keeps the bytes of a batch in the object store while an array views them.
+
+    Nobody else reads this object, so consumers may write into it, other than Ray's rule for objects that are shared.
+    """
+
+    __array_interface__: dict[str, Any]
+    _values: np.ndarray[Any, Any]
+
+    def __new__(cls, returned: deque[int], values: np.ndarray[Any, Any]) -> _Loan:
+        """Lend values.
+
+        Args:
+            returned: receives a number in the end, in whatever thread the consumer lets go.
+            values: as Ray gave them, read-only.
+        """
+        self = super().__new__(cls, returned.append, 0)
+        self._values = values
+        interface = values.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        return self
+
+    def memory(self) -> np.ndarray[Any, Any]:
+        """Return the bytes; arrays made of them keep this loan."""
+        return np.asarray(self)
+
+
+def _data_paths(parts: RemoteParts) -> Iterator[str]:
+    """Yield what readers were given that are paths here: they must be paths on the nodes of the workers."""
+    for step in parts.plan.elsewhere.readers.values():
+        for value in step.node.arguments.values():
+            for item in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(item, (str, Path)) and os.path.exists(item):  # noqa: PTH110 -- texts that users wrote
+                    yield str(item)

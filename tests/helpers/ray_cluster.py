@@ -1,0 +1,71 @@
+"""A cluster of Ray on this machine, whose nodes tests start and kill."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ray
+from ray.cluster_utils import Cluster
+
+__all__ = ["NODES", "RayCluster", "eventually"]
+
+NODES = 3
+STORE_BYTES = 80_000_000
+LIMIT_S = 90.0
+
+
+def eventually(condition: Callable[[], Any], what: str) -> Any:
+    """Wait until a condition holds, and return its value; a hang fails.
+
+    Args:
+        condition: asked again and again.
+        what: for the message.
+    """
+    end = time.monotonic() + LIMIT_S
+    while not (value := condition()):
+        assert time.monotonic() < end, f"not within {LIMIT_S:.0f} s: {what}"
+        time.sleep(0.1)
+    return value
+
+
+class RayCluster:
+    """A head without CPUs, where the tests run, and nodes of one CPU each."""
+
+    def __init__(self) -> None:
+        # Nothing is sent to Ray's makers, and what the processes print is of no interest.
+        os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
+        head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
+        self.cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.nodes: list[Any] = []
+        self.fill_up()
+        ray.init(address=self.cluster.address, logging_level="ERROR", log_to_driver=False)
+
+    def add(self, **options: Any) -> Any:
+        """Start a node with one CPU, and return it.
+
+        Args:
+            options: of the node.
+        """
+        node = self.cluster.add_node(**{"num_cpus": 1, "object_store_memory": STORE_BYTES, **options})
+        self.nodes.append(node)
+        return node
+
+    def kill(self, node: Any) -> None:
+        """Kill a node as if its machine had lost power."""
+        self.nodes.remove(node)
+        self.cluster.remove_node(node, allow_graceful=False)
+
+    def fill_up(self) -> None:
+        """Start nodes until there are three with all their CPUs free."""
+        while len(self.nodes) < NODES:
+            self.add()
+        if ray.is_initialized():
+            eventually(lambda: ray.available_resources().get("CPU", 0) == NODES, f"{NODES} free CPUs")
+
+    def close(self) -> None:
+        """End all processes."""
+        ray.shutdown()
+        self.cluster.shutdown()
