@@ -40,8 +40,9 @@ class RayCluster:
         head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes: list[Any] = []
-        self.fill_up()
+        # While there is only the head: Ray takes any node of this machine, and that one must live.
         ray.init(address=self.cluster.address, logging_level="ERROR", log_to_driver=False)
+        self.fill_up()
 
     def add(self, **options: Any) -> Any:
         """Start a node with one CPU, and return it.
@@ -62,8 +63,7 @@ class RayCluster:
         """Start nodes until there are three with all their CPUs free."""
         while len(self.nodes) < NODES:
             self.add()
-        if ray.is_initialized():
-            eventually(lambda: ray.available_resources().get("CPU", 0) == NODES, f"{NODES} free CPUs")
+        eventually(lambda: ray.available_resources().get("CPU", 0) == NODES, f"{NODES} free CPUs")
 
     def close(self) -> None:
         """End all processes."""

@@ -1,0 +1,190 @@
+"""Workers and nodes that die cost time and nothing else."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dalify import fn
+from dalify.base.errors import WorkerError
+from dalify.pipeline import pipeline_def
+from tests.helpers.frameworks import imported
+from tests.plugin.ray.pipelines import EPOCH, Samples, assert_equal, batches, photos, values
+
+ray = imported("ray")
+from dalify.plugin.ray import RayPipeline  # noqa: E402
+from tests.helpers.ray_cluster import RayCluster, eventually  # noqa: E402
+
+DEATHS = 20
+NODE_DEATHS = 3  # of these
+
+
+@pytest.fixture(scope="module")
+def expected(photo_folder: Path) -> list[Samples]:
+    """Two epochs of one process."""
+    pipe = photos(photo_folder)
+    try:
+        return batches(pipe, 2 * EPOCH)
+    finally:
+        pipe.close()
+
+
+def worker_processes() -> list[int]:
+    """Process ids of the actors on this machine, asked of the system."""
+    import psutil
+
+    found = []
+    for process in psutil.process_iter(["cmdline", "pid"]):
+        words = process.info["cmdline"] or [""]
+        if words[0].startswith("ray::RayWorker"):
+            found.append(process.info["pid"])
+    return found
+
+
+def test_workers_and_nodes_that_are_killed_at_any_moment_cost_nothing(
+    ray_cluster: RayCluster, photo_folder: Path, expected: list[Samples]
+) -> None:
+    ray_cluster.fill_up()
+    chance = random.Random(3)
+    pipe = RayPipeline(photos(photo_folder), workers=3)
+    reference = photos(photo_folder)
+    killed = 0
+    number = 0
+    end = time.monotonic() + 150
+    nodes_at = set(chance.sample(range(DEATHS), NODE_DEATHS))
+    try:
+        assert_equal(batches(pipe, 2 * EPOCH), expected)
+        batches(reference, 2 * EPOCH)
+        while killed < DEATHS:
+            assert time.monotonic() < end, f"only {killed} deaths"
+            assert_equal(batches(pipe, 1), batches(reference, 1))
+            number += 1
+            time.sleep(chance.random() * 0.1)
+            if killed in nodes_at:
+                ray_cluster.kill(chance.choice(ray_cluster.nodes))
+                ray_cluster.add()
+                killed += 1
+            elif found := worker_processes():
+                os.kill(chance.choice(found), signal.SIGKILL)
+                killed += 1
+        assert_equal(batches(pipe, EPOCH), batches(reference, EPOCH))
+        eventually(lambda: len(pipe.nodes) == 3, "all workers are replaced")
+    finally:
+        pipe.close()
+        reference.close()
+
+
+def test_a_node_that_leaves_and_one_that_joins(
+    ray_cluster: RayCluster, photo_folder: Path, expected: list[Samples]
+) -> None:
+    ray_cluster.fill_up()
+    pipe = RayPipeline(photos(photo_folder), workers=3)
+    found = batches(pipe, 2)
+    eventually(lambda: len(set(pipe.nodes)) == 3, "a worker on each node")
+    ray_cluster.kill(ray_cluster.nodes[0])
+    found += batches(pipe, 2)
+    eventually(lambda: len(pipe.nodes) == 2, "the others go on")
+    node = ray_cluster.add()
+    eventually(lambda: node.node_id in pipe.nodes, "the new node has a worker")
+    found += batches(pipe, 2)
+    assert_equal(found, expected)
+    pipe.close()
+
+
+def dies_once(folder: str, value: np.ndarray) -> np.ndarray:
+    """End the process for the value 5, the first time."""
+    mark = Path(folder, "died")
+    if value == 5 and not mark.exists():
+        mark.touch()
+        os._exit(3)
+    return value
+
+
+def dies_always(value: np.ndarray) -> np.ndarray:
+    """End the process for the value 5."""
+    if value == 5:
+        os._exit(3)
+    return value
+
+
+def hangs_once(folder: str, value: np.ndarray) -> np.ndarray:
+    """Sleep for an hour for the value 5, the first time."""
+    mark = Path(folder, "hung")
+    if value == 5 and not mark.exists():
+        mark.touch()
+        time.sleep(3600)
+    return value
+
+
+@pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=1)
+def counted(function):
+    numbers = fn.external_source(source=lambda info: np.int64(info.idx_in_epoch), batch=False)
+    return fn.python_function(numbers, function=function, parallel=True)
+
+
+def numbers_of(outputs) -> list[int]:
+    return [int(sample) for sample in values(outputs)[0]]
+
+
+@pytest.mark.parametrize("function", [dies_once, hangs_once])
+def test_a_batch_whose_worker_dies_or_hangs_is_computed_again(
+    ray_cluster: RayCluster, tmp_path: Path, function
+) -> None:
+    ray_cluster.fill_up()
+    folder = str(tmp_path)
+    timeout_s = 5.0 if function is hangs_once else None
+    pipe = RayPipeline(
+        counted(lambda value: function(folder, value), callback_timeout_s=timeout_s),
+        workers=1,
+    )
+    assert [numbers_of(pipe.run()) for _ in range(5)] == [[2 * k, 2 * k + 1] for k in range(5)]
+    assert list(tmp_path.iterdir())
+    pipe.close()
+
+
+def test_a_batch_that_kills_every_worker_is_an_error(ray_cluster: RayCluster) -> None:
+    ray_cluster.fill_up()
+    pipe = RayPipeline(counted(dies_always), workers=1)
+    found = [numbers_of(pipe.run()) for _ in range(2)]
+    with pytest.raises(WorkerError, match="batch 2 is lost: 5 workers died of it"):
+        pipe.run()
+    found.append(numbers_of(pipe.run()))
+    assert found == [[0, 1], [2, 3], [6, 7]]
+    pipe.close()
+
+
+def slow_sometimes(value: np.ndarray) -> np.ndarray:
+    """Take long for one value."""
+    if value == 41:
+        time.sleep(4)
+    return value
+
+
+def test_a_slow_node_is_named(ray_cluster: RayCluster, caplog: pytest.LogCaptureFixture) -> None:
+    ray_cluster.fill_up()
+    pipe = RayPipeline(counted(slow_sometimes), workers=1)
+    with caplog.at_level(logging.WARNING, "dalify.ray"):
+        assert [numbers_of(pipe.run()) for _ in range(22)] == [[2 * k, 2 * k + 1] for k in range(22)]
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 1
+    assert os.uname().nodename in lines[0]
+    assert "has been at batch 20" in lines[0]
+    pipe.close()
+
+
+def test_nothing_is_left(ray_cluster: RayCluster, photo_folder: Path) -> None:
+    ray_cluster.fill_up()
+    pipe = RayPipeline(photos(photo_folder), workers=2)
+    pipe.run()
+    assert worker_processes()
+    del pipe
+    eventually(lambda: not worker_processes(), "the actors have ended")
+    eventually(lambda: not any(thread.name == "dalify-ray" for thread in threading.enumerate()), "the thread has ended")
