@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import psutil
 import ray
 from ray.cluster_utils import Cluster
 
-__all__ = ["NODES", "RayCluster", "eventually"]
+__all__ = ["NODES", "RayCluster", "eventually", "worker_processes"]
 
 NODES = 3
 STORE_BYTES = 80_000_000
@@ -29,6 +32,16 @@ def eventually(condition: Callable[[], Any], what: str) -> Any:
         assert time.monotonic() < end, f"not within {LIMIT_S:.0f} s: {what}"
         time.sleep(0.1)
     return value
+
+
+def worker_processes() -> list[int]:
+    """Process ids of the actors on this machine, asked of the system."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "pid"]):
+        words = process.info["cmdline"] or [""]
+        if words[0].startswith("ray::RayWorker"):
+            found.append(process.info["pid"])
+    return found
 
 
 class RayCluster:
@@ -60,7 +73,10 @@ class RayCluster:
         self.cluster.remove_node(node, allow_graceful=False)
 
     def fill_up(self) -> None:
-        """Start nodes until there are three with all their CPUs free."""
+        """Start nodes until there are three with all their CPUs free; workers of a test that failed are killed."""
+        for process in worker_processes():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         while len(self.nodes) < NODES:
             self.add()
         eventually(lambda: ray.available_resources().get("CPU", 0) == NODES, f"{NODES} free CPUs")

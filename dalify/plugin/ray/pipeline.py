@@ -51,7 +51,7 @@ class RayPipeline(Pipeline):
         start_timeout_s: float | None = None,
         pool: RayPool | None = None,
     ) -> None:
-        if type(pipe).run is not Pipeline.run or not isinstance(pipe, Pipeline):
+        if not isinstance(pipe, Pipeline) or type(pipe).run is not Pipeline.run:
             raise ArgumentTypeError(
                 f"RayPipeline takes a Pipeline; got a {type(pipe).__name__}.",
                 line=SourceLine.capture(),

@@ -21,7 +21,7 @@ from tests.plugin.ray.pipelines import EPOCH, Samples, assert_equal, batches, ph
 
 ray = imported("ray")
 from dalify.plugin.ray import RayPipeline  # noqa: E402
-from tests.helpers.ray_cluster import RayCluster, eventually  # noqa: E402
+from tests.helpers.ray_cluster import RayCluster, eventually, worker_processes  # noqa: E402
 
 DEATHS = 20
 NODE_DEATHS = 3  # of these
@@ -35,18 +35,6 @@ def expected(photo_folder: Path) -> list[Samples]:
         return batches(pipe, 2 * EPOCH)
     finally:
         pipe.close()
-
-
-def worker_processes() -> list[int]:
-    """Process ids of the actors on this machine, asked of the system."""
-    import psutil
-
-    found = []
-    for process in psutil.process_iter(["cmdline", "pid"]):
-        words = process.info["cmdline"] or [""]
-        if words[0].startswith("ray::RayWorker"):
-            found.append(process.info["pid"])
-    return found
 
 
 def test_workers_and_nodes_that_are_killed_at_any_moment_cost_nothing(
