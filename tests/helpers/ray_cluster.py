@@ -49,7 +49,8 @@ class RayCluster:
 
     def __init__(self) -> None:
         # Nothing is sent to Ray's makers, and what the processes print is of no interest.
-        os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
+        # Workers have the niceness 15 otherwise, and wait for long where other programs run beside them.
+        os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0", RAY_worker_niceness="0")
         head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes: list[Any] = []

@@ -84,7 +84,7 @@ class Crew:
         self._refusal: WorkerError | None = None
         self._told: set[str] = set()
         self._waits_since: float | None = None
-        self._told_to_wait = False
+        self._told_waiting = 0
 
     @property
     def setup(self) -> list[Any]:
@@ -167,7 +167,7 @@ class Crew:
             self._retries.pop(member.number, None)
             if all(other.is_ready for other in self.members.values()):
                 self._waits_since = None
-                self._told_to_wait = False
+                self._told_waiting = 0
 
     def _die_early(self, member: Member, error: BaseException | None) -> None:
         retry = self._retries.get(member.number, _AT_ONCE)
@@ -270,14 +270,14 @@ class Crew:
         )
 
     def tell_who_waits(self) -> None:
-        """Log once that workers wait for room in the cluster."""
-        if self._told_to_wait or self._waits_since is None:
+        """Log that workers wait for room in the cluster, once for each number of them."""
+        now = time.monotonic()
+        if self._waits_since is None or now - self._waits_since < _SILENT_START_S:
             return
-        if time.monotonic() - self._waits_since < _SILENT_START_S:
-            return
-        self._told_to_wait = True
+        self._waits_since = now
         waiting = sum(not member.is_ready for member in self.members.values())
-        if waiting:
+        if waiting and waiting != self._told_waiting:
+            self._told_waiting = waiting
             _logger.warning(
                 "dalify: %d of %d workers are not ready: %s. End what uses the CPUs, add nodes, or take fewer workers "
                 "or cpus_per_worker; they start as soon as there is room.",
