@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,8 +32,8 @@ def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
 
     Args:
         arguments: of a reader. With ``shard="auto"`` they are the rank and the number of the processes of
-            ``torch.distributed`` or ``jax.distributed``, where one of them was initialised; else those that a launcher
-            has left in the environment: torchrun, mpirun or srun; else 0 and 1.
+            ``torch.distributed``, Ray Train or ``jax.distributed``, where the program is part of one; else those that
+            a launcher has left in the environment: torchrun, mpirun or srun; else 0 and 1.
 
     Raises:
         ArgumentValueError: another ``shard``, one that is told twice, or an environment that makes no sense.
@@ -54,11 +55,28 @@ def _of_libraries() -> tuple[int, int] | None:
     """Return rank and size of the group that the program has joined; None where it has joined none."""
     if is_loaded("torch.distributed") and torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    if (found := _of_ray_train()) is not None:
+        return found
     jax: Any = sys.modules.get("jax")
     # Before it is initialised, to ask for the rank would start JAX's devices.
     if jax is not None and getattr(jax.distributed, "is_initialized", bool)():
         return jax.process_index(), jax.process_count()
     return None
+
+
+def _of_ray_train() -> tuple[int, int] | None:
+    """Return rank and size of the workers of Ray Train; None outside of them."""
+    train: Any = sys.modules.get("ray.train")
+    if train is None:
+        return None
+    with warnings.catch_warnings():  # of being asked outside
+        warnings.simplefilter("ignore")
+        try:
+            context = train.get_context()
+            size = context.get_world_size()
+            return None if size is None else (context.get_world_rank(), size)
+        except RuntimeError:  # what newer versions do in the place of a warning
+            return None
 
 
 def _of_environment() -> tuple[int, int] | None:

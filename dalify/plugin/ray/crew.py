@@ -32,6 +32,7 @@ _LAST_RETRY_S = 60.0
 # Workers that die before they are ready are started again at once, so many times.
 _MOST_DEATHS_AT_START = 5
 _SILENT_START_S = 8.0
+_NAME_TAKEN_S = 0.2
 
 Event = Callable[[Any, BaseException | None], None]
 
@@ -115,7 +116,11 @@ class Crew:
             self.fill_up()
 
     def _start(self, number: int) -> None:
-        member = Member(number, self._pool.start_worker(number))
+        try:
+            member = Member(number, self._pool.start_worker(number))
+        except ValueError:  # another trainer is registering this name at this moment
+            self._retries[number] = _AT_ONCE._replace(at=time.monotonic() + _NAME_TAKEN_S)
+            return
         self.members[number] = member
         if self._waits_since is None:
             self._waits_since = member.began

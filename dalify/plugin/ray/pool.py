@@ -98,6 +98,8 @@ class RayPool:
             number: from 0.
         """
         options: dict[str, Any] = {"num_cpus": self.cpus_per_worker, "max_restarts": 0, "max_task_retries": 0}
+        # Not where the trainer is: Ray Train reserves CPUs for its trainers alone, and one node should not have all.
+        options["scheduling_strategy"] = "SPREAD"
         if self.resources:
             options["resources"] = dict(self.resources)
         if self.is_shared:

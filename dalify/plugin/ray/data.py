@@ -1,0 +1,261 @@
+"""Pipelines and Ray Data: over the columns of a data set, and as the source of one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from dalify import fn
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, GraphError
+from dalify.base.source_line import SourceLine
+from dalify.data import tensor_list
+from dalify.executor.batch_source import Request
+from dalify.executor.batch_worker import BatchWorker
+from dalify.executor.iteration import Iteration
+from dalify.executor.remote import RemoteParts, Replies, pickled_setup
+from dalify.pipeline.definition import pipeline_def
+from dalify.pipeline.pipeline import Pipeline
+from dalify.plugin.ray.package import ray, ray_block, ray_datasource
+from dalify.sources.pickling import CallbackPickler
+
+__all__ = ["PipelineMapper", "pipeline_datasource"]
+
+
+class PipelineMapper:
+    """A pipeline over the columns of a data set, for ``ray.data.Dataset.map_batches``.
+
+    Ray makes one in each of its actors, where it stays built from batch to batch.
+
+    Args:
+        function: takes one graph node for each column, and returns those of the outputs.
+        columns: names of the columns that it takes, in its order. Other columns are dropped.
+        outputs: names of the columns that it returns.
+        batch_size: most rows in a batch: at least that of ``map_batches``.
+        layouts: of columns, by name: ``{"image": "HWC"}``.
+        options: of the pipeline, such as ``num_threads`` and ``seed``. With a seed all actors draw the same random
+            numbers for their first batch, so leave it out for augmentations.
+
+    Example:
+        >>> def small(image):
+        ...     return fn.resize(image, size=[224, 224])
+        >>> images.map_batches(
+        ...     PipelineMapper,
+        ...     fn_constructor_args=(small, ["image"], ["image"]),
+        ...     fn_constructor_kwargs={"batch_size": 64, "layouts": {"image": "HWC"}},
+        ...     batch_size=64,
+        ...     concurrency=4,
+        ... )
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        columns: Sequence[str],
+        outputs: Sequence[str],
+        *,
+        batch_size: int,
+        layouts: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        for name, names in (("columns", columns), ("outputs", outputs)):
+            if isinstance(names, str) or not all(isinstance(item, str) for item in names):
+                raise ArgumentTypeError(f"{name} must be a list of names; got {names!r}.")
+        known = dict(layouts or {})
+
+        @pipeline_def(batch_size=batch_size, prefetch_queue_depth=1, **options)
+        def pipeline() -> Any:
+            return function(*(fn.external_source(name=name, layout=known.get(name)) for name in columns))
+
+        self._columns = list(columns)
+        self._outputs = list(outputs)
+        self._pipe = pipeline()
+        if self._pipe.num_outputs != len(self._outputs):
+            raise ArgumentValueError(
+                f"the function returns {self._pipe.num_outputs} outputs, and outputs= names {len(self._outputs)}."
+            )
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the outputs for a batch of rows.
+
+        Args:
+            batch: arrays by the names of columns.
+        """
+        missing = [name for name in self._columns if name not in batch]
+        if missing:
+            raise ArgumentValueError(f"the data set has no column {missing[0]!r}; it has {', '.join(batch)}.")
+        given = self._pipe.run(**{name: _samples(batch[name]) for name in self._columns})
+        return {name: _column(output) for name, output in zip(self._outputs, given, strict=True)}
+
+
+def _samples(column: Any) -> Any:
+    """Return a column as an external source takes it."""
+    if not isinstance(column, np.ndarray) or column.dtype != object:
+        return column
+    return [np.frombuffer(item, np.uint8) if isinstance(item, bytes) else item for item in column]
+
+
+def _column(output: Any) -> np.ndarray[Any, Any]:
+    """Return samples as a column: an array, or an array of arrays where their shapes differ."""
+    if output.is_dense_tensor():
+        return np.array(output.as_array())
+    column = np.empty(len(output), object)
+    for index in range(len(output)):
+        column[index] = np.array(output.at(index))
+    return column
+
+
+def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 0) -> Any:
+    """Return a data source that reads one epoch of a pipeline, for ``ray.data.read_datasource``.
+
+    Rows and their order are those of the pipeline, whatever the number of tasks that Ray reads them with: a task
+    gets the numbers of its batches. One batch is one block.
+
+    Args:
+        pipe: a pipeline that has not run yet, with a reader without shards. All of its stages must be able to run
+            anywhere: Python functions need ``parallel=True``.
+        outputs: names of the columns.
+        epoch: number of the epoch: it decides on the order.
+
+    Raises:
+        GraphError: a part of the pipeline cannot run anywhere.
+        ArgumentValueError: no reader, shards, or another number of outputs.
+
+    Example:
+        >>> images = ray.data.read_datasource(pipeline_datasource(training("photos"), ["image", "label"]))
+    """
+    line = SourceLine.capture()
+    if pipe.num_outputs != len(outputs):
+        raise ArgumentValueError(
+            f"the pipeline has {pipe.num_outputs} outputs, and outputs= names {len(outputs)}.", line=line
+        )
+    recorder = _Recorder()
+    pipe._elsewhere = recorder
+    pipe.build()
+    try:
+        requests = list(_requests(pipe, recorder, epoch, line))
+        parts = recorder.parts
+        assert parts is not None, "dalify bug: a pipeline that was built without its stages"
+        if parts.plan.here.stages:
+            step = parts.plan.here.stages[0].steps[0]
+            raise GraphError(
+                "this part of the pipeline can only run in the program's process.",
+                line=step.node.line,
+                operator=step.node.operator.public_name,
+                hint="A Python function needs parallel=True; the device cannot be used in a data source.",
+            )
+    finally:
+        pipe.close()
+    pickler = CallbackPickler(parts.callback_pickler or ray.cloudpickle)
+    setup = ray.put(pickled_setup(parts, pickler))
+    return _datasource(uuid.uuid4().hex, setup, parts.plan.here.outputs, list(outputs), requests)
+
+
+class _Recorder:
+    """Stages that note what they are asked for and compute nothing."""
+
+    count = 1
+    threads = 1
+
+    def __init__(self) -> None:
+        self.parts: RemoteParts | None = None
+        self._replies: Replies | None = None
+        self.requests: list[Request] = []
+
+    def stages(self, parts: RemoteParts) -> Self:
+        """Return itself."""
+        self.parts = parts
+        self._replies = Replies(parts)
+        return self
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
+        """Note a request."""
+        assert self._replies is not None, "dalify bug: a request before there is a graph"
+        self.requests.append(self._replies.request(iteration))
+
+    def discard(self) -> None:
+        """Do nothing: what was noted stays."""
+
+    def again(self) -> Self:
+        """Return itself."""
+        return self
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _requests(
+    pipe: Pipeline, recorder: _Recorder, epoch: int, line: SourceLine | None
+) -> Iterator[tuple[Request, int]]:
+    """Yield the batches of an epoch, and how many rows of each belong to it."""
+    metas = list(pipe.reader_meta().values())
+    if not metas:
+        raise ArgumentValueError(
+            "a data source needs a pipeline with a reader: without, nobody knows its length.", line=line
+        )
+    if metas[0]["number_of_shards"] != 1:
+        raise ArgumentValueError(
+            "a data source reads the whole epoch.", line=line, hint="Leave shard_id, num_shards and shard out."
+        )
+    if epoch:
+        pipe._engine().start_epoch(epoch)
+    left = metas[0]["epoch_size"]
+    while left > 0:
+        pipe._engine().schedule()
+        request = recorder.requests[-1]
+        yield request, min(left, request.size)
+        left -= request.size
+
+
+_workers: dict[str, BatchWorker] = {}  # of this process; a task of Ray finds what another one has made
+
+
+def _blocks(
+    key: str, setup: Sequence[Any], slots: Sequence[int], names: Sequence[str], batches: Sequence[tuple[Request, int]]
+) -> Iterator[Any]:
+    """Compute batches in a task of Ray."""
+    worker = _workers.get(key)
+    if worker is None:
+        while _workers:
+            _workers.popitem()[1].close()
+        content, load = ray.get(setup[0])
+        worker = _workers[key] = BatchWorker(load(content))
+    for request, rows in batches:
+        values = worker.compute(request).values
+        columns = {}
+        for name, slot in zip(names, slots, strict=True):
+            batch = values[slot]
+            assert batch is not None, "dalify bug: an output without samples"
+            columns[name] = _column(tensor_list(batch))[:rows]
+        yield ray_block.BlockAccessor.batch_to_block(columns)
+
+
+def _datasource(key: str, setup: Any, slots: Sequence[int], names: list[str], requests: list[Any]) -> Any:
+    class PipelineDatasource(ray_datasource.Datasource):
+        """One epoch of a pipeline."""
+
+        def estimate_inmemory_data_size(self) -> int | None:
+            """Return None: nobody knows before batches are computed."""
+            return None
+
+        def get_read_tasks(self, parallelism: int, *_: Any, **__: Any) -> list[Any]:
+            """Return tasks of neighboring batches."""
+            size = -(-len(requests) // max(1, parallelism))
+            tasks = []
+            for start in range(0, len(requests), size):
+                batches = requests[start : start + size]
+                facts = dict.fromkeys((field.name for field in fields(ray_block.BlockMetadata)), None)
+                facts["num_rows"] = sum(rows for _, rows in batches)
+                # The setup in a list: Ray would resolve it.
+                read = partial(_blocks, key, [setup], slots, names, batches)
+                tasks.append(ray_datasource.ReadTask(read, ray_block.BlockMetadata(**facts)))
+            return tasks
+
+    return PipelineDatasource()

@@ -1,0 +1,174 @@
+"""Ray Data and Ray Train with pipelines."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dalify import fn, types
+from dalify.base.errors import ArgumentValueError, GraphError
+from dalify.pipeline import pipeline_def
+from tests.helpers.frameworks import imported
+from tests.plugin.ray.pipelines import EPOCH, batches, mean_of, photos
+
+ray = imported("ray")
+imported("ray.data")
+imported("ray.train.torch")
+from dalify.plugin.ray import PipelineMapper, RayPipeline, RayPool, pipeline_datasource  # noqa: E402
+from tests.helpers.ray_cluster import RayCluster  # noqa: E402
+
+
+def decoded(encoded: Any) -> Any:
+    """Return small images of JPEG files."""
+    images = fn.decoders.image(encoded)
+    return fn.resize(images, size=[8, 9]), images
+
+
+def test_a_pipeline_over_columns(ray_cluster: RayCluster, photo_list: list[tuple[Path, int]]) -> None:
+    ray_cluster.fill_up()
+    rows = [{"file": path.read_bytes(), "number": number} for number, (path, _) in enumerate(photo_list)]
+    found = (
+        ray.data.from_items(rows, override_num_blocks=2)
+        .map_batches(
+            _WithNumber,
+            fn_constructor_args=(decoded, ["file"], ["small", "image"]),
+            fn_constructor_kwargs={"batch_size": 5, "num_threads": 1},
+            batch_size=5,
+            concurrency=1,
+        )
+        .take_all()
+    )
+    assert sorted(row["number"] for row in found) == list(range(len(rows)))
+    for row in found:
+        image = np.asarray(Image.open(io.BytesIO(rows[row["number"]]["file"])).convert("RGB"))
+        assert row["image"].shape == image.shape
+        np.testing.assert_allclose(row["image"].astype(float), image, atol=3)
+        assert row["small"].shape == (8, 9, 3)
+
+
+class _WithNumber(PipelineMapper):
+    """Keeps a column beside those of the pipeline."""
+
+    def __call__(self, batch: Any) -> dict[str, Any]:
+        return {**super().__call__(batch), "number": batch["number"]}
+
+
+def test_a_column_that_is_not_there() -> None:
+    mapper = PipelineMapper(decoded, ["file"], ["small", "image"], batch_size=2)
+    with pytest.raises(ArgumentValueError, match="no column 'file'; it has number"):
+        mapper({"number": np.arange(2)})
+    with pytest.raises(ArgumentValueError, match="returns 2 outputs, and outputs= names 1"):
+        PipelineMapper(decoded, ["file"], ["small"], batch_size=2)
+
+
+def test_a_pipeline_as_a_source_of_rows(ray_cluster: RayCluster, photo_folder: Path) -> None:
+    ray_cluster.fill_up()
+    names = ["image", "floats", "label", "mean"]
+    reference = photos(photo_folder, batch_size=5)  # the last batch has two photos of this epoch
+    expected = [row for batch in batches(reference, EPOCH) for row in zip(*batch, strict=True)][:12]
+    data = ray.data.read_datasource(
+        pipeline_datasource(photos(photo_folder, batch_size=5), names), override_num_blocks=2
+    )
+    assert data.count() == 12
+    found = data.take_all()
+    assert len(found) == 12
+    keys = {_key(row) for row in expected}
+    assert {_key([row[name] for name in names]) for row in found} == keys
+
+
+def _key(row: Any) -> bytes:
+    return b"".join(np.ascontiguousarray(value).tobytes() for value in row)
+
+
+def test_pipelines_that_cannot_be_sources(photo_folder: Path) -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def serial():
+        encoded, _ = fn.readers.file(file_root=str(photo_folder))
+        return fn.python_function(fn.decoders.image(encoded), function=mean_of)
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def endless():
+        return fn.random.uniform(range=[0.0, 1.0])
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def sharded():
+        return fn.readers.file(file_root=str(photo_folder), num_shards=2)
+
+    with pytest.raises(GraphError, match="can only run in the program's process"):
+        pipeline_datasource(serial(), ["mean"])
+    with pytest.raises(ArgumentValueError, match="needs a pipeline with a reader"):
+        pipeline_datasource(endless(), ["number"])
+    with pytest.raises(ArgumentValueError, match="reads the whole epoch"):
+        pipeline_datasource(sharded(), ["file", "label"])
+
+
+@pipeline_def(batch_size=2, num_threads=1, seed=3)
+def numbered(folder: Path):
+    encoded, labels = fn.readers.file(
+        file_root=str(folder), labels=list(range(12)), files=_files(folder), shard="auto", name="Reader"
+    )
+    return labels, fn.resize(fn.decoders.image(encoded), size=[4, 4], dtype=types.FLOAT)
+
+
+def _files(folder: Path) -> list[str]:
+    return [str(path) for path in sorted(folder.glob("*/*.jpg"))]
+
+
+def train(config: dict[str, Any]) -> None:
+    """Train a linear network for an epoch, or go on in the middle of one."""
+    import tempfile
+
+    import torch
+
+    from dalify.plugin.pytorch import DALIGenericIterator
+
+    context = ray.train.get_context()
+    pipe = RayPipeline(numbered(config["folder"]), pool=config["pool"])
+    loader = DALIGenericIterator(pipe, ["label", "image"], reader_name="Reader")
+    model = ray.train.torch.prepare_model(torch.nn.Linear(48, 1))
+    checkpoint = ray.train.get_checkpoint()
+    if checkpoint is not None:
+        with checkpoint.as_directory() as folder:
+            states = [json.loads(path.read_text()) for path in sorted(Path(folder).glob("*.json"))]
+        loader.load_state_dict(states[context.get_world_rank()])
+    labels = []
+    for number, batch in enumerate(loader):
+        labels += batch[0]["label"].flatten().tolist()
+        model(batch[0]["image"].flatten(1)).mean().backward()
+        if checkpoint is None and number == 1:
+            break
+    with tempfile.TemporaryDirectory() as folder:
+        name = f"loader-{context.get_world_rank()}.json"
+        Path(folder, name).write_text(json.dumps(loader.state_dict()))
+        Path(config["seen"], f"{context.get_world_rank()}-{checkpoint is not None}.json").write_text(json.dumps(labels))
+        ray.train.report({"labels": len(labels)}, checkpoint=ray.train.Checkpoint.from_directory(folder))
+    pipe.close()
+
+
+def test_ray_train(ray_cluster: RayCluster, photo_folder: Path, tmp_path: Path) -> None:
+    """Two trainers on one pool, each with its shard; the second run goes on where the first one has stopped."""
+    ray_cluster.fill_up()
+    scaling = ray.train.ScalingConfig(num_workers=2, resources_per_worker={"CPU": 0.5}, trainer_resources={"CPU": 0})
+    with RayPool(workers=1) as pool:
+        config = {"folder": photo_folder, "pool": pool, "seen": str(tmp_path)}
+        checkpoint = None
+        for name in ("first", "second"):
+            trainer = ray.train.torch.TorchTrainer(
+                train,
+                train_loop_config=config,
+                scaling_config=scaling,
+                run_config=ray.train.RunConfig(name=name, storage_path=str(tmp_path)),
+                resume_from_checkpoint=checkpoint,
+            )
+            result = trainer.fit()
+            checkpoint = result.checkpoint
+        assert checkpoint is not None
+    seen = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+    for rank in range(2):
+        assert seen[f"{rank}-False"] + seen[f"{rank}-True"] == list(range(6 * rank, 6 * rank + 6))
