@@ -29,6 +29,7 @@ BENCHMARKS = [
     "processes",
     "costs",
     "ranks",
+    "ray",
 ]
 
 
