@@ -67,7 +67,7 @@ class SamplesStep(KernelStep):
             if name in self._kernel.names:
                 named[name] = value
         kept = None
-        if outs and not outs[0].shapes.all():  # kernels need not think of samples without elements
+        if outs and not any(out.shapes.all() for out in outs):  # kernels need not think of samples without elements
             kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
             if not len(kept):
                 return batches
@@ -141,10 +141,10 @@ class SamplesStep(KernelStep):
             if len(shapes) > 1 and not (shapes == shapes[0]).all():
                 largest = int(shapes.prod(1, np.float64).argmax())
                 self._check_size(tuple(shapes[largest].tolist()), specs[0], largest)
-                return specs, [shapes] * len(specs)
+                return specs, [() if spec.ndim == 0 else shapes for spec in specs]
             shape = tuple(shapes[0].tolist())
             self._check_size(shape, specs[0], 0)
-            return specs, [shape] * len(specs)
+            return specs, [() if spec.ndim == 0 else shape for spec in specs]
         wanted = Wanted(shapes, layout)
         columns = [x.shapes.tolist() for x in xs if x is not None and not x.is_uniform]
         if not columns and not self._varying:

@@ -225,8 +225,8 @@ class Operator:
 
         It gets the chunk's inputs as Batches and the named parameters (per-sample ones as arrays), and returns more
         per-sample arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list of one shape
-        per sample, or a tuple: one shape for all) replaces the shape from the rule, ``out_layout`` (a str) the
-        layout.
+        per sample, or a tuple: one shape for all) replaces the shape from the rule, except of outputs that are single
+        numbers, ``out_layout`` (a str) the layout.
         """
         self.prepare_function = Kernel(function, "cpu")
         return function

@@ -94,5 +94,5 @@ def _with_shapes(specs: tuple[Spec, ...], wanted: dict[str, Any]) -> tuple[Spec,
     shapes, layout = wanted.pop("out_shapes", None), wanted.pop("out_layout", None)
     if shapes is not None:
         shape = tuple(map(int, shapes if isinstance(shapes, tuple) else shapes[0]))
-        specs = tuple(spec.replace(shape=shape) for spec in specs)
+        specs = tuple(spec if spec.ndim == 0 else spec.replace(shape=shape) for spec in specs)
     return specs if layout is None else tuple(spec.replace(layout=layout) for spec in specs)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, of_sample, option_error_text
 from dalify.base.limits import check_shape
 from dalify.codecs.sound import decode_sound, silence
+from dalify.codecs.sounds import SoundFiles
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.audio_resample import resample_sound
 from dalify.kernels.convert import audio_to_integers
 from dalify.registry import PerSample, Spec, operator
@@ -18,7 +21,7 @@ _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
 _HIGHEST_RATE_HZ = 1e9
 
 
-@operator(allocating=True, listed=True, outputs=2)
+@operator(outputs=2)
 def audio(
     encoded: Spec,
     /,
@@ -30,8 +33,9 @@ def audio(
 ) -> tuple[Spec, Spec]:
     """Decode audio of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
 
-    The format is told by the data, not by a file name. WAV files of 16-bit samples need no further package, everything
-    else the extra ``dalify[audio]``. DALI decodes no MP3; samples stored as floats it does not scale to integers.
+    The format is told by the data, not by a file name. WAV and FLAC files need no further package, unless they are
+    unusual or damaged; everything else needs the extra ``dalify[audio]``. DALI decodes no MP3; samples stored as floats
+    it does not scale to integers.
 
     Args:
         encoded: files as they are, uint8 ``[bytes]``.
@@ -65,21 +69,91 @@ def audio(
     return Spec(dtype, 1 if downmix else 2, "", None), Spec(DALIDataType.FLOAT, 0, "", ())
 
 
-@audio.cpu
+@audio.prepare
 def _(encoded, *, downmix, dtype, quality, sample_rate):
-    sounds, rates = [], np.empty(len(encoded), np.float32)
-    for index, (data, wanted) in enumerate(zip(encoded, sample_rate.tolist(), strict=True)):
-        try:
-            if not 0 <= wanted <= _HIGHEST_RATE_HZ:
-                raise ArgumentValueError(
-                    f"sample_rate must be from 0 (the sound's own) to {_HIGHEST_RATE_HZ:g} Hz; got {wanted:g}."
-                )
-            sound, rates[index] = _decoded(data, downmix, dtype.numpy, quality, wanted)
-        except DalifyError as error:
-            error.sample = index
-            raise
-        sounds.append(sound)
-    return sounds, rates
+    wanted = sample_rate.astype(np.float64)
+    for index in np.flatnonzero(~((wanted >= 0) & (wanted <= _HIGHEST_RATE_HZ))).tolist():
+        error = ArgumentValueError(
+            f"sample_rate must be from 0 (the sound's own) to {_HIGHEST_RATE_HZ:g} Hz; got {wanted[index]:g}."
+        )
+        of_sample(error, index)
+        raise error
+    files = SoundFiles(encoded, dtype.numpy, is_mixed=downmix)
+    frames, channels, rates = files.frames.copy(), files.channels.copy(), files.rates.astype(np.float64)
+    is_resampled = files.is_known & (wanted != 0) & (wanted != rates)
+    for index in np.flatnonzero(is_resampled).tolist():
+        frames[index] = math.ceil(frames[index] * wanted[index] / rates[index])
+        with _sample(index):
+            check_shape((int(frames[index]), int(channels[index])), dtype.numpy.itemsize, "resampled audio")
+    others = {}
+    for index in np.flatnonzero(~files.is_known).tolist():
+        with _sample(index):
+            sound, rates[index] = _decoded(encoded.samples[index], downmix, dtype.numpy, quality, wanted[index])
+        others[index] = sound
+        frames[index], channels[index] = len(sound), 1 if downmix else sound.shape[1]
+    shapes = frames[:, None] if downmix else np.stack([frames, channels], 1)
+    return {"out_shapes": shapes, "files": files, "others": others, "is_resampled": is_resampled, "rates": rates}
+
+
+@audio.cpu_samples
+def _(sound, rate, encoded, *, downmix, dtype, quality, sample_rate, files, others, is_resampled, rates):
+    rate.dense[...] = np.where(sample_rate != 0, sample_rate, rates)
+    for index, values in others.items():
+        _fill(sound, index, values)
+    is_finished_here = is_resampled
+    if downmix and dtype.numpy != np.float32:  # integers are made at the end, as in DALI
+        is_finished_here = is_resampled | (files.channels > 1)
+    direct = np.flatnonzero(files.is_known & ~is_finished_here)
+    failed = direct[~files.decode(sound.take(direct), direct)] if len(direct) else direct
+    longer = np.flatnonzero(files.is_known & is_finished_here)
+    if len(longer):
+        channels = np.ones(len(longer), np.int64) if downmix else files.channels[longer]
+        floats = Samples.empty(np.stack([files.frames[longer], channels], 1), np.dtype(np.float32))
+        is_done = files.decode(floats, longer)
+        failed = np.concatenate([failed, longer[~is_done]])
+        for index, is_good, values in zip(longer.tolist(), is_done.tolist(), floats.arrays(), strict=True):
+            if is_good:
+                shape = tuple(sound.shapes[index].tolist())
+                step = rates[index] / sample_rate[index] if is_resampled[index] else None
+                _fill(sound, index, _finished(values, shape, dtype.numpy, quality, step))
+    for index in np.sort(failed).tolist():
+        with _sample(index):
+            data = next(encoded.take(np.array([index])).arrays())
+            _fill(sound, index, _decoded(data, downmix, dtype.numpy, quality, float(sample_rate[index]))[0])
+
+
+def _fill(sounds, index, values):
+    target = next(sounds.take(np.array([index])).arrays())
+    assert target.shape == values.shape, "dalify bug: a sound is not as long as its header says"
+    target[...] = values
+
+
+@contextmanager
+def _sample(index):
+    """Note which sample an error is about."""
+    try:
+        yield
+    except DalifyError as error:
+        error.sample = index
+        raise
+
+
+def _finished(sound, shape, dtype, quality, step):
+    """Return a decoded sound, float32 ``[frames, channels]``, at another rate, or as integers.
+
+    Args:
+        sound: of the right number of channels.
+        shape: of the result.
+        dtype: of the result.
+        quality: of resampling.
+        step: samples of the sound from one of the result to the next; None for its own rate.
+    """
+    result = np.empty((shape[0], sound.shape[1]), dtype)
+    if step is not None and result.size:
+        resample_sound(result[None], sound[None], np.array([step]), quality)
+    elif step is None:
+        audio_to_integers(result, sound)
+    return result.reshape(shape)
 
 
 def _decoded(data, downmix, dtype, quality, wanted):

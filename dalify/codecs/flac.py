@@ -1,0 +1,487 @@
+"""FLAC to integers, in compiled code without the interpreter lock.
+
+The library decodes as well, but is called from Python for each file. What is decoded here is what encoders write:
+everything else (a checksum that does not match, reserved bits, samples beyond their width) is refused, and the library
+is asked.
+"""
+
+# numba gives intrinsics their first argument
+# pyright: reportCallIssue=false
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from dalify.base.compiling import njit
+
+__all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "read_flac_header"]
+
+PADDING_BYTES = 64  # zeros behind the data: the reader of bits looks ahead
+SCRATCH_BEFORE = 32  # zeros in front of the samples of a frame: a predictor looks back so far at most
+_PEEKED_BITS = 57  # at least so many are valid
+_STREAM_INFO, _PADDING, _SEEK_TABLE, _COMMENTS, _PICTURE = 0, 1, 3, 4, 6  # blocks of notes
+_STREAM_INFO_BYTES, _SEEK_POINT_BYTES = 34, 18
+_NEAR_TAPS = 8
+
+_BLOCK_SIZES = np.array([0, 192, 576, 1152, 2304, 4608, 0, 0, *(256 << n for n in range(8))], np.int64)
+_RATES = np.array([0, 88200, 176400, 192000, 8000, 16000, 22050, 24000, 32000, 44100, 48000, 96000], np.int64)
+_WIDTHS = np.array([0, 8, 12, 0, 16, 20, 24, 32], np.int64)
+# x[t] is predicted from x[t - 1], x[t - 2], …
+_FIXED_PREDICTORS = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [2, -1, 0, 0], [3, -3, 1, 0], [4, -6, 4, -1]], np.int64)
+
+
+def _check_sums(polynomial: int, width: int, tables: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the check sums of each byte, followed by 0, 1, 2, … zero bytes: int64 [tables, 256]."""
+    found = np.zeros((tables, 256), np.int64)
+    for byte in range(256):
+        value = byte << (width - 8)
+        for _ in range(8):
+            value = (value << 1) ^ (polynomial if value >> (width - 1) else 0)
+            value &= (1 << width) - 1
+        found[0, byte] = value
+    for table in range(1, tables):
+        before = found[table - 1]
+        found[table] = ((before << 8) & ((1 << width) - 1)) ^ found[0][before >> (width - 8)]
+    return found
+
+
+_CRC_8 = _check_sums(0x07, 8, 1)[0]
+_CRC_16 = _check_sums(0x8005, 16, 8)
+
+
+@intrinsic
+def _peek(typing_context: Any, address: Any, position: Any) -> Any:
+    """Return the bits from a position on, the first one on top; the last seven of the 64 may be zeros."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        base, place = arguments
+        word = ir.IntType(64)
+        at = builder.add(base, builder.lshr(place, word(3)))
+        value = builder.load(builder.inttoptr(at, word.as_pointer()), align=1)
+        if sys.byteorder == "little":
+            value = builder.bswap(value)
+        return builder.shl(value, builder.and_(place, word(7)))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def _zeros_on_top(typing_context: Any, word: Any) -> Any:
+    """Return how many bits are 0 above the first 1; 64 where all are."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        return builder.ctlz(arguments[0], ir.IntType(1)(0))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def _without(typing_context: Any, word: Any, count: Any) -> Any:
+    """Return what is left when bits are taken from the top, fewer than 64."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        return builder.shl(arguments[0], builder.and_(arguments[1], ir.IntType(64)(63)))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def _top(typing_context: Any, word: Any, count: Any) -> Any:
+    """Return so many bits from the top, 0 to 63, as a number."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        size = ir.IntType(64)
+        down = builder.and_(builder.sub(size(63), arguments[1]), size(63))
+        return builder.lshr(builder.lshr(arguments[0], size(1)), down)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _signed(value, width):
+    """Return a number of so many bits with its sign."""
+    half = np.int64(1) << (width - 1)
+    return (value ^ half) - half
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _coded(at, position, stop, rice, samples, first, count, factors, order, shift):
+    """Decode residuals of one partition, and predict: fill ``samples[first : first + count]``.
+
+    Args:
+        at: address of the data.
+        position: first bit.
+        stop: bits of the data.
+        rice: bits of each residual that are stored as they are.
+        samples: int32, of a frame.
+        first: place of the first sample.
+        count: of samples.
+        factors: int64 [32], of the predictor; zeros beyond its order.
+        order: of the predictor.
+        shift: bits that a prediction loses.
+
+    Returns:
+        the bit behind the partition; -1 where the data end before.
+    """
+    c0, c1, c2, c3 = factors[0], factors[1], factors[2], factors[3]
+    c4, c5, c6, c7 = factors[4], factors[5], factors[6], factors[7]
+    h0, h1, h2 = np.int64(samples[first - 1]), np.int64(samples[first - 2]), np.int64(samples[first - 3])
+    h3, h4, h5 = np.int64(samples[first - 4]), np.int64(samples[first - 5]), np.int64(samples[first - 6])
+    h6, h7 = np.int64(samples[first - 7]), np.int64(samples[first - 8])
+    i, end = first, first + count
+    far0, far1, far2 = np.int64(0), np.int64(0), np.int64(0)
+    while i < end:
+        if position > stop:
+            return np.int64(-1)
+        word = _peek(at, position)
+        zeros = _zeros_on_top(word)
+        size = zeros + 1 + rice
+        if order > _NEAR_TAPS:
+            far0, far1, far2 = np.int64(0), np.int64(0), np.int64(0)
+            for j in range(_NEAR_TAPS, order):
+                c = factors[j]
+                far0 += c * samples[i - 1 - j]
+                far1 += c * samples[i - j]
+                far2 += c * samples[i + 1 - j]
+        if size <= _PEEKED_BITS:
+            one = (zeros << rice) | _top(_without(word, zeros + 1), rice)
+            # Three at a time where they fit: the next load need not wait for the length of each.
+            second = _without(word, size)
+            zeros = _zeros_on_top(second)
+            second_size = zeros + 1 + rice
+            two = (zeros << rice) | _top(_without(second, zeros + 1), rice)
+            third = _without(second, second_size)
+            zeros = _zeros_on_top(third)
+            third_size = zeros + 1 + rice
+            three = (zeros << rice) | _top(_without(third, zeros + 1), rice)
+            if size + second_size + third_size <= _PEEKED_BITS and i + 3 <= end:
+                position += size + second_size + third_size
+                sum_ = c7 * h7 + c6 * h6 + c5 * h5 + c4 * h4 + c3 * h3 + c2 * h2 + c1 * h1 + far0
+                s0 = ((one >> 1) ^ -(one & 1)) + ((sum_ + c0 * h0) >> shift)
+                sum_ = c7 * h6 + c6 * h5 + c5 * h4 + c4 * h3 + c3 * h2 + c2 * h1 + c1 * h0 + far1
+                s1 = ((two >> 1) ^ -(two & 1)) + ((sum_ + c0 * s0) >> shift)
+                sum_ = c7 * h5 + c6 * h4 + c5 * h3 + c4 * h2 + c3 * h1 + c2 * h0 + far2
+                s2 = ((three >> 1) ^ -(three & 1)) + ((sum_ + c1 * s0 + c0 * s1) >> shift)
+                samples[i], samples[i + 1], samples[i + 2] = s0, s1, s2
+                h7, h6, h5, h4, h3, h2, h1, h0 = h4, h3, h2, h1, h0, s0, s1, s2
+                i += 3
+                continue
+            position += size
+        else:
+            run = np.int64(0)
+            while zeros >= _PEEKED_BITS:
+                run, position = run + _PEEKED_BITS, position + _PEEKED_BITS
+                if position > stop:
+                    return np.int64(-1)
+                zeros = _zeros_on_top(_peek(at, position))
+            position += zeros + 1
+            one = ((run + zeros) << rice) | _top(_peek(at, position), rice)
+            position += rice
+        sum_ = c7 * h7 + c6 * h6 + c5 * h5 + c4 * h4 + c3 * h3 + c2 * h2 + c1 * h1 + c0 * h0 + far0
+        s0 = ((one >> 1) ^ -(one & 1)) + (sum_ >> shift)
+        samples[i] = s0
+        h7, h6, h5, h4, h3, h2, h1, h0 = h6, h5, h4, h3, h2, h1, h0, s0
+        i += 1
+    return position
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _stored(at, position, stop, width, samples, first, count, factors, order, shift):
+    """Do what `_coded` does where residuals have a fixed width, which may be 0."""
+    if position + width * count > stop:
+        return np.int64(-1)
+    for i in range(first, first + count):
+        value = _signed(_top(_peek(at, position), width), width) if width else np.int64(0)
+        position += width
+        total = np.int64(0)
+        for j in range(order):
+            total += factors[j] * samples[i - 1 - j]
+        samples[i] = value + (total >> shift)
+    return position
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _subframe(at, position, stop, width, samples, size, factors):
+    """Decode one channel of a frame; return the bit behind it, -1 for what is not decoded here."""
+    refused = np.int64(-1)
+    if position + 8 > stop:
+        return refused
+    kind = _top(_peek(at, position), 7)  # with the bit in front, which is 0
+    has_waste = _top(_peek(at, position), 8) & 1
+    position += 8
+    waste = np.int64(0)
+    if has_waste:
+        waste = _zeros_on_top(_peek(at, position)) + 1
+        position += waste
+        width -= waste
+        if width < 1:
+            return refused
+    first = SCRATCH_BEFORE
+    if kind == 0:
+        value = _signed(_top(_peek(at, position), width), width)
+        position += width
+        for i in range(first, first + size):
+            samples[i] = value
+    elif kind == 1:
+        position = _stored(at, position, stop, width, samples, first, size, factors, 0, 0)
+    else:
+        is_fixed = 8 <= kind <= 12
+        if not is_fixed and not 32 <= kind <= 63:
+            return refused
+        order = kind - 8 if is_fixed else kind - 31
+        if order > size or position + order * width > stop:
+            return refused
+        for i in range(first, first + order):
+            samples[i] = _signed(_top(_peek(at, position), width), width)
+            position += width
+        shift = np.int64(0)
+        for j in range(factors.size):
+            factors[j] = _FIXED_PREDICTORS[order, j] if is_fixed and j < order else 0
+        if not is_fixed:
+            head = _peek(at, position)
+            precision, shift = _top(head, 4) + 1, _signed(_top(_without(head, 4), 5), 5)
+            position += 9
+            if precision == 16 or shift < 0 or position + order * precision > stop:
+                return refused
+            for j in range(order):
+                factors[j] = _signed(_top(_peek(at, position), precision), precision)
+                position += precision
+        position = _residuals(at, position, stop, samples, size, factors, order, shift)
+    if waste:
+        for i in range(first, first + size):
+            samples[i] <<= waste
+    return position
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _residuals(at, position, stop, samples, size, factors, order, shift):
+    refused = np.int64(-1)
+    head = _peek(at, position)
+    method, partitions = _top(head, 2), np.int64(1) << _top(_without(head, 2), 4)
+    position += 6
+    if method > 1 or size % partitions or size // partitions < order:
+        return refused
+    bits = 4 + method
+    i, end = SCRATCH_BEFORE + order, SCRATCH_BEFORE
+    for _ in range(partitions):
+        if position > stop:
+            return refused
+        end += size // partitions
+        rice = _top(_peek(at, position), bits)
+        position += bits
+        if rice == (1 << bits) - 1:
+            width = _top(_peek(at, position), 5)
+            position = _stored(at, position + 5, stop, width, samples, i, end - i, factors, order, shift)
+        else:
+            position = _coded(at, position, stop, rice, samples, i, end - i, factors, order, shift)
+        if position < 0:
+            return refused
+        i = end
+    return position
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _check_sum(data, start, stop):
+    """Return the check sum of a frame, 16 bits."""
+    found, i = np.int64(0), start
+    while i + 8 <= stop:
+        a, b = data[i] ^ (found >> 8), data[i + 1] ^ (found & 255)
+        found = _CRC_16[7, a] ^ _CRC_16[6, b] ^ _CRC_16[5, data[i + 2]] ^ _CRC_16[4, data[i + 3]]
+        found ^= _CRC_16[3, data[i + 4]] ^ _CRC_16[2, data[i + 5]] ^ _CRC_16[1, data[i + 6]] ^ _CRC_16[0, data[i + 7]]
+        i += 8
+    while i < stop:
+        found = ((found << 8) & 0xFFFF) ^ _CRC_16[0, (found >> 8) ^ data[i]]
+        i += 1
+    return found
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def decode_frame(data, size, start, number, block_size, rate, samples, width, factors):
+    """Decode one frame.
+
+    Args:
+        data: uint8, with zeros behind the data.
+        size: of the data, bytes.
+        start: first byte of the frame.
+        number: of the frame, or of its first sample where the length of frames varies.
+        block_size: of the frames before; 0 for the first.
+        rate: that the header of the stream declares, Hz.
+        samples: int32 [channels, 32 + n], zeros in front, to be filled.
+        width: bits of a sample.
+        factors: int64 [32], scratch.
+
+    Returns:
+        samples per channel and the byte behind the frame; 0 and 0 for what is not decoded here.
+    """
+    refused = np.int64(0), np.int64(0)
+    channels = samples.shape[0]
+    if start + 6 > size or data[start] != 0xFF or data[start + 1] & 0xFE != 0xF8 or data[start + 3] & 1:
+        return refused
+    varies = data[start + 1] & 1
+    size_code, rate_code = data[start + 2] >> 4, data[start + 2] & 15
+    assignment, width_code = data[start + 3] >> 4, (data[start + 3] >> 1) & 7
+    # The number, in the code of UTF-8.
+    lead, at = np.int64(data[start + 4]), start + 5
+    more = np.int64(0)
+    while more < 8 and lead & (0x80 >> more):
+        more += 1
+    if more == 1 or more > 7:
+        return refused
+    found = lead & (0x7F >> more)
+    for _ in range(more - 1):
+        if data[at] & 0xC0 != 0x80:
+            return refused
+        found = (found << 6) | (data[at] & 0x3F)
+        at += 1
+    count = _BLOCK_SIZES[size_code]
+    if size_code == 6:
+        count = np.int64(data[at]) + 1
+        at += 1
+    elif size_code == 7:
+        count = (np.int64(data[at]) << 8) + data[at + 1] + 1
+        at += 2
+    own_rate = rate
+    if 1 <= rate_code <= 11:
+        own_rate = _RATES[rate_code]
+    elif rate_code == 12:
+        own_rate = np.int64(data[at]) * 1000
+        at += 1
+    elif rate_code >= 13:
+        own_rate = (np.int64(data[at]) << 8) + data[at + 1]
+        own_rate *= 10 if rate_code == 14 else 1
+        at += 2
+    check = np.int64(0)
+    for i in range(start, at):
+        check = _CRC_8[check ^ data[i]]
+    if check != data[at] or own_rate != rate or rate_code == 15 or (width_code and _WIDTHS[width_code] != width):
+        return refused
+    if count == 0 or count > samples.shape[1] - SCRATCH_BEFORE or width_code == 3:
+        return refused
+    if found != number if varies else found * block_size != number:
+        return refused
+    if assignment > 10 or (channels != assignment + 1 if assignment < 8 else channels != 2):
+        return refused
+    base, stop, position = np.int64(data.ctypes.data), size * 8, (at + 1) * 8
+    for channel in range(channels):
+        is_difference = (assignment == 8 and channel == 1) or (assignment == 9 and channel == 0)
+        is_difference |= assignment == 10 and channel == 1
+        own_width = width + 1 if is_difference else width
+        position = _subframe(base, position, stop, own_width, samples[channel], count, factors)
+        if position < 0:
+            return refused
+    end = (position + 7) >> 3
+    if _top(_peek(base, position), 8 * end - position):  # what fills the last byte up is 0
+        return refused
+    if end + 2 > size or _check_sum(data, start, end) != (np.int64(data[end]) << 8) + data[end + 1]:
+        return refused
+    low, high = SCRATCH_BEFORE, SCRATCH_BEFORE + count
+    if assignment == 8:  # left and difference
+        for i in range(low, high):
+            samples[1, i] = samples[0, i] - samples[1, i]
+    elif assignment == 9:  # difference and right
+        for i in range(low, high):
+            samples[0, i] += samples[1, i]
+    elif assignment == 10:  # mean, rounded down, and difference
+        for i in range(low, high):
+            side = samples[1, i]
+            total = 2 * samples[0, i] + (side & 1)
+            samples[0, i], samples[1, i] = (total + side) >> 1, (total - side) >> 1
+    for channel in range(channels):
+        outside, values = np.int32(0), samples[channel]
+        for i in range(low, high):
+            outside |= (values[i] >> (width - 1)) + np.int32(1) & ~np.int32(1)
+        if outside:
+            return refused
+    return count, end + 2
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _little_word(data, place):
+    low = np.int64(data[place]) | np.int64(data[place + 1]) << 8
+    return low | np.int64(data[place + 2]) << 16 | np.int64(data[place + 3]) << 24
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _big_word(data, place):
+    high = np.int64(data[place]) << 24 | np.int64(data[place + 1]) << 16
+    return high | np.int64(data[place + 2]) << 8 | np.int64(data[place + 3])
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _is_sound_block(data, kind, start, size, is_first):
+    """Return whether the structure of a block of notes is undamaged, as far as the library looks at it."""
+    if kind == _STREAM_INFO:
+        return is_first and size == _STREAM_INFO_BYTES
+    if kind == _PADDING:
+        return True
+    if kind == _SEEK_TABLE:
+        return size % _SEEK_POINT_BYTES == 0
+    stop, place = start + size, start
+    if kind == _COMMENTS:
+        texts = np.int64(-1)  # the name of the encoder comes first, then the number of comments
+        while texts != 0:
+            if place + 4 > stop:
+                return False
+            place += 4 + _little_word(data, place)
+            if texts < 0:
+                if place + 4 > stop:
+                    return False
+                texts = _little_word(data, place) + 1
+                place += 4
+            texts -= 1
+        return place == stop
+    if kind != _PICTURE:
+        return False
+    place += 4
+    for skipped in (0, 0, 16):  # two texts; size and colors, and the picture
+        if place + skipped + 4 > stop:
+            return False
+        place += skipped
+        place += 4 + _big_word(data, place)
+    return place == stop
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def read_flac_header(data, header):
+    """Read what stands in front of the frames.
+
+    Args:
+        data: uint8 [n].
+        header: int64 [6], to be filled: frames, channels, rate in Hz, bits of a sample, first byte of the frames, and
+            the largest number of samples in a frame.
+
+    Returns:
+        whether it is a stream that `decode_frame` may be able to decode.
+    """
+    if data.size < 4 + 4 + _STREAM_INFO_BYTES:
+        return False
+    if data[0] != 0x66 or data[1] != 0x4C or data[2] != 0x61 or data[3] != 0x43:
+        return False
+    if data[4] & 0x7F != _STREAM_INFO:
+        return False
+    at, is_last = np.int64(4), False
+    while not is_last:
+        if at + 4 > data.size:
+            return False
+        is_last, kind = data[at] >> 7 == 1, data[at] & 0x7F
+        size = (np.int64(data[at + 1]) << 16) + (np.int64(data[at + 2]) << 8) + data[at + 3]
+        if at + 4 + size > data.size or not _is_sound_block(data, kind, at + 4, size, at == 4):
+            return False
+        at += 4 + size
+    header[5] = (np.int64(data[10]) << 8) + data[11]
+    head = np.int64(0)
+    for i in range(18, 26):
+        head = (head << 8) + np.int64(data[i])
+    header[2] = _top(head, 20)
+    header[1] = (_top(head, 23) & 7) + 1
+    header[3] = (_top(head, 28) & 31) + 1
+    header[0] = head & ((np.int64(1) << 36) - 1)
+    header[4] = at
+    is_known_width = header[3] == 8 or header[3] == 16 or header[3] == 24
+    return header[0] > 0 and header[2] > 0 and is_known_width and header[5] >= 16 and at < data.size
