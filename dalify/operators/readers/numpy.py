@@ -15,6 +15,7 @@ from dalify.formats.numpy_file import NumpyHeader
 from dalify.formats.numpy_window import AlikeWindows, read_array, read_header, read_window
 from dalify.formats.open_files import OpenFiles
 from dalify.formats.plain_files import plain_files
+from dalify.formats.uneven_arrays import read_uneven
 from dalify.kernels.convert import saturate_cast
 from dalify.kernels.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
@@ -40,6 +41,7 @@ class _ArrayFiles(Sequence[_ArrayFile]):
         self._files = files
         self._headers: dict[str, NumpyHeader] | None = {} if keeps_headers else None
         self._alike: tuple[tuple[Any, ...], AlikeWindows] | None = None
+        self._are_uneven = False  # whole arrays have differed
 
     def __len__(self) -> int:
         return len(self._files)
@@ -58,8 +60,10 @@ class _ArrayFiles(Sequence[_ArrayFile]):
             return [self[number] for number in range(*index.indices(len(self)))]
         return _ArrayFile(self._files[index], self._headers)
 
-    def read_many(self, numbers: np.ndarray[Any, Any], *window: Any) -> np.ndarray[Any, Any] | None:
-        """Return the same window of files, ``[N, ...]``; None where each is to be read by itself.
+    def read_many(
+        self, numbers: np.ndarray[Any, Any], *window: Any
+    ) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]] | None:
+        """Return the same window of files, ``[N, ...]`` or N arrays; None where each is to be read by itself.
 
         Args:
             numbers: of the files.
@@ -67,6 +71,9 @@ class _ArrayFiles(Sequence[_ArrayFile]):
         """
         if len(numbers) < _FEWEST:
             return None
+        is_whole = window[1] == _WHOLE
+        if is_whole and self._are_uneven:
+            return read_uneven(self._files.paths(numbers))
         alike = self._alike
         if alike is None or alike[0] != window:
             try:
@@ -74,9 +81,14 @@ class _ArrayFiles(Sequence[_ArrayFile]):
                 alike = window, AlikeWindows(path, lambda shape: _window(shape, *window))
             except DalifyError:
                 return None
-        found = alike[1].read(self._files.paths(numbers))
+        paths = self._files.paths(numbers)
+        found = alike[1].read(paths)
         # Where they are not alike, the next ones may be like the first of them.
         self._alike = alike if found is not None or not alike[1].can_be else None
+        if found is None and is_whole:
+            uneven = read_uneven(paths)
+            self._are_uneven = uneven is not None
+            return uneven
         return found
 
 

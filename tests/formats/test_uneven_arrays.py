@@ -1,0 +1,109 @@
+"""NumPy files that differ in shape, read together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dalify.base.limits import Limits, applied
+from dalify.formats import uneven_arrays
+from dalify.formats.uneven_arrays import read_uneven
+
+random = np.random.default_rng(3)
+
+
+def saved(folder: Path, arrays: list[Any]) -> list[bytes]:
+    paths = [folder / f"{number:03d}.npy" for number in range(len(arrays))]
+    for path, array in zip(paths, arrays, strict=True):
+        np.save(path, array)
+    return [os.fsencode(path) for path in paths]
+
+
+def arrays_of(count: int, dtype: Any = np.float32, extent: int = 9) -> list[np.ndarray]:
+    return [random.integers(0, 100, (extent + number % 4, 7, 3)).astype(dtype) for number in range(count)]
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.bool_, np.int64, np.float16])
+@pytest.mark.parametrize("count", [1, 5, 64, 65, 150])
+def test_arrays(dtype, count, tmp_path):
+    arrays = arrays_of(count, dtype)
+    before = open_files()
+    found = read_uneven(saved(tmp_path, arrays))
+    assert open_files() == before
+    assert found is not None
+    for one, two in zip(found, arrays, strict=True):
+        np.testing.assert_array_equal(one, two, strict=True)
+        assert one.flags.c_contiguous
+        assert one.flags.aligned
+
+
+def test_large_arrays_do_not_share_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(uneven_arrays, "_BLOCK_BYTES", 1000)
+    arrays = arrays_of(6)
+    found = read_uneven(saved(tmp_path, arrays))
+    assert found is not None
+    for one, two in zip(found, arrays, strict=True):
+        np.testing.assert_array_equal(one, two, strict=True)
+    assert len({id(array.base) for array in found}) == 6
+
+
+def test_single_numbers_and_vectors(tmp_path):
+    for arrays in ([np.float32(3), np.float32(4)], [np.arange(3), np.arange(5)]):
+        found = read_uneven(saved(tmp_path, arrays))
+        assert found is not None
+        for one, two in zip(found, arrays, strict=True):
+            np.testing.assert_array_equal(one, two)
+            assert one.shape == np.shape(two)
+
+
+ODD = {
+    "another type": np.ones((4, 7, 3), np.float64),
+    "another number of dimensions": np.ones((4, 7), np.float32),
+    "Fortran": np.asfortranarray(np.ones((4, 7, 3), np.float32)),
+    "foreign": np.ones((4, 7, 3), ">f4"),
+    "empty": np.ones((0, 7, 3), np.float32),
+    "long header": np.ones((1,) * 31 + (2,), np.float32),
+    "texts": np.array(["a"]),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("place", [0, 3, 70])
+def test_what_is_odd_is_left(odd, place, tmp_path):
+    arrays: list[Any] = arrays_of(80)
+    arrays[place] = odd
+    before = open_files()
+    assert read_uneven(saved(tmp_path, arrays)) is None
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("place", [0, 3, 70])
+@pytest.mark.parametrize("size", [None, 0, 5, 100, 128, 300, 100_000])
+def test_what_is_damaged_is_left(size, place, tmp_path):
+    paths = saved(tmp_path, arrays_of(80))
+    if size is None:
+        Path(os.fsdecode(paths[place])).unlink()
+    else:
+        os.truncate(paths[place], size)
+    before = open_files()
+    assert read_uneven(paths) is None
+    assert open_files() == before
+
+
+def test_limits(tmp_path):
+    paths = saved(tmp_path, arrays_of(3))
+    with applied(Limits(max_sample_bytes=100)):
+        assert read_uneven(paths) is None
+    assert read_uneven(paths) is not None
+
+
+def test_a_path_with_a_zero(tmp_path):
+    assert read_uneven([b"a\0b"]) is None
