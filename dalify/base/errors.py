@@ -44,6 +44,7 @@ __all__ = [
     "SourceError",
     "UnknownArgumentError",
     "UnknownOperatorError",
+    "UnsupportedModeError",
     "UnsupportedSyntaxError",
     "WorkerError",
     "of_sample",
@@ -137,6 +138,10 @@ class ArgumentTypeError(DalifyError, TypeError, RuntimeError, ValueError):
 
 class ArgumentValueError(DalifyError, ValueError, RuntimeError, TypeError):
     """An argument, or a combination of arguments, out of its range."""
+
+
+class UnsupportedModeError(ArgumentValueError, NotImplementedError):
+    """A mode that other libraries have and dalify has not."""
 
 
 class ConditionError(DalifyError, TypeError, RuntimeError, ValueError):

@@ -10,7 +10,8 @@ from tests.operators.schema_differences import DEFAULTS
 
 __all__ = ["FROM_DEFAULTS", "LEFT_OUT", "NOT_IN_SCHEMAS", "OF_FRAMEWORKS", "SCHEMA_DIFFERENCES"]
 
-_LATER = "a framework of its own; a later task"
+_CHECKS = "how DALI's transforms check their arguments; the checks are there"
+_FORMS = "how DALI's transforms keep their arguments, for their own use"
 _COMPILED = "a part of DALI's compiled executor, which no program needs"
 _INTERNAL = "internals of DALI's pickling of callbacks; DaliCallbackPickler is there"
 _SAME_SCHEMA = "an old name shares the schema of the modern one"
@@ -35,7 +36,23 @@ LEFT_OUT: dict[str, str] = {
     "plugin.jax": _ELSEWHERE,
     "plugin.paddle": _ELSEWHERE,
     "plugin.tf": "needs a plugin of DALI's own for TensorFlow, which is compiled where it is installed",
-    "experimental.torchvision*": _LATER,
+    # What DALI's transforms are made of, and no program names.
+    "experimental.torchvision.v2.*_rules": _CHECKS,
+    "experimental.torchvision.v2.*ValidateRule": _CHECKS,
+    "experimental.torchvision.v2.*.verify_*": _CHECKS,
+    "experimental.torchvision.v2.*.preprocess_data": _CHECKS,
+    "experimental.torchvision.v2.operator.Operator.__init__.kwargs": _CHECKS,
+    "experimental.torchvision.v2.*.adjust_*": _FORMS,
+    "experimental.torchvision.v2.*.get_HWC_from_layout_*": _FORMS,
+    "experimental.torchvision.v2.operator.get_input_shape_dynamic": _FORMS,
+    "experimental.torchvision.v2.resize.Resize.*": _FORMS,
+    "experimental.torchvision.v2.*PADDING_CLASS": _FORMS,
+    "experimental.torchvision.v2.pad.Pad[CERS]*": _FORMS,
+    "experimental.torchvision.v2.compose.Pipeline*": "Compose makes a Pipeline",
+    "experimental.torchvision.v2.compose.*": _IMPORTED_THERE,
+    "experimental.torchvision.v2.resize.DALIInterpType": _IMPORTED_THERE,
+    "experimental.torchvision.v2.randomcrop.[CR]e*": _IMPORTED_THERE,
+    "experimental.torchvision.v2.functional.*.[A-Z]*": _IMPORTED_THERE,
     # The compiled part.
     "libdali*": "a shared library, no module",
     "backend*.ExternalContextCheckpoint": _COMPILED,

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -87,18 +88,31 @@ def _import_all() -> dict[str, str]:
     pending = [root]
     while pending:
         package = pending.pop()
-        for item in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-            path = item.name.removeprefix(THEIRS + ".")
+        for name, is_package in _parts_of(package):
+            path = name.removeprefix(THEIRS + ".")
             if _is_private(path):
                 continue
             try:
-                module = importlib.import_module(item.name)
+                module = importlib.import_module(name)
             except (ImportError, RuntimeError) as error:
                 broken[path] = str(error).partition("\n")[0]
                 continue
-            if item.ispkg:
+            if is_package:
                 pending.append(module)
     return dict(sorted(broken.items()))
+
+
+def _parts_of(package: ModuleType) -> Iterator[tuple[str, bool]]:
+    """Yield the modules in a package, and whether they are packages; folders without ``__init__.py`` are some, too."""
+    found: set[str] = set()
+    for item in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        found.add(item.name)
+        yield item.name, item.ispkg
+    for folder in package.__path__:
+        for child in sorted(Path(folder).iterdir()):
+            name = f"{package.__name__}.{child.name}"
+            if name not in found and child.name.isidentifier() and any(child.glob("*.py")):
+                yield name, True
 
 
 def _is_private(path: str) -> bool:

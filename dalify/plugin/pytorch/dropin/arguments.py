@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.torchvision_rules import filter_name, integers, margins, padding_mode
 from dalify.kernels.pillow_colour import are_pillows
 from dalify.plugin.pytorch.dropin.colour import ColorJitter, MaybeGrey, Sometimes
 from dalify.plugin.pytorch.dropin.own import VERSION_2, Own, module_of
@@ -20,8 +21,6 @@ from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Grey, Pad, Rand
 
 __all__ = ["STEPS", "Setting"]
 
-_FILTERS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
-_FILTER_NUMBERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's
 _LEVELS = 256
 
 
@@ -42,35 +41,16 @@ class Setting:
     tensor_type: Any
 
 
-def _integers(values: Any, *counts: int) -> tuple[int, ...]:
-    found = (values,) if isinstance(values, int) else tuple(values)
-    if len(found) not in counts or not all(type(value) is int for value in found):
-        raise ValueError(f"{values!r} is not {' or '.join(map(str, counts))} integers")
-    return found
-
-
 def _pair(values: Any) -> tuple[int, int]:
-    height, width = _integers(values, 2)
+    height, width = integers(values, 2)
     if min(height, width) < 1:
         raise ValueError(f"{values!r} is empty")
     return height, width
 
 
 def _filter(stage: Any) -> str:
-    name = getattr(stage.interpolation, "value", stage.interpolation)
-    name = _FILTER_NUMBERS.get(name, name)
-    if name not in _FILTERS:
-        raise ValueError(f"interpolation {stage.interpolation!r}")
-    return "nearest" if name == "nearest-exact" else str(name)
-
-
-def _margins(padding: Any) -> Margins:
-    found = _integers(padding, 1, 2, 4)
-    if min(found) < 0:
-        raise ValueError(f"padding {padding!r}")
-    if len(found) == 1:
-        return found * 4  # type: ignore[return-value]
-    return (*found, *found) if len(found) == 2 else found  # type: ignore[return-value]
+    name = filter_name(stage.interpolation)
+    return "nearest" if name == "nearest-exact" else name
 
 
 def _fill(fill: Any, setting: Setting) -> tuple[int, ...]:
@@ -86,12 +66,6 @@ def _fill(fill: Any, setting: Setting) -> tuple[int, ...]:
     return tuple(int(value) for value in found)
 
 
-def _mode(mode: Any) -> str:
-    if mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError(f"padding_mode {mode!r}")
-    return str(mode)
-
-
 def _range(values: Any) -> tuple[float, float]:
     low, high = values
     if not (isinstance(low, int | float) and isinstance(high, int | float) and low <= high):
@@ -105,15 +79,15 @@ def _on_pillow(setting: Setting) -> None:
         raise TypeError("on tensors")
 
 
-def _check_padding(fill: Any, mode: str, margins: Margins | None, setting: Setting) -> None:
+def _check_padding(fill: Any, mode: str, padded: Margins | None, setting: Setting) -> None:
     """Leave to torchvision what it pads in another way where it has tensors."""
-    if setting.tensor_type is not None and (type(fill) is not int or mode != "constant" or margins == (0,) * 4):
+    if setting.tensor_type is not None and (type(fill) is not int or mode != "constant" or padded == (0,) * 4):
         raise ValueError(f"fill {fill!r} and padding_mode {mode!r} on tensors")
 
 
 def _resize(stage: Any, setting: Setting) -> Step:
     _on_pillow(setting)
-    size = _integers(stage.size, 1, 2)
+    size = integers(stage.size, 1, 2)
     longest = stage.max_size
     if longest is not None and (len(size) == 2 or type(longest) is not int or longest <= size[0]):
         raise ValueError(f"max_size {longest!r} with size {stage.size!r}")
@@ -127,23 +101,23 @@ def _center_crop(stage: Any, setting: Setting) -> Step:
 
 
 def _pad(stage: Any, setting: Setting) -> Step:
-    margins = _margins(stage.padding)
-    _check_padding(stage.fill, stage.padding_mode, margins, setting)
+    found = margins(stage.padding)
+    _check_padding(stage.fill, stage.padding_mode, found, setting)
     is_tensor = setting.tensor_type is not None
-    return Pad(margins, _fill(stage.fill, setting), _mode(stage.padding_mode), is_tensor)
+    return Pad(found, _fill(stage.fill, setting), padding_mode(stage.padding_mode), is_tensor)
 
 
 def _random_crop(stage: Any, setting: Setting) -> Step:
-    fill, mode = _fill(stage.fill, setting), _mode(stage.padding_mode)
-    margins = stage.padding
-    if margins is not None and setting.module == VERSION_2:
-        left, right, top, bottom = margins
-        margins = [left, top, right, bottom]
+    fill, mode = _fill(stage.fill, setting), padding_mode(stage.padding_mode)
+    given = stage.padding
+    if given is not None and setting.module == VERSION_2:
+        left, right, top, bottom = given
+        given = [left, top, right, bottom]
         if stage.pad_if_needed and mode != "constant":
             raise ValueError("two paddings by reflection at once")
     is_tensor = setting.tensor_type is not None
-    padding = None if margins is None else Pad(_margins(margins), fill, mode, is_tensor)
-    if margins is not None or stage.pad_if_needed:
+    padding = None if given is None else Pad(margins(given), fill, mode, is_tensor)
+    if given is not None or stage.pad_if_needed:
         _check_padding(stage.fill, mode, padding and padding.margins, setting)
     draws_always = setting.module != VERSION_2
     return RandomCrop(*_pair(stage.size), padding, bool(stage.pad_if_needed), fill, mode, draws_always, is_tensor)

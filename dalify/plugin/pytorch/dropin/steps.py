@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from dalify.base.torchvision_rules import centered, resized
 from dalify.plugin.pytorch.dropin.draws import Draws, TorchDraws, resized_crop_window
 from dalify.plugin.pytorch.dropin.picture import Margins, NoWindowError, Picture, Windows
 
@@ -35,15 +36,7 @@ class Resize:
 
     def apply(self, canvas: Canvas, draws: Draws) -> None:
         """Resize; the longer side is rounded down."""
-        if len(self.size) == 2:
-            canvas.resize((self.size[0], self.size[1]), self.name)
-            return
-        height, width = canvas.height, canvas.width
-        short, long = min(height, width), max(height, width)
-        new_short, new_long = self.size[0], int(self.size[0] * long / short)
-        if self.longest is not None and new_long > self.longest:
-            new_short, new_long = int(self.longest * new_short / new_long), self.longest
-        canvas.resize((new_long, new_short) if width <= height else (new_short, new_long), self.name)
+        canvas.resize(resized(canvas.height, canvas.width, self.size, self.longest), self.name)
 
 
 @dataclass(frozen=True)
@@ -63,8 +56,7 @@ class CenterCrop:
             canvas.pad(margins, (0,) * self.channels, "constant", self.is_tensor)
             if (canvas.height, canvas.width) == (self.height, self.width):
                 return
-        top = round((canvas.height - self.height) / 2.0)
-        left = round((canvas.width - self.width) / 2.0)
+        top, left = centered(canvas.height, self.height), centered(canvas.width, self.width)
         canvas.crop(top, left, self.height, self.width)
 
 

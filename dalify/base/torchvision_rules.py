@@ -1,0 +1,131 @@
+"""What torchvision's transforms mean by their arguments: filters, sizes, margins, and how extents are rounded.
+
+Alone because this is the one place that knows: the drop-in loader and ``lower`` (`plugin/pytorch/dropin`) and
+``dalify.experimental.torchvision`` read the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+
+__all__ = ["FILTERS", "PADDING_MODES", "centered", "filter_name", "integers", "margins", "padding_mode", "resized"]
+
+FILTERS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
+PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
+_PILLOW_NUMBERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+
+Margins = tuple[int, int, int, int]
+
+
+def filter_name(interpolation: Any) -> str:
+    """Return the value of torchvision's ``InterpolationMode``.
+
+    Args:
+        interpolation: a member of it, or of any enumeration with the same names or values, its value, or Pillow's
+            number.
+
+    Raises:
+        ArgumentValueError: there is no such filter.
+    """
+    if isinstance(interpolation, int) and not hasattr(interpolation, "name"):
+        name = _PILLOW_NUMBERS.get(interpolation)
+    else:
+        name = getattr(interpolation, "value", interpolation)
+        if name not in FILTERS:
+            name = str(getattr(interpolation, "name", "")).lower().replace("_", "-")
+    if name not in FILTERS:
+        raise ArgumentValueError(
+            f"interpolation {interpolation!r} is unknown.",
+            hint="Write a member of InterpolationMode, or Pillow's number from 0 to 5.",
+        )
+    return str(name)
+
+
+def integers(values: Any, *counts: int, name: str = "size") -> tuple[int, ...]:
+    """Return an integer or a sequence of so many integers as a tuple.
+
+    Raises:
+        ArgumentTypeError: it is neither.
+        ArgumentValueError: another number of values, or values that are no integers.
+    """
+    if not isinstance(values, int | Sequence) or isinstance(values, str):
+        raise ArgumentTypeError(f"{name} is an integer or a list of integers, not {type(values).__name__}.")
+    found = (values,) if isinstance(values, int) else tuple(values)
+    if len(found) not in counts or not all(type(value) is int for value in found):
+        raise ArgumentValueError(f"{name} has {' or '.join(map(str, counts))} integers, and {values!r} has not.")
+    return found
+
+
+def margins(padding: Any) -> Margins:
+    """Return the margins left, above, right and below: given are one for all, two for the axes, or four.
+
+    Raises:
+        ArgumentTypeError: neither an integer nor a list.
+        ArgumentValueError: another number of values, or negative ones.
+    """
+    found = integers(padding, 1, 2, 4, name="padding")
+    if min(found) < 0:
+        raise ArgumentValueError(f"padding is not negative, and {padding!r} is.")
+    if len(found) == 1:
+        return found * 4  # type: ignore[return-value]
+    return (*found, *found) if len(found) == 2 else found  # type: ignore[return-value]
+
+
+def padding_mode(mode: Any) -> str:
+    """Return the name of a padding mode.
+
+    Raises:
+        ArgumentValueError: there is no such mode.
+    """
+    if mode not in PADDING_MODES:
+        raise ArgumentValueError(
+            f"padding_mode {mode!r} is unknown.", hint=f"There are {', '.join(map(repr, PADDING_MODES))}."
+        )
+    return str(mode)
+
+
+def resized(height: Any, width: Any, size: tuple[int, ...] | None, longest: int | None = None) -> tuple[Any, Any]:
+    """Return height and width behind a Resize; what is not given is rounded down.
+
+    Extents are integers, or integers of a graph, so there is no condition here, only arithmetic.
+
+    Args:
+        height: before.
+        width: before.
+        size: of the shorter side, or height and width; None for `longest` alone.
+        longest: what the longer side is at most.
+    """
+    if size is not None and len(size) == 2:
+        return size
+    is_wide = height <= width
+    is_high = 1 - is_wide
+    short, long = height * is_wide + width * is_high, width * is_wide + height * is_high
+    if size is None:
+        assert longest is not None, "dalify bug: neither size nor longest"
+        new_short, new_long = longest * short // long, longest
+    else:
+        new_short, new_long = size[0], size[0] * long // short
+        if longest is not None:
+            is_over = new_long > longest
+            fits = 1 - is_over
+            new_short = (longest * new_short // new_long) * is_over + new_short * fits
+            new_long = longest * is_over + new_long * fits
+    return new_short * is_wide + new_long * is_high, new_long * is_wide + new_short * is_high
+
+
+def centered(extent: Any, wanted: int) -> Any:
+    """Return where a window in the middle begins: a half is rounded to the even number; before 0 where it is larger.
+
+    Args:
+        extent: of the image, an integer or one of a graph.
+        wanted: of the window.
+    """
+    is_inside = extent >= wanted
+    # Both are 0 or more, where graphs and Python round integer divisions alike.
+    rest, missing = (extent - wanted) * is_inside, (wanted - extent) * (1 - is_inside)
+    half = rest // 2
+    is_odd, is_half_odd = rest - 2 * half, half - 2 * (half // 2)
+    return half + is_odd * is_half_odd - missing // 2

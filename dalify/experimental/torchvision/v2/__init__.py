@@ -1,0 +1,1 @@
+"""The transforms, one kind per file; import them from ``dalify.experimental.torchvision``."""

@@ -1,0 +1,37 @@
+"""CenterCrop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dalify.base.torchvision_rules import centered
+from dalify.experimental.torchvision.v2.checks import pair_of
+from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
+
+__all__ = ["CenterCrop", "center_cropped"]
+
+
+def center_cropped(images: Images, size: tuple[int, int]) -> Images:
+    """Return the middle of the images, with zeros around it where they are smaller."""
+    height, width = images.extents()
+    return images.window(centered(height, size[0]), centered(width, size[1]), *size, "pad", [0.0])
+
+
+class CenterCrop(Operator):
+    """Cut out the middle; where an image is smaller, zeros are added on both sides.
+
+    Args:
+        size: ``[height, width]``, or one integer for both.
+        device: ``cpu`` or ``gpu``.
+
+    Raises:
+        ArgumentTypeError: the size is neither an integer nor a list.
+        ArgumentValueError: it has other than one or two values, or values below 1.
+    """
+
+    def __init__(self, size: int | Sequence[int], device: Device = "cpu") -> None:
+        super().__init__(device)
+        self.size = pair_of(size)
+
+    def _apply(self, images: Images) -> Images:
+        return center_cropped(images, self.size)

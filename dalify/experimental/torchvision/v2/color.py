@@ -1,0 +1,161 @@
+"""ColorJitter, Grayscale and RandomGrayscale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dalify import types
+from dalify.base.errors import ArgumentValueError
+from dalify.experimental.torchvision.v2.checks import fraction, interval
+from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, sometimes
+
+__all__ = ["ColorJitter", "Grayscale", "RandomGrayscale", "check_channels", "gray"]
+
+Limits = int | float | Sequence[int] | Sequence[float] | None
+
+
+def _factors(given: Any, name: str) -> tuple[float, float]:
+    if given is None:
+        raise ArgumentValueError(f"{name} is a number, or two (min, max), not None.", hint="0 changes nothing.")
+    if isinstance(given, int | float):
+        if given < 0:
+            raise ArgumentValueError(f"{name} is not negative, and {given!r} is.")
+        return max(0.0, 1.0 - given), 1.0 + given
+    low, high = interval(tuple(given) if isinstance(given, Sequence) else given, name)
+    if low < 0:
+        raise ArgumentValueError(f"{name} is not negative, and {given!r} is.")
+    return low, high
+
+
+def _angles(hue: Any) -> tuple[float, float]:
+    if hue is None:
+        raise ArgumentValueError("hue is a number, or two (min, max), not None.", hint="0 changes nothing.")
+    if isinstance(hue, int | float):
+        if hue < 0:
+            raise ArgumentValueError(f"hue is not negative, and {hue!r} is.", hint="Write two numbers for a range.")
+        hue = (-hue, hue)
+    low, high = interval(tuple(hue) if isinstance(hue, Sequence) else hue, "hue")
+    if low < -0.5 or high > 0.5:
+        raise ArgumentValueError(f"hue lies between -0.5 and 0.5, and {hue!r} does not.")
+    return low, high
+
+
+class ColorJitter(Operator):
+    """Change brightness, contrast, saturation and hue by random factors, as ``fn.color_twist`` does.
+
+    Contrast is taken around the middle of the range, and the hue is turned in YIQ; torchvision takes the image's mean
+    gray, and HSV.
+
+    Args:
+        brightness: the factor's distance from 1, or its bounds.
+        contrast: likewise.
+        saturation: likewise.
+        hue: how far it is turned, or the bounds, in turns: at most 0.5.
+        device: ``cpu`` or ``gpu``.
+
+    Raises:
+        ArgumentTypeError: a list of something else than two numbers.
+        ArgumentValueError: negative factors, bounds in the wrong order, hues beyond half a turn.
+    """
+
+    def __init__(
+        self,
+        brightness: Limits = 0.0,
+        contrast: Limits = 0.0,
+        saturation: Limits = 0.0,
+        hue: Limits = 0.0,
+        device: Device = "cpu",
+    ) -> None:
+        super().__init__(device)
+        self.brightness = _factors(brightness, "brightness")
+        self.contrast = _factors(contrast, "contrast")
+        self.saturation = _factors(saturation, "saturation")
+        self.hue = _angles(hue)
+
+    def _apply(self, images: Images) -> Images:
+        brightness, contrast = images.uniform(*self.brightness), images.uniform(*self.contrast)
+        saturation = images.uniform(*self.saturation)
+        hue = images.uniform(self.hue[0] * 360.0, self.hue[1] * 360.0)
+
+        def twisted(found: Images) -> Images:
+            if found.channels == 1:  # no saturation, and no hue
+                return found.call("brightness_contrast", brightness=brightness, contrast=contrast, dtype=images.dtype)
+            return found.call(
+                "color_twist",
+                brightness=brightness,
+                contrast=contrast,
+                saturation=saturation,
+                hue=hue,
+                dtype=images.dtype,
+            )
+
+        result = images.interleaved(twisted)
+        return result.clamped(0.0, 1.0) if images.is_float else result
+
+
+def check_channels(num_output_channels: Any) -> int:
+    """Return how many channels a gray image has.
+
+    Raises:
+        ArgumentValueError: neither 1 nor 3.
+    """
+    if num_output_channels not in (1, 3):
+        raise ArgumentValueError(f"num_output_channels is 1 or 3, not {num_output_channels!r}.")
+    return int(num_output_channels)
+
+
+def gray(images: Images, channels: int) -> Images:
+    """Return gray images with so many channels."""
+    if images.channels == 1:
+        return images if channels == 1 else images.repeated(3)
+    if channels == 3 and images.layout == "HWC":
+        return _colorless(images)
+    found = images.interleaved(_colorless).first_channel() if images.is_float else images.interleaved(_luma)
+    return found.repeated(3) if channels == 3 else found
+
+
+def _colorless(images: Images) -> Images:
+    return images.call("hsv", saturation=0.0, dtype=images.dtype)
+
+
+def _luma(images: Images) -> Images:
+    return images.call("color_space_conversion", image_type=types.RGB, output_type=types.GRAY, channels=1)
+
+
+class Grayscale(Operator):
+    """Make images gray.
+
+    Args:
+        num_output_channels: 1, or 3 equal ones.
+        device: ``cpu`` or ``gpu``.
+
+    Raises:
+        ArgumentValueError: another number of channels.
+    """
+
+    def __init__(self, num_output_channels: int = 1, device: Device = "cpu") -> None:
+        super().__init__(device)
+        self.num_output_channels = check_channels(num_output_channels)
+
+    def _apply(self, images: Images) -> Images:
+        return gray(images, self.num_output_channels)
+
+
+class RandomGrayscale(Operator):
+    """Make images gray with a probability; they keep their number of channels.
+
+    Args:
+        p: the probability.
+        device: ``cpu`` or ``gpu``.
+
+    Raises:
+        ArgumentValueError: the probability is not between 0 and 1.
+    """
+
+    def __init__(self, p: float = 0.1, device: Device = "cpu") -> None:
+        super().__init__(device)
+        self.p = fraction(p)
+
+    def _apply(self, images: Images) -> Images:
+        return images if images.channels == 1 else sometimes(images, self.p, lambda found: gray(found, 3))

@@ -1,0 +1,130 @@
+"""Compose: transforms as one pipeline that is called with images."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from dalify import fn
+from dalify.base.errors import ArgumentTypeError
+from dalify.experimental.torchvision.v2.operator import Images, check_dimensions
+from dalify.experimental.torchvision.v2.pictures import from_pixels, pixels_of, tensor_of
+from dalify.experimental.torchvision.v2.totensor import PILToTensor, ToPILImage, ToPureTensor
+from dalify.pipeline import Pipeline
+
+__all__ = ["DEFAULT_BATCH_SIZE", "DEFAULT_NUM_THREADS", "Compose"]
+
+DEFAULT_BATCH_SIZE = 16
+DEFAULT_NUM_THREADS = max(1, multiprocessing.cpu_count() // 2)
+_INPUT = "input_data"
+
+
+class Compose:
+    """Transforms that are applied one after the other, as one pipeline.
+
+    It is called with a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``, and returns the same kind,
+    unless ``ToPureTensor``, ``PILToTensor`` or ``ToPILImage`` is among the transforms. The first call decides whether
+    it takes Pillow images or tensors. Random numbers are drawn for each image of a batch.
+
+    Args:
+        op_list: the transforms.
+        batch_size: how many images a call has at most.
+        num_threads: that share the images of a batch.
+        dali_pipeline_kwargs: further arguments of ``Pipeline``, such as ``seed``.
+
+    Attributes:
+        active_pipeline: the pipeline of the last call; None before the first one.
+
+    Example:
+        >>> from dalify.experimental.torchvision import Compose, RandomHorizontalFlip, Resize
+        >>> transform = Compose([Resize((32, 48)), RandomHorizontalFlip()])
+        >>> transform(torch.zeros(4, 3, 90, 60, dtype=torch.uint8)).shape
+        torch.Size([4, 3, 32, 48])
+    """
+
+    def __init__(
+        self,
+        op_list: list[Callable[..., Any]],
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        num_threads: int = DEFAULT_NUM_THREADS,
+        **dali_pipeline_kwargs: Any,
+    ) -> None:
+        self.op_list: Sequence[Any] = op_list
+        self.batch_size = batch_size
+        self.num_threads = num_threads
+        self.dali_pipeline_kwargs = dali_pipeline_kwargs
+        self.active_pipeline: Pipeline | None = None
+        # By layout, channels, whether the values are floats, and device: transforms depend on these.
+        self._pipelines: dict[tuple[str, int, bool, str], Pipeline] = {}
+        kinds = [op for op in op_list if isinstance(op, ToPureTensor | PILToTensor | ToPILImage)]
+        self._gives_images = isinstance(kinds[-1], ToPILImage) if kinds else None
+
+    def __call__(self, data_input: Any) -> Any:
+        """Return the transformed images.
+
+        Raises:
+            ArgumentTypeError: neither a Pillow image nor a tensor, or not what the first call had.
+            ArgumentValueError: a Pillow image of another mode than L, RGB and RGBA.
+            ShapeError: a tensor of fewer than three dimensions.
+            BatchSizeError: more images than ``batch_size``.
+        """
+        if isinstance(data_input, Image.Image):
+            found = self._run("HWC", pixels_of(data_input)[None])
+            if self._gives_images is False:
+                return found[0].permute(2, 0, 1).contiguous()
+            return from_pixels(found[0].cpu().numpy())
+        if not isinstance(data_input, torch.Tensor):
+            raise ArgumentTypeError(
+                f"Compose takes Pillow images and torch tensors, not {type(data_input).__name__}.",
+                hint="Write torch.from_numpy(array).permute(2, 0, 1) for an array [H, W, C].",
+            )
+        check_dimensions(data_input)
+        leading = data_input.shape[:-3]
+        found = self._run("CHW", data_input.reshape(-1, *data_input.shape[-3:]))
+        if not self._gives_images:
+            return found.reshape(*leading, *found.shape[1:])
+        images = [from_pixels(pixels) for pixels in found.permute(0, 2, 3, 1).cpu().numpy()]
+        return images if len(images) > 1 else images[0]
+
+    def _run(self, layout: str, batch: Any) -> torch.Tensor:
+        """Return the outputs of the pipeline for a batch of arrays or tensors, as one tensor."""
+        others = next(iter(self._pipelines), (layout,))[0]
+        if others != layout:
+            names = {"HWC": "Pillow images", "CHW": "tensors"}
+            raise ArgumentTypeError(
+                f"this Compose was first called with {names[others]}, and now with {names[layout]}.",
+                hint="Make one for each.",
+            )
+        if isinstance(batch, np.ndarray):
+            channels, is_float, device = batch.shape[-1], False, "cpu"
+        else:
+            channels, is_float = batch.shape[1], batch.is_floating_point()
+            device = "cpu" if batch.device.type == "cpu" else "gpu"
+        key = layout, channels, is_float, device
+        if key not in self._pipelines:
+            self._pipelines[key] = self._build(Images(None, layout, channels, is_float, True, device))
+        self.active_pipeline = self._pipelines[key]
+        (outputs,) = self.active_pipeline.run(**{_INPUT: batch})
+        return tensor_of(outputs.as_tensor())
+
+    def _build(self, images: Images) -> Pipeline:
+        options: dict[str, Any] = {
+            "batch_size": self.batch_size,
+            "num_threads": self.num_threads,
+            "prefetch_queue_depth": 1,
+            **self.dali_pipeline_kwargs,
+        }
+        pipeline = Pipeline(**options)
+        with pipeline:
+            source = fn.external_source(name=_INPUT, layout=images.layout, device=images.device)
+            images = Images(source, images.layout, images.channels, images.is_float, True, images.device)
+            for op in self.op_list:
+                images = op._invoke(images)
+            pipeline.set_outputs(images.data)
+        pipeline.build()
+        return pipeline

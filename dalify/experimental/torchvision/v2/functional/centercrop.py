@@ -1,0 +1,23 @@
+"""center_crop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.experimental.torchvision.v2.centercrop import center_cropped
+from dalify.experimental.torchvision.v2.checks import pair_of
+from dalify.experimental.torchvision.v2.functional.images import computed
+
+__all__ = ["center_crop"]
+
+
+def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") -> Any:
+    """Cut out the middle of images, see ``CenterCrop``.
+
+    Args:
+        inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
+        output_size: ``[height, width]``, or one integer for both.
+        device: ``cpu`` or ``gpu``.
+    """
+    size = pair_of(output_size)
+    return computed(inpt, device, lambda images: center_cropped(images, size))

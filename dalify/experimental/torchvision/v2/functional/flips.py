@@ -1,0 +1,29 @@
+"""horizontal_flip and vertical_flip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.experimental.torchvision.v2.functional.images import computed
+
+__all__ = ["horizontal_flip", "vertical_flip"]
+
+
+def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
+    """Mirror images left to right.
+
+    Args:
+        inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
+        device: ``cpu`` or ``gpu``.
+    """
+    return computed(inpt, device, lambda images: images.call("flip", horizontal=1, vertical=0))
+
+
+def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
+    """Mirror images top to bottom.
+
+    Args:
+        inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
+        device: ``cpu`` or ``gpu``.
+    """
+    return computed(inpt, device, lambda images: images.call("flip", horizontal=0, vertical=1))

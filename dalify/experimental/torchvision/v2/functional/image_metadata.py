@@ -1,0 +1,42 @@
+"""get_size, get_image_size and get_dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from PIL import Image
+
+from dalify.base.errors import ArgumentTypeError
+from dalify.experimental.dynamic import Tensor
+
+__all__ = ["get_dimensions", "get_image_size", "get_size"]
+
+
+def get_dimensions(inpt: Any) -> list[int]:
+    """Return ``[channels, height, width]``.
+
+    Args:
+        inpt: a Pillow image, or a tensor ``[H, W]`` or ``[..., C, H, W]``.
+
+    Raises:
+        ArgumentTypeError: something else.
+    """
+    if isinstance(inpt, Image.Image):
+        return [len(inpt.getbands()), inpt.height, inpt.width]
+    if not isinstance(inpt, torch.Tensor | Tensor):
+        raise ArgumentTypeError(f"images are Pillow images or tensors, not {type(inpt).__name__}.")
+    if inpt.ndim < 2:
+        raise ArgumentTypeError(f"an image has two dimensions or more, and this tensor {inpt.ndim}.")
+    height, width = inpt.shape[-2:]
+    return [1 if inpt.ndim == 2 else int(inpt.shape[-3]), int(height), int(width)]
+
+
+def get_size(inpt: Any) -> list[int]:
+    """Return ``[height, width]``, see `get_dimensions`."""
+    return get_dimensions(inpt)[1:]
+
+
+def get_image_size(inpt: Any) -> list[int]:
+    """Return ``[width, height]``, see `get_dimensions`."""
+    return get_dimensions(inpt)[:0:-1]

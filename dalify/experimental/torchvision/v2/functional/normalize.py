@@ -1,0 +1,34 @@
+"""normalize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dalify.base.errors import ArgumentTypeError
+from dalify.experimental.torchvision.v2.functional.images import computed
+from dalify.experimental.torchvision.v2.normalize import normalized, statistics
+
+__all__ = ["normalize"]
+
+
+def normalize(input_data: Any, mean: list[float], std: list[float], inplace: bool = False, device: Any = "cpu") -> Any:
+    """Subtract a mean from each channel and divide by a standard deviation.
+
+    Args:
+        input_data: a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
+        mean: one for each channel.
+        std: one for each channel.
+        inplace: not supported.
+        device: ``cpu`` or ``gpu``.
+
+    Raises:
+        ArgumentTypeError: no tensor.
+    """
+    found = statistics(mean, std, inplace)
+    if not isinstance(input_data, torch.Tensor):
+        raise ArgumentTypeError(
+            f"normalize takes tensors, not {type(input_data).__name__}.", hint="Write to_tensor(image) before."
+        )
+    return computed(input_data, device, lambda images: normalized(images, *found))

@@ -1,0 +1,33 @@
+"""pad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.base.torchvision_rules import margins
+from dalify.base.torchvision_rules import padding_mode as checked_mode
+from dalify.experimental.torchvision.v2.checks import fill_of
+from dalify.experimental.torchvision.v2.functional.images import computed
+from dalify.experimental.torchvision.v2.pad import PaddingMode, padded
+
+__all__ = ["pad"]
+
+
+def pad(
+    inpt: Any,
+    padding: list[int],
+    fill: int | float = 0,
+    padding_mode: PaddingMode = "constant",
+    device: Any = "cpu",
+) -> Any:
+    """Add margins to images, see ``Pad``.
+
+    Args:
+        inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
+        padding: one margin for all sides, two for left and right, top and bottom, or four: left, top, right, bottom.
+        fill: the value of constant margins, or one for each channel.
+        padding_mode: ``constant``, ``edge``, ``reflect`` or ``symmetric``.
+        device: ``cpu`` or ``gpu``.
+    """
+    mode, found, values = checked_mode(padding_mode), margins(padding), fill_of(fill)
+    return computed(inpt, device, lambda images: padded(images, found, values, mode))

@@ -1,0 +1,32 @@
+"""resize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.experimental.torchvision.v2.functional.images import computed
+from dalify.experimental.torchvision.v2.interpolation import InterpolationMode
+from dalify.experimental.torchvision.v2.resize import ResizeRule
+
+__all__ = ["resize"]
+
+
+def resize(
+    inpt: Any,
+    size: list[int],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+    device: Any = "cpu",
+) -> Any:
+    """Resize images, see ``Resize``.
+
+    Args:
+        inpt: a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.
+        size: an integer for the shorter side, ``[height, width]``, or None.
+        interpolation: a member of ``InterpolationMode``, or Pillow's number.
+        max_size: what the longer side is at most.
+        antialias: take all pixels into account when an image becomes smaller.
+        device: ``cpu`` or ``gpu``.
+    """
+    return computed(inpt, device, ResizeRule(size, interpolation, max_size, antialias).apply)

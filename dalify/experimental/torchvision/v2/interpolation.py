@@ -1,0 +1,49 @@
+"""torchvision's names of filters, and which of them dalify has."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from dalify.base.errors import UnsupportedModeError
+from dalify.base.torchvision_rules import filter_name
+from dalify.data import DALIInterpType
+
+__all__ = ["InterpolationMode", "interp_type"]
+
+
+class InterpolationMode(Enum):
+    """How values between pixels are made; members and values are those of torchvision's enumeration."""
+
+    NEAREST = "nearest"
+    NEAREST_EXACT = "nearest-exact"
+    BILINEAR = "bilinear"
+    BICUBIC = "bicubic"
+    BOX = "box"
+    HAMMING = "hamming"
+    LANCZOS = "lanczos"
+
+
+_TYPES = {
+    "nearest": DALIInterpType.INTERP_NN,
+    "bilinear": DALIInterpType.INTERP_LINEAR,
+    "bicubic": DALIInterpType.INTERP_CUBIC,
+    "lanczos": DALIInterpType.INTERP_LANCZOS3,
+}
+
+
+def interp_type(interpolation: Any) -> DALIInterpType:
+    """Return the operators' name of a filter.
+
+    Args:
+        interpolation: a member of this enumeration or of torchvision's, or Pillow's number.
+
+    Raises:
+        ArgumentValueError: there is no such filter.
+        UnsupportedModeError: it is one that dalify does not have.
+    """
+    name = filter_name(interpolation)
+    if name not in _TYPES:
+        hint = "NEAREST takes the pixel whose center is nearest." if name == "nearest-exact" else ""
+        raise UnsupportedModeError(f"the interpolation {name!r} is not supported.", hint=hint)
+    return _TYPES[name]

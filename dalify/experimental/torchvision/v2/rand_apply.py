@@ -1,0 +1,37 @@
+"""RandomApply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dalify.experimental.torchvision.v2.checks import fraction
+from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, sometimes
+
+__all__ = ["RandomApply"]
+
+
+class RandomApply(Operator):
+    """Apply a list of transforms with a probability.
+
+    Args:
+        op_list: transforms, applied one after the other or not at all.
+        p: the probability, for each image by itself.
+        device: ``cpu`` or ``gpu``.
+
+    Raises:
+        ArgumentValueError: the probability is not between 0 and 1.
+    """
+
+    def __init__(self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Device = "cpu") -> None:
+        super().__init__(device)
+        self.p = fraction(p)
+        self._op_list: Sequence[Any] = op_list
+
+    def _apply(self, images: Images) -> Images:
+        def all_of_them(found: Images) -> Images:
+            for op in self._op_list:
+                found = op._invoke(found)
+            return found.moved(images.device)
+
+        return sometimes(images, self.p, all_of_them)

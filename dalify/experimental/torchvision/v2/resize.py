@@ -1,0 +1,85 @@
+"""Resize."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dalify.base.errors import ArgumentValueError
+from dalify.base.torchvision_rules import resized
+from dalify.experimental.torchvision.v2.checks import size_of
+from dalify.experimental.torchvision.v2.interpolation import InterpolationMode, interp_type
+from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
+
+__all__ = ["Resize", "ResizeRule"]
+
+
+class ResizeRule:
+    """Arguments of Resize, checked.
+
+    Args:
+        size: see `Resize`.
+        interpolation: see `Resize`.
+        max_size: see `Resize`.
+        antialias: see `Resize`.
+
+    Raises:
+        ArgumentTypeError: the size is neither an integer nor a list.
+        ArgumentValueError: sizes or filters that make no sense.
+        UnsupportedModeError: a filter that dalify does not have.
+    """
+
+    def __init__(self, size: Any, interpolation: Any, max_size: int | None, antialias: bool | None) -> None:
+        self.filter = interp_type(interpolation)
+        if size is None and max_size is None:
+            raise ArgumentValueError("neither size nor max_size is given.", hint="Write Resize(224).")
+        self.size = None if size is None else size_of(size)
+        if max_size is not None:
+            if max_size < 1:
+                raise ArgumentValueError(f"max_size is positive, and {max_size!r} is not.")
+            if self.size is not None and len(self.size) == 2:
+                raise ArgumentValueError(
+                    f"max_size goes with one size, that of the shorter side, and not with {size!r}."
+                )
+            if self.size is not None and self.size[0] > max_size:
+                raise ArgumentValueError(f"max_size is at least size, and {max_size} is less than {self.size[0]}.")
+        self.longest = max_size
+        self.antialias = antialias is None or bool(antialias)
+
+    def apply(self, images: Images) -> Images:
+        """Return the images resized."""
+        height, width = resized(*images.extents(), self.size, self.longest)
+        return images.call(
+            "resize", size=images.pair(height * 1.0, width * 1.0), interp_type=self.filter, antialias=self.antialias
+        )
+
+
+class Resize(Operator):
+    """Resize images.
+
+    Args:
+        size: an integer, or a list of one, for the shorter side; ``[height, width]``; None where ``max_size`` alone
+            counts.
+        interpolation: a member of ``InterpolationMode``, of torchvision's enumeration, or Pillow's number.
+        max_size: what the longer side is at most, with one size or none.
+        antialias: take all pixels into account when an image becomes smaller.
+        device: ``cpu`` or ``gpu``.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None,
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+        device: Device = "cpu",
+    ) -> None:
+        super().__init__(device)
+        self._rule = ResizeRule(size, interpolation, max_size, antialias)
+        self.size = size
+        self.max_size = max_size
+        self.interpolation = self._rule.filter
+        self.antialias = antialias
+
+    def _apply(self, images: Images) -> Images:
+        return self._rule.apply(images)
