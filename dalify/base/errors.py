@@ -43,6 +43,7 @@ __all__ = [
     "ShapeError",
     "SourceError",
     "UnknownArgumentError",
+    "UnknownInputError",
     "UnknownOperatorError",
     "UnsupportedModeError",
     "UnsupportedSyntaxError",
@@ -226,6 +227,10 @@ class WorkerError(DalifyError, RuntimeError):
 
 class PipelineStateError(DalifyError, RuntimeError):
     """A pipeline method called at the wrong time."""
+
+
+class UnknownInputError(PipelineStateError, KeyError):
+    """Data for an input that the pipeline does not have."""
 
 
 class NoGraphError(PipelineStateError, NotImplementedError):

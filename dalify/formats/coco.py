@@ -240,13 +240,14 @@ def _order(path: str, pictures: Mapping[int, Any], images: Sequence[str] | None)
     if images is None:
         return sorted(pictures)
     numbers = {str(item.get("file_name")): number for number, item in pictures.items()}
+    found = [numbers[name] for name in images if name in numbers]
     missing = [name for name in images if name not in numbers]
     if missing:
-        raise ReaderError(
-            f"{path!r} has no picture {missing[0]!r}" + (f" and {len(missing) - 1} more." if missing[1:] else "."),
-            hint=f"Names there: {', '.join(list(numbers)[:4])} …",
-        )
-    return [numbers[name] for name in images]
+        text = f"{path!r} has no picture {missing[0]!r}" + (f" and {len(missing) - 1} more" if missing[1:] else "")
+        if not found:
+            raise ReaderError(f"{text}.", hint=f"Names there: {', '.join(list(numbers)[:4])} …")
+        warnings.warn(f"{text}, of {len(images)} in images=; they are left out.", BadSampleWarning, stacklevel=2)
+    return found
 
 
 class _Collector:

@@ -329,7 +329,7 @@ def _nothing_found(
         )
     if not skipped:
         return ReaderError(
-            f"the {len(classes)} class folders of {file_root!r} hold no files (deeper folders are not entered)."
+            f"the class folders of {file_root!r} hold no files; looked into: {len(classes)}, and no deeper folders."
         )
     # Equal counts by name: the order in which a folder lists its files is nobody's choice.
     commonest = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError
+from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.eager.interpreter import Interpreter, OtherBatchSize
@@ -89,7 +89,7 @@ class _Runner:
         if source is not None:
             source.feed_input(name, data, layout)
         elif self._number or self._ready:
-            raise PipelineStateError(f"the pipeline has no external_source {name!r}.")
+            raise UnknownInputError(f"the pipeline has no external_source {name!r}.")
         else:
             self._waiting.setdefault(name, []).append((data, layout))
 

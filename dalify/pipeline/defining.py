@@ -114,6 +114,10 @@ class GraphDefinition:
             self._traced = graph
         return self._traced
 
+    def external_sources(self) -> tuple[Node, ...]:
+        """Return the nodes of the graph that take data from outside."""
+        return tuple(node for node in self._graph().nodes() if node.operator.name == "external_source")
+
     def build(self) -> None:
         """Check the graph and make it ready to run."""
         raise AssertionError("dalify bug: a definition cannot be built")

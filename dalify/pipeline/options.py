@@ -150,6 +150,10 @@ class PipelineOptions:
     enable_memory_stats: bool = False
     experimental_exec_dynamic: bool | None = None
 
+    def given(self) -> dict[str, Any]:
+        """Return the arguments by their names, for a pipeline like this one."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> PipelineOptions:
         """Check the arguments that a user gave.

@@ -8,7 +8,15 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dalify.base.errors import DalifyError, DTypeError, LayoutError, PipelineStateError, ShapeError, suggestion
+from dalify.base.errors import (
+    DalifyError,
+    DTypeError,
+    LayoutError,
+    PipelineStateError,
+    ShapeError,
+    UnknownInputError,
+    suggestion,
+)
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
@@ -129,6 +137,17 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         self._shared: tuple[TensorList, ...] | None = None
         if checked.checkpoint is not None:
             self._take(checked.checkpoint)
+
+    def copy(self, **options: Any) -> Pipeline:
+        """Return a new pipeline with the graph of this one; neither has begun what the other has.
+
+        Args:
+            options: of the new one; the others are those of this one.
+        """
+        graph = self._graph()
+        made = Pipeline(**{**self._options.given(), **options})
+        made._outputs, made._traced = graph.outputs, graph
+        return made
 
     def build(self) -> None:
         """Check the graph and make it ready to run. Done by the first run where it was not done before."""
@@ -341,7 +360,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             return
         names = [feed.name for feed in self._engine().feeds.externals if feed.name]
         known = f"It has: {', '.join(names)}." if names else "Give the external_source a name."
-        raise PipelineStateError(
+        raise UnknownInputError(
             f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
         )
 

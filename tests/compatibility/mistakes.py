@@ -75,7 +75,14 @@ def _photo(function: Any) -> Program:
     return on(counted(2, 4, 5, 3), "HWC", function)
 
 
+def _no_such_input(dali: Any) -> None:
+    pipe = dali.pipeline_def(lambda: dali.fn.external_source(name="a"))(batch_size=2, num_threads=1, device_id=None)
+    pipe.build()
+    pipe.feed_input("b", np.zeros((2, 2), np.int32))
+
+
 MISTAKES: dict[str, Program] = {
+    "data for no input": _no_such_input,
     "output_dtype of a text": _expecting(output_dtype="x"),
     "output_dtype without a type": _expecting(output_dtype=lambda dali: dali.types.NO_TYPE),
     "negative output_ndim": _expecting(output_ndim=-1),

@@ -10,7 +10,7 @@ from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, UnknownArgumentError
 from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
-from dalify.plugin.tf.running import Fitting, batches, checked_inputs, like
+from dalify.plugin.tf.running import Fitting, batches, checked_inputs
 
 __all__ = [
     "DALIDataset",
@@ -78,7 +78,7 @@ class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClas
             "prefetch_queue_depth": prefetch_queue_depth,
         }
         chosen = {name: value for name, value in options.items() if value is not None}
-        make = functools.partial(like, pipeline, **chosen)
+        make = functools.partial(pipeline.copy, **chosen)
         self._feeding = checked_inputs(pipeline, inputs)
         if output_dtypes is None:
             output_dtypes, found = _found(functools.partial(batches, make, self._feeding, _described))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from dalify.graph import Node
 from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
 
-__all__ = ["Fitting", "Input", "batches", "checked_inputs", "like"]
+__all__ = ["Fitting", "Input", "batches", "checked_inputs"]
 
 tf = framework("tensorflow", plugin="tf")
 
@@ -35,20 +35,6 @@ class Input:
     batch: bool | None = False
 
 
-def like(pipeline: Pipeline, **options: Any) -> Pipeline:
-    """Return a new pipeline with the graph and the options of another, and with other options in place of some."""
-    given = pipeline._options
-    made = Pipeline(**{**{each.name: getattr(given, each.name) for each in fields(given)}, **options})
-    graph = pipeline._graph()
-    made._outputs, made._traced = graph.outputs, graph
-    return made
-
-
-def _externals(pipeline: Pipeline) -> list[Node]:
-    """Return the external sources of a pipeline."""
-    return [node for node in pipeline._graph().nodes() if node.operator.name == "external_source"]
-
-
 def checked_inputs(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Input]:
     """Return what feeds each external source that has no source of its own.
 
@@ -63,7 +49,7 @@ def checked_inputs(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, In
     """
     if not isinstance(given, Mapping):
         raise ArgumentTypeError(f"input_datasets must be a dictionary by names; got {type(given).__name__}.")
-    nodes = _externals(pipeline)
+    nodes = pipeline.external_sources()
     open_names = {node.name: node for node in nodes if node.arguments.get("source") is None}
     for name, value in given.items():
         if name not in open_names:

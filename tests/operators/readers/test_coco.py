@@ -93,6 +93,7 @@ def assert_parity(oracle: ModuleType, data: Path, **options: Any) -> None:
         {"include_iscrowd": False},
         {"size_threshold": 15.0},
         {"images": ["2.jpg", "0.jpg", "0.jpg"]},
+        {"images": ["2.jpg", "none.jpg", "0.jpg"]},
         {"images": ["2.jpg", "0.jpg"], "skip_empty": True, "image_ids": True},
         {"polygon_masks": True},
         {"polygon_masks": True, "ratio": True, "image_ids": True},
@@ -394,7 +395,10 @@ def test_arguments_that_do_not_go_together(data: Path, options: dict[str, Any]):
 
 def test_pictures_that_are_not_there(data: Path):
     with pytest.raises(ReaderError, match=r"has no picture 'zz\.jpg'"):
-        read(dalify, data, images=["2.jpg", "zz.jpg"])
+        read(dalify, data, images=["zz.jpg"])
+    with pytest.warns(BadSampleWarning, match=r"has no picture 'zz\.jpg', of 2 in images="):
+        found = read(dalify, data, images=["zz.jpg", "2.jpg"])
+    assert found[2]["epoch_size"] == 1
     with pytest.raises(ReaderError, match="cannot read the annotations"):
         read(dalify, data, annotations_file=str(data / "none.json"))
     (data / "3.jpg").unlink()

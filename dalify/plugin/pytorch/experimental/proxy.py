@@ -329,11 +329,7 @@ class DALIServer:
 def _inputs_of(pipeline: Pipeline) -> dict[str, DataNode]:
     """Return the external sources without source of a pipeline, by their names."""
     pipeline.build()
-    nodes = [
-        node
-        for node in pipeline._graph().nodes()
-        if node.operator.name == "external_source" and node.arguments.get("source") is None
-    ]
+    nodes = [node for node in pipeline.external_sources() if node.arguments.get("source") is None]
     return {node.label: DataNode(Edge(node, 0)) for node in nodes}
 
 
