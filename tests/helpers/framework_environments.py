@@ -26,6 +26,7 @@ PACKAGES = {
     "paddle": ["paddlepaddle"],
     "ray": ["ray[data,train]"],
 }
+TUTORIALS = {"jax": "13_training_with_flax"}
 INSTALL_SECONDS = 300
 TEST_SECONDS = 600
 
@@ -79,6 +80,15 @@ def test(name: str, arguments: list[str]) -> int:
     return subprocess.run(command, cwd=PROJECT, env=environment, timeout=TEST_SECONDS).returncode
 
 
+def run_tutorial(name: str) -> int:
+    """Run the tutorial of a framework where there is one; return its exit status."""
+    if name not in TUTORIALS:
+        return 0
+    command = [python_of(name), PROJECT / "tutorials/run.py", TUTORIALS[name]]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(PROJECT)}
+    return subprocess.run(command, cwd=PROJECT, env=environment, timeout=TEST_SECONDS).returncode
+
+
 def main(arguments: list[str]) -> int:
     """Run all; return 1 where a test failed."""
     failed: list[str] = []
@@ -89,7 +99,7 @@ def main(arguments: list[str]) -> int:
             print(f"{name}: cannot be had here, its tests are skipped: {reason}", flush=True)
             continue
         print(f"{name}: environment ready after {time.monotonic() - start:.0f} s", flush=True)
-        if test(name, arguments):
+        if test(name, arguments) or run_tutorial(name):
             failed.append(name)
     if failed:
         print(f"failed: {', '.join(failed)}")

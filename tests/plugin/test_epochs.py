@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -191,6 +192,20 @@ def test_len_is_the_number_of_batches_that_come(numbered_files: list[str]) -> No
         )
         for _ in range(4):
             assert len(loader) == len(list(loader))
+
+
+def test_len_with_a_size(oracle: ModuleType) -> None:
+    """DALI says 2 for each epoch; the second one has a single batch, for the first one took two of its samples."""
+    lengths: dict[str, list[tuple[int, int]]] = {}
+    for dali, kind in ((dalify, DALIGenericIterator), (oracle, import_module("nvidia.dali.plugin.pytorch"))):
+        pipe = dali.pipeline_def(lambda dali=dali: dali.fn.constant(idata=1))(
+            batch_size=4, num_threads=1, device_id=None
+        )
+        make = getattr(kind, "DALIGenericIterator", kind)
+        loader = make(pipe, ["x"], size=6, auto_reset=True)
+        lengths[dali.__name__] = [(len(loader), len(list(loader))) for _ in range(4)]
+    assert lengths["nvidia.dali"] == [(2, 2), (2, 1), (2, 2), (2, 1)]
+    assert lengths["dalify"] == [(2, 2), (1, 1), (2, 2), (1, 1)]
 
 
 def test_every_sample_comes_equally_often_over_epochs(numbered_files: list[str]) -> None:

@@ -226,6 +226,15 @@ def test_a_batch_that_was_looked_at_comes_again_after_a_restart() -> None:
     assert values(next(second)) == values(next(first)) == [4, 5, 6, 7]
 
 
+def test_len_of_an_epoch_that_was_looked_at() -> None:
+    """The second of these epochs is a batch shorter; looking at its first batch changes nothing of that."""
+    loader = peekable(size=6, auto_reset=True)
+    for expected in (2, 1, 2, 1):
+        before = len(loader)
+        loader.peek()
+        assert (before, len(loader), len(list(loader))) == (expected, expected, expected)
+
+
 def test_padding_is_told(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.dat").write_bytes(b"x")

@@ -46,39 +46,11 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         ShapeError: (in an epoch) a batch differs from those before in shape or type.
     """
 
-    def __init__(
-        self,
-        pipelines: Any,
-        output_map: Sequence[str],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: str | bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-        sharding: Any = None,
-        pmap_compatible: bool | None = None,
-        **options: Any,
-    ) -> None:
-        self._lock = threading.RLock()
-        self._peeked: dict[str, Any] | None = None
-        self._masks: list[Any] = []  # of the batch that was made last, one for each pipeline
-        self._given: list[Any] = []  # of the batch that was given last
-        self._before: dict[str, Any] = {}  # the state before the batch that was looked at
-        self._spec: dict[str, Any] | None = None
-        super().__init__(
-            pipelines,
-            output_map,
-            size,
-            reader_name,
-            auto_reset,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            sharding,
-            pmap_compatible,
-            **options,
-        )
+    _peeked: dict[str, Any] | None = None
+    _masks: tuple[Any, ...] = ()  # of the batch that was made last, one for each pipeline
+    _given: tuple[Any, ...] = ()  # of the batch that was given last
+    _before: dict[str, Any]  # the state before the batch that was looked at, while there is one
+    _spec: dict[str, Any] | None = None
 
     def __next__(self) -> dict[str, Any]:
         """Return the next batch, which is the one that ``peek`` has shown.
@@ -166,14 +138,14 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             raise PipelineStateError("is_nonpadding is about the batch that was given last; there is none yet.")
         if self._join is None:
             return as_jax(self._given[0])
-        return self._join("is_nonpadding", self._given)
+        return self._join("is_nonpadding", list(self._given))
 
     def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Any]:
-        self._masks = [*self._masks, valid]
+        self._masks = (*self._masks, valid)
         return super()._convert(outputs, count, valid)
 
     def _made(self) -> dict[str, Any]:
-        self._masks = []
+        self._masks = ()
         batch = super().__next__()
         spec = {name: get_spec_for_array(array) for name, array in batch.items()}
         if self._spec is None:

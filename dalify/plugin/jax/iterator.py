@@ -6,6 +6,7 @@ And the decorator that makes a pipeline for each device.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -71,6 +72,7 @@ class DALIGenericIterator(GenericIterator):
         collate: Mapping[str, str | Pad] | str | Pad | None = None,
         valid_name: str | None = None,
     ) -> None:
+        self._lock = threading.RLock()  # for those who look ahead from other threads
         count = 1 if isinstance(pipelines, Pipeline) else len(pipelines)
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
             raise ArgumentTypeError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
