@@ -13,6 +13,7 @@ import pytest
 import dalify
 from tests.compatibility.mistakes import MISTAKES
 from tests.compatibility.programs import PROGRAMS
+from tests.compatibility.usual_programs import USUAL
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +47,10 @@ def assert_same(ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::Warning")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *USUAL])
 def test_programs(name, dali):
-    assert_same(plain(PROGRAMS[name](dalify)), plain(PROGRAMS[name](dali)))
+    program = PROGRAMS.get(name) or USUAL[name]
+    assert_same(plain(program(dalify)), plain(program(dali)))
 
 
 @pytest.mark.filterwarnings("ignore::Warning")
