@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -224,6 +225,38 @@ def test_on_a_device(emulated_gpu, kind):
         ]
 
     assert difference(Compose(chain("gpu"), device_id=0)(image(kind)), Compose(chain("cpu"))(image(kind))) <= 1
+
+
+class Rows(torch.utils.data.Dataset[Any]):
+    """One image, a row of different values, as often as one likes."""
+
+    def __init__(self, transform: Any) -> None:
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(torch.arange(200, dtype=torch.uint8).reshape(1, 1, 200))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_in_worker_processes(method):
+    """Also after it was called: each process draws numbers of its own."""
+    compose = Compose([ours.RandomCrop(1)], num_threads=1)
+    compose(torch.zeros(1, 1, 200, dtype=torch.uint8))
+    loader = torch.utils.data.DataLoader(Rows(compose), 32, num_workers=2, multiprocessing_context=method, timeout=60)
+    first, second = (batch.flatten().tolist() for batch in loader)
+    assert len(set(first)) > 16
+    assert first != second
+
+
+def test_copies():
+    compose = Compose([ours.RandomCrop(1)], num_threads=1, seed=4)
+    picture = torch.arange(200, dtype=torch.uint8).reshape(1, 1, 200)
+    wanted = [int(compose(picture)) for _ in range(5)]
+    copied = pickle.loads(pickle.dumps(compose))
+    assert [int(copied(picture)) for _ in range(5)] == wanted
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +31,9 @@ class Compose:
     It is called with a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``, and returns the same kind,
     unless ``ToPureTensor``, ``PILToTensor`` or ``ToPILImage`` is among the transforms. The first call decides whether
     it takes Pillow images or tensors. Random numbers are drawn for each image of a batch.
+
+    It may be a dataset's transform: processes of a loader make pipelines of their own, which without a ``seed`` draw
+    numbers of their own.
 
     Args:
         op_list: the transforms.
@@ -61,6 +65,7 @@ class Compose:
         self.active_pipeline: Pipeline | None = None
         # By layout, channels, whether the values are floats, and device: transforms depend on these.
         self._pipelines: dict[tuple[str, int, bool, str], Pipeline] = {}
+        self._process = os.getpid()
         kinds = [op for op in op_list if isinstance(op, ToPureTensor | PILToTensor | ToPILImage)]
         self._gives_images = isinstance(kinds[-1], ToPILImage) if kinds else None
 
@@ -91,6 +96,10 @@ class Compose:
         images = [from_pixels(pixels) for pixels in found.permute(0, 2, 3, 1).cpu().numpy()]
         return images if len(images) > 1 else images[0]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the pipelines: in another process, they are made anew."""
+        return {**self.__dict__, "_pipelines": {}, "active_pipeline": None}
+
     def _run(self, layout: str, batch: Any) -> torch.Tensor:
         """Return the outputs of the pipeline for a batch of arrays or tensors, as one tensor."""
         others = next(iter(self._pipelines), (layout,))[0]
@@ -105,6 +114,9 @@ class Compose:
         else:
             channels, is_float = batch.shape[1], batch.is_floating_point()
             device = "cpu" if batch.device.type == "cpu" else "gpu"
+        if self._process != os.getpid():  # a fork would draw what its parent draws
+            self._process = os.getpid()
+            self._pipelines.clear()
         key = layout, channels, is_float, device
         if key not in self._pipelines:
             self._pipelines[key] = self._build(Images(None, layout, channels, is_float, True, device))

@@ -28,7 +28,7 @@ def blur_of(kernel_size: Any, sigma: Any) -> tuple[list[int], tuple[float, float
         sigma = (sigma, sigma)
     if not isinstance(sigma, Sequence) or isinstance(sigma, str) or len(sigma) != 2:
         raise ArgumentValueError(f"sigma is a number, or two (min, max), not {sigma!r}.")
-    return [sizes[0], sizes[-1]], interval(tuple(sigma), "sigma", is_positive=True)
+    return [int(sizes[0]), int(sizes[-1])], interval(tuple(sigma), "sigma", is_positive=True)
 
 
 def blurred(images: Images, window: list[int], sigma: Any) -> Images:
