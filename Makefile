@@ -1,5 +1,5 @@
-# The two commands that a newcomer needs are `make demo` and `make test`; each prepares .venv by itself.
-# Needs Python 3.11 or newer, and make. Choose another interpreter with: make test PYTHON=python3.12
+# Start with `make demo` and `make test`; each creates .venv if needed.
+# Requires Python 3.11 or newer, and make. Select another interpreter with: make test PYTHON=python3.12
 
 PYTHON ?= $(shell for candidate in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$candidate >/dev/null 2>&1 \
@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 endif
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Worker processes of pytest; empty it to run in one process, for instance to debug: make test WORKERS=
+# Worker processes of pytest; leave it empty to run in one process, for instance to debug: make test WORKERS=
 WORKERS ?= -n 2
 ARGS ?=
 
@@ -25,23 +25,23 @@ help: ## this list
 
 install: $(READY) ## .venv with dalify and the tools, versions pinned by constraints-dev.txt
 
-# The constraints pin torch too: a range would pick another build, on Linux one of several gigabytes.
-# torchvision is a rival in the benchmarks and a reference in the tests; without its dependencies it keeps our torch.
+# The constraints pin torch, too: a range would select another build, on Linux one of several gigabytes.
+# Benchmarks and tests compare with torchvision; --no-deps keeps the pinned torch.
 $(READY): pyproject.toml constraints-dev.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
-	@echo "preparing $(VENV) (once, some minutes)"
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; specify it with: make $(MAKECMDGOALS) PYTHON=/path/to/python"; exit 1; }
+	@echo "creating $(VENV) (once, a few minutes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install -c constraints-dev.txt -e '.[dev]'
 	@$(PIP) install --no-deps -c constraints-dev.txt torchvision
 	@touch $@
 
-demo: $(READY) ## train a small network on photographs made on the spot; pictures in out/
+demo: $(READY) ## generate photographs and train a small network on them; images in out/
 	@$(BIN)/python tutorials/demo.py $(ARGS)
 
-test: $(READY) ## all tests; ARGS='-k resize' picks some
+test: $(READY) ## all tests; ARGS='-k resize' selects some
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
-test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray with the real packages, each in an environment of its own
+test-frameworks: $(READY) ## the plugins of JAX, TensorFlow, Paddle and Ray with the real packages, each in its own environment
 	@$(BIN)/python -m tests.helpers.framework_environments $(ARGS)
 
 check: $(READY) ## format, lint, types, import rules, spelling
@@ -51,20 +51,20 @@ check: $(READY) ## format, lint, types, import rules, spelling
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
-format: $(READY) ## rewrite the sources in the house style
+format: $(READY) ## format the sources
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-docs: $(READY) ## pages, pictures, parity table and stubs of the operators; needed after a change of one
+docs: $(READY) ## pages, images, parity table and stubs of the operators; run after changing an operator
 	@$(BIN)/python -m docs.parity
 	@$(BIN)/python -m docs.operators
 	@$(BIN)/python -m docs.stubs
 	@$(BIN)/python -m docs.dynamic_stubs
 
-tutorials: $(READY) ## execute every tutorial; pictures in out/tutorials/
+tutorials: $(READY) ## execute every tutorial; images in out/tutorials/
 	@$(BIN)/python tutorials/run.py $(ARGS)
 
-bench: $(READY) ## every benchmark, some minutes; ARGS='resnet_training --data photos/' picks one
+bench: $(READY) ## every benchmark, a few minutes; ARGS='resnet_training --data photos/' selects one
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 fuzz: $(READY) ## mutated files, graphs and states; MINUTES=30 TARGET=image. SEED=7 JOBS=4; see tests/fuzz/README.md
@@ -74,12 +74,12 @@ fuzz: $(READY) ## mutated files, graphs and states; MINUTES=30 TARGET=image. SEE
 faults: $(READY) ## Ctrl-C, kill -9 and deaths of workers at random moments, counted and timed; ARGS='--presses 20'
 	@$(BIN)/python -m tests.fuzz.faults $(ARGS)
 
-soak: $(READY) ## train, resume, fork and interrupt for MINUTES=10; the slope of memory, files and threads
+soak: $(READY) ## train, resume, fork and interrupt for MINUTES=10; reports growth of memory, files and threads
 	@$(BIN)/python -m tests.fuzz.soak --minutes $(or $(MINUTES),10) --seed $(or $(SEED),0)
 
-bench-smoke: $(READY) ## every benchmark for a moment: do they still run?
+bench-smoke: $(READY) ## run every benchmark briefly to check that it works
 	@$(BIN)/python -m benchmarks --smoke
 
-clean: ## remove the environment and everything that was made
+clean: ## remove the environment and all generated files
 	rm -rf $(VENV) .venv-frameworks out build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

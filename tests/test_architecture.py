@@ -1,4 +1,4 @@
-"""The house rules that a machine can hold. Who may import whom is checked by import-linter, see pyproject.toml."""
+"""The rules of CONTRIBUTING.md that a test can check. Import-linter checks the layers, see pyproject.toml."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parse(path: Path) -> ast.Module:
 
 
 def exported_names(tree: ast.Module) -> list[str] | None:
-    """`__all__` of a module, None where it has none."""
+    """Return `__all__` of a module, or None."""
     for node in tree.body:
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -45,7 +45,7 @@ def exported_names(tree: ast.Module) -> list[str] | None:
 
 
 def top_level_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run at import, those in `if` and `try` too."""
+    """Yield the statements that run at import, including those in `if` and `try`."""
     for node in body:
         yield node
         for field in ("body", "orelse", "finalbody"):
@@ -57,7 +57,7 @@ def top_level_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def names_of(tree: ast.Module) -> tuple[set[str], set[str], set[str]]:
-    """Functions and classes that a module defines, variables that it assigns, names that it imports."""
+    """Return the functions and classes that a module defines, variables that it assigns, names that it imports."""
     defined: set[str] = set()
     assigned: set[str] = set()
     imported: set[str] = set()
@@ -73,26 +73,26 @@ def names_of(tree: ast.Module) -> tuple[set[str], set[str], set[str]]:
 
 
 def replaces_itself(tree: ast.Module) -> bool:
-    """The module puts another object in its place, whose names are made on demand."""
+    """Whether the module replaces itself in `sys.modules` by an object that creates names on demand."""
     return any(isinstance(node, ast.Assign) and "sys.modules[__name__]" in ast.unparse(node) for node in tree.body)
 
 
 def is_public_module(path: Path) -> bool:
-    """A module that users import by its path: the top level of the package, and the plugins."""
-    rooms = path.relative_to(PACKAGE).parts
-    return path.name != "__main__.py" and (len(rooms) == 1 or rooms[0] in {"plugin", "auto_aug", "experimental"})
+    """Whether users import the module by its path: the top level of the package, and the plugins."""
+    folders = path.relative_to(PACKAGE).parts
+    return path.name != "__main__.py" and (len(folders) == 1 or folders[0] in {"plugin", "auto_aug", "experimental"})
 
 
 @each_module
-def test_module_says_what_it_is(path: Path) -> None:
+def test_modules_have_docstrings(path: Path) -> None:
     docstring = ast.get_docstring(parse(path))
-    assert docstring, f"{path}: open with what the module is and why it stands alone"
+    assert docstring, f"{path}: add a module docstring that says what the module does"
 
 
 @each_module
 def test_file_sizes(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= LARGEST_FILE_LINES, f"{path} has {lines} lines; find the second subject in it and move it out"
+    assert lines <= LARGEST_FILE_LINES, f"{path} has {lines} lines; divide it by subject"
 
 
 @each_module
@@ -106,12 +106,12 @@ def test_all_is_exact(path: Path) -> None:
         needs_all = (re_exports or is_public_module(path)) and bool(defined | assigned | imported - {"annotations"})
         assert is_computed or not needs_all, f"{path}: users import from here, so list the public names in __all__"
         return
-    assert len(exported) == len(set(exported)), f"{path}: a name stands twice in __all__"
-    if "__getattr__" not in defined:  # else names may be made on demand
+    assert len(exported) == len(set(exported)), f"{path}: duplicate name in __all__"
+    if "__getattr__" not in defined:  # otherwise names may be created on demand
         unknown = set(exported) - defined - assigned - imported
-        assert not unknown, f"{path}: __all__ lists what is not there: {sorted(unknown)}"
+        assert not unknown, f"{path}: names in __all__ that are not defined: {sorted(unknown)}"
     missing = {name for name in defined if not name.startswith("_")} - set(exported)
-    assert not missing, f"{path}: public by name, but not in __all__: {sorted(missing)}"
+    assert not missing, f"{path}: public names that are not in __all__: {sorted(missing)}"
 
 
 @each_module
@@ -139,7 +139,7 @@ def test_nothing_is_unfinished(path: Path) -> None:
 
 @each_module
 def test_functions_are_typed(path: Path) -> None:
-    """Public functions and methods annotate all; kernels, which are named `_`, have their contract."""
+    """Public functions and methods annotate all arguments and results; kernels, which are named `_`, are exempt."""
     untyped = []
     body = parse(path).body
     methods = [method for node in body if isinstance(node, ast.ClassDef) for method in node.body]
@@ -161,7 +161,7 @@ def test_import_loads_no_heavy_package() -> None:
 
 
 def test_import_time(record_property: pytest.FixtureRequest) -> None:
-    """A generous bound on the processor's time, which a busy machine does not lengthen much."""
+    """A generous bound on CPU time, which depends little on the load of the machine."""
     program = "import time; t = time.process_time(); import dalify; print(time.process_time() - t)"
     seconds = min(
         float(

@@ -1,4 +1,4 @@
-"""What stands as Python in the hand-written pages runs, in a folder with photographs; links lead somewhere."""
+"""Python blocks of the hand-written pages run, in a folder with photographs; links have targets."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def blocks(page: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_python_runs(page: str, photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of a page go on from one another, as a reader would paste them."""
+    """The blocks of a page are executed as one program, in order."""
     shutil.copytree(photo_folder, tmp_path / "photos")
     shutil.copy(next(photo_folder.glob("*/*.jpg")), tmp_path / "photo.jpg")
     monkeypatch.chdir(tmp_path)
     program = tmp_path / "page.py"
-    program.write_text("\n\n".join(blocks(page)), encoding="utf-8")  # sources are read for their conditions
+    program.write_text("\n\n".join(blocks(page)), encoding="utf-8")  # conditions need the source file
     assert program.stat().st_size
     exec(compile(program.read_text(encoding="utf-8"), str(program), "exec"), {"__name__": "page"})
 

@@ -1,0 +1,70 @@
+"""Statements of ARCHITECTURE.md that a test can check: packages, files, passes, lazy imports, names of operators."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from dalify.passes import PASSES
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "dalify"
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+# Below these folders a file may be named without its full path.
+ABBREVIATED = ("dropin/",)
+# Operators that the engine may know by name.
+STRUCTURAL = re.compile(r"_literal|_transfer|_conditional\.\w+|(fn\.)?external_source|cache")
+# Packages that have to treat all other operators alike.
+GENERAL = ("api", "eager", "executor", "graph", "pipeline", "registry")
+
+
+def sources(*packages: str) -> list[Path]:
+    return [path for package in packages for path in sorted((PACKAGE / package).rglob("*.py"))]
+
+
+def test_the_table_lists_every_package() -> None:
+    rows = "".join(line for line in PAGE.splitlines() if re.match(r"\| \d \|", line))
+    listed = set(re.findall(r"`(\w+)/`", rows))
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages - {"backend_impl", "tools"} <= listed
+    assert {name for name in listed if not (PACKAGE / name).is_dir()} <= {"dynamic"}
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`([\w/]+\.py)`", PAGE))))
+def test_files_exist(name: str) -> None:
+    folder = (
+        PACKAGE / "plugin/pytorch" if name.startswith(ABBREVIATED) else ROOT if name.startswith("tests/") else PACKAGE
+    )
+    assert (folder / name).is_file()
+
+
+def test_passes_are_listed_in_their_order() -> None:
+    sentence = PAGE[PAGE.index("Passes, in order:") : PAGE.index("This is the tuple `PASSES`")]
+    assert re.findall(r"`(\w+)`", sentence) == [run.__name__ for run, _ in PASSES]  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def test_lazily_imported_modules_are_listed() -> None:
+    lazy = {
+        node.args[0].value
+        for path in sources(".")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "LazyModule"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    own = {str(name).removeprefix("dalify.") for name in lazy if str(name).startswith("dalify.")}
+    sentence = PAGE[PAGE.index("`LazyModule`") : PAGE.index("because it needs torchdata")]
+    assert own == set(re.findall(r"`(\w+(?:\.\w+)+)`", sentence))
+
+
+@pytest.mark.parametrize("path", sources(*GENERAL), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_structural_operators_are_known_by_name(path: Path) -> None:
+    """No comparison of an operator's name with the name of an ordinary operator."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare) and re.search(r"operator\.(public_)?name$", ast.unparse(node.left)):
+            for constant in ast.walk(ast.Tuple(node.comparators, ast.Load())):
+                if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+                    assert STRUCTURAL.fullmatch(constant.value), f"{path}:{node.lineno}: {constant.value}"
