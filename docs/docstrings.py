@@ -1,8 +1,4 @@
-"""The sections of an operator's docstring, as Markdown.
-
-Alone because pages and stubs both need them, and because the house style (Google sections, double backticks) is known
-nowhere else.
-"""
+"""Parse an operator's docstring (Google sections, double backticks) and convert it to Markdown."""
 
 from __future__ import annotations
 
@@ -18,15 +14,15 @@ _ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?: ?(.*)", re.
 
 @dataclass(frozen=True)
 class Documentation:
-    """One docstring.
+    """A parsed docstring.
 
     Attributes:
-        summary: its first sentence.
-        text: all in front of the sections, paragraphs divided by empty lines.
-        arguments: meaning of inputs and arguments, by name.
+        summary: the first sentence.
+        text: everything before the sections, paragraphs separated by empty lines.
+        arguments: meaning of inputs and arguments by name.
         returns: the section as one paragraph.
-        raises: name of the error and when.
-        example: the program, without prompts and directives.
+        raises: error classes and their conditions.
+        example: the code, without prompts and directives.
     """
 
     summary: str
@@ -38,7 +34,7 @@ class Documentation:
 
 
 def documentation_of(doc: str) -> Documentation:
-    """Take a docstring apart."""
+    """Parse a docstring."""
     head, *rest = _SECTIONS.split(doc)
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
     text = _markdown(head)
@@ -67,7 +63,7 @@ def _joined(section: str) -> str:
 
 
 def _entries(section: str) -> list[tuple[str, str]]:
-    """Return the entries of a section: names, and the text with its continuation lines."""
+    """Return the entries of a section: names, and description with continuation lines."""
     entries: list[tuple[str, str]] = []
     for block in re.split(r"\n(?=\S)", textwrap.dedent(section).strip("\n")):
         found = _ENTRY.match(block)

@@ -1,7 +1,6 @@
-"""Where each operator stands in the list: families, and tasks that people come with.
+"""The sections of the operator list: families of operators, and common tasks.
 
-Alone because it is the one thing about operators that people decide and no schema tells. Names that are not there yet
-are left out; operators that nobody has placed stand with their namespace.
+Names without an operator are skipped; operators without a family are listed by namespace.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "sphere",
         "water",
     ),
-    "Colour": (
+    "Color": (
         "brightness",
         "contrast",
         "brightness_contrast",
@@ -120,7 +119,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "tensor_subscript",
         "reductions.*",
     ),
-    "Functions of your own": (
+    "User-defined functions": (
         "python_function",
         "dl_tensor_python_function",
         "experimental.numba_function",
@@ -128,47 +127,50 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# What people come with, and what to look at first.
+# Common tasks and the operators to start with.
 TASKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("read files of classes in folders", ("readers.file",)),
     ("read a Dataset of PyTorch or Hugging Face", ("readers.dataset",)),
-    ("read a data set in a container", ("readers.tfrecord", "readers.webdataset", "readers.mxnet", "readers.caffe")),
+    ("read a dataset in a container", ("readers.tfrecord", "readers.webdataset", "readers.mxnet", "readers.caffe")),
     ("read tables and large arrays", ("readers.parquet", "readers.arrow", "readers.hdf5", "readers.zarr")),
-    ("read a detection data set", ("readers.coco",)),
-    ("feed arrays or a generator of my own", ("external_source",)),
+    ("read a detection dataset", ("readers.coco",)),
+    ("feed my own arrays or generator", ("external_source",)),
     ("decode images", ("decoders.image",)),
-    ("decode only the part of an image that I use", ("decoders.image_crop", "decoders.image_random_crop")),
-    ("decode sound", ("decoders.audio", "audio_resample")),
+    ("decode only a crop of an image", ("decoders.image_crop", "decoders.image_random_crop")),
+    ("decode audio", ("decoders.audio", "audio_resample")),
     ("read video", ("readers.video", "readers.video_resize", "decoders.video")),
-    ("make all images of one size", ("resize", "random_resized_crop", "crop", "pad")),
+    ("resize all images to one size", ("resize", "random_resized_crop", "crop", "pad")),
     ("crop at random, as ImageNet training does", ("random_resized_crop", "decoders.image_random_crop")),
-    ("normalise pixels with mean and deviation", ("crop_mirror_normalize", "normalize")),
-    ("turn HWC into CHW", ("crop_mirror_normalize", "transpose")),
-    ("mirror, turn or warp", ("flip", "rotate", "warp_affine", "experimental.warp_perspective")),
-    ("change colours", ("color_twist", "hsv", "brightness_contrast")),
-    ("change a colour space", ("color_space_conversion",)),
+    ("normalize pixels with mean and standard deviation", ("crop_mirror_normalize", "normalize")),
+    ("convert HWC to CHW", ("crop_mirror_normalize", "transpose")),
+    ("mirror, rotate or warp", ("flip", "rotate", "warp_affine", "experimental.warp_perspective")),
+    ("change colors", ("color_twist", "hsv", "brightness_contrast")),
+    ("convert color spaces", ("color_space_conversion",)),
     ("blur or sharpen", ("gaussian_blur", "filter", "laplacian")),
     ("hide parts of an image (cutout, grid mask)", ("erase", "grid_mask")),
     ("mix images (mosaic, mixup)", ("multi_paste", "permute_batch", "random.beta")),
     ("add noise", ("noise.gaussian", "noise.shot", "noise.salt_and_pepper", "jpeg_compression_distortion")),
     ("draw random numbers", ("random.uniform", "random.normal", "random.coin_flip", "random.choice")),
-    ("move boxes along with their image", ("bb_flip", "bbox_paste", "bbox_rotate", "random_bbox_crop")),
-    ("move points along with their image", ("coord_transform", "coord_flip", "transforms.combine")),
-    ("make a spectrogram or MFCCs", ("spectrogram", "mel_filter_bank", "to_decibels", "mfcc")),
+    ("transform boxes together with their image", ("bb_flip", "bbox_paste", "bbox_rotate", "random_bbox_crop")),
+    ("transform points together with their image", ("coord_transform", "coord_flip", "transforms.combine")),
+    ("compute a spectrogram or MFCCs", ("spectrogram", "mel_filter_bank", "to_decibels", "mfcc")),
     ("cut out silence", ("nonsilent_region",)),
     ("change element types", ("cast", "cast_like")),
-    ("make class numbers one-hot", ("one_hot",)),
-    ("pad boxes or labels to one length", ("pad",)),
-    ("compute sums, means, extremes", ("reductions.sum", "reductions.mean", "reductions.max", "reductions.min")),
-    ("call a function of my own", ("python_function", "experimental.numba_function")),
+    ("convert class numbers to one-hot vectors", ("one_hot",)),
+    ("pad boxes or labels to a common length", ("pad",)),
+    (
+        "compute sums, means, minima and maxima",
+        ("reductions.sum", "reductions.mean", "reductions.max", "reductions.min"),
+    ),
+    ("call my own function", ("python_function", "experimental.numba_function")),
 )
 
 
 def families_of(names: list[str]) -> dict[str, list[str]]:
-    """Return the families with the operators that are there, in the order of the families.
+    """Return the existing operators by family, in the order of the families.
 
     Args:
-        names: of all public operators.
+        names: names of all public operators.
     """
     placed: dict[str, list[str]] = {family: [] for family in FAMILIES}
     left = list(names)

@@ -1,7 +1,7 @@
-"""Draw what image operators do, before and after: ``python -m docs.pictures [operator ...]``.
+"""Draw images before and after each image operator: ``python -m docs.pictures [operator ...]``.
 
-Alone because pictures are made once and kept: encoders differ from version to version, so tests look only at whether
-they are there and come out the same twice.
+The images are committed. JPEG encoders differ between versions, so tests check only that the images exist and that
+drawing is deterministic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDER = Path(__file__).with_name("pictures")
 _HEIGHT, _WIDTH, _GAP = 120, 160, 8
 _LARGEST_BYTES = 12000
 
-# Arguments that show more on a picture than those of the tests.
+# Arguments whose effect is easier to see than that of the test cases.
 _SHOWN: dict[str, Mapping[str, Any]] = {
     "brightness": {"brightness": 1.5},
     "brightness_contrast": {"brightness": 1.2, "contrast": 1.6},
@@ -75,7 +75,7 @@ _MASKS = {"filter", "multi_paste", "experimental.remap", "copy", "cast_like", "p
 
 
 def has_picture(name: str) -> bool:
-    """Whether an operator takes one image and is not just there to move data about."""
+    """Whether an operator takes one image and changes its content."""
     if name in _SHOWN:
         return True
     case = CASES.get(name)
@@ -87,16 +87,16 @@ def has_picture(name: str) -> bool:
 
 
 def picture_of(name: str, folder: Path) -> np.ndarray | None:
-    """Return the photo and what the operator makes of it, side by side, uint8 HWC; None where that is no image.
+    """Return the photo and the result of the operator side by side, uint8 HWC; None if the result is not an image.
 
     Args:
-        name: of the operator.
+        name: name of the operator.
         folder: an empty folder.
     """
     photo = drawn_photo(_HEIGHT, _WIDTH, 23)
     given = _SHOWN.get(name, CASES[name].given(folder))
     case = Case(inputs=(Data([photo] * 6, "HWC"),), arguments=given)
-    # The last sample, so that random operators show something else than the same draw for all.
+    # The last sample, so that not all random operators show the same draw.
     [(layout, samples)] = run_case(name, case, folder, (0, 1, 2))
     result = samples[2]
     if layout != "HWC" or result.shape[2] != 3:
@@ -110,7 +110,7 @@ def picture_of(name: str, folder: Path) -> np.ndarray | None:
 
 
 def _encoded(picture: np.ndarray) -> bytes:
-    """Return a JPEG; a noisy one of less quality, so that it stays small."""
+    """Encode as JPEG; noisy images with lower quality, to limit the size."""
     for quality in (84, 70, 50, 30):
         file = io.BytesIO()
         Image.fromarray(picture).save(file, "JPEG", quality=quality, optimize=True)
@@ -120,10 +120,10 @@ def _encoded(picture: np.ndarray) -> bytes:
 
 
 def main(names: list[str]) -> None:
-    """Write the pictures of operators.
+    """Write the images of operators.
 
     Args:
-        names: of operators; those without a picture are left out.
+        names: names of operators; those without an image are skipped.
     """
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +133,7 @@ def main(names: list[str]) -> None:
             try:
                 picture = picture_of(name, Path(folder))
             except DalifyError as error:
-                print(f"{name}: no picture: {error}", file=sys.stderr)
+                print(f"{name}: no image: {error}", file=sys.stderr)
                 continue
             if picture is not None:
                 (FOLDER / f"{name}.jpg").write_bytes(_encoded(picture))

@@ -1,38 +1,35 @@
-"""What arguments mean that many operators take, so that no docstring has to tell it again.
-
-Alone because these arguments belong to the house (the graph, the readers' samplers) and not to an operator.
-"""
+"""Documentation of the arguments that many operators share; their docstrings do not repeat it."""
 
 from __future__ import annotations
 
 __all__ = ["COMMON", "READERS"]
 
 COMMON: dict[str, str] = {
-    "name": "of the node, in messages, drawings and `reader_meta`; made of the operator's name where not given.",
-    "device": '`"cpu"`, `"gpu"`, or `"mixed"` where the operator takes that; where its inputs are, by default.',
-    "bytes_per_sample_hint": "accepted for DALI's sake.",
-    "preserve": "keep the node although no output needs it.",
-    "seed": "of random operators and shuffling readers; drawn from the pipeline's seed by default.",
+    "name": "name of the node in messages, drawings and `reader_meta`; derived from the operator's name by default.",
+    "device": '`"cpu"`, `"gpu"`, or `"mixed"` if the operator supports it; by default the device of its inputs.',
+    "bytes_per_sample_hint": "ignored; accepted for compatibility with DALI.",
+    "preserve": "keep the node even if no output needs it.",
+    "seed": "seed of random operators and shuffling readers; derived from the pipeline's seed by default.",
 }
 
 READERS: dict[str, str] = {
-    "random_shuffle": "give the samples in random order: an exact permutation, another one in each epoch.",
-    "initial_fill": "size of DALI's shuffle buffer. Here shuffling is exact and needs none; only where entries "
-    "come in blocks (row groups of Parquet, chunks of HDF5 and Zarr) it is the fewest that are shuffled together.",
-    "num_shards": "number of parts of the data, one for each process.",
-    "shard_id": "which part to read, from 0.",
-    "stick_to_shard": "read the same part in every epoch, not the next one.",
-    "shuffle_after_epoch": "one order for all processes, drawn anew for each epoch; not with `random_shuffle`.",
-    "shuffle_after_epoch_seed": "of that order.",
-    "pad_last_batch": "fill the last batch with its last sample, and all parts to one length.",
-    "prefetch_queue_depth": "number of batches that DALI's reader prepares; accepted.",
-    "read_ahead": "accepted for DALI's sake; reading ahead is the executor's.",
-    "tensor_init_bytes": "accepted for DALI's sake.",
-    "dont_use_mmap": "accepted for DALI's sake.",
-    "lazy_init": "accepted for DALI's sake.",
-    "skip_cached_images": "accepted for DALI's sake.",
-    "use_o_direct": "accepted for DALI's sake.",
-    "on_error": "what a sample that cannot be read does: an error (default), or another one takes its place.",
-    "shard": '`"auto"` takes number and part from the environment of a distributed run.',
-    "sampler": "which samples make an epoch: one of `dalify.samplers`, or one of torch's.",
+    "random_shuffle": "return the samples in random order: an exact permutation, different in each epoch.",
+    "initial_fill": "size of DALI's shuffle buffer. Shuffling is exact and needs no buffer; for entries "
+    "stored in blocks (row groups of Parquet, chunks of HDF5 and Zarr) it is the minimum number shuffled together.",
+    "num_shards": "number of shards of the data, one per process.",
+    "shard_id": "index of the shard to read, from 0.",
+    "stick_to_shard": "read the same shard in every epoch, not the next one.",
+    "shuffle_after_epoch": "one order of all shards, different in each epoch; not with `random_shuffle`.",
+    "shuffle_after_epoch_seed": "seed for `shuffle_after_epoch`.",
+    "pad_last_batch": "fill the last batch with its last sample, and pad all shards to the same length.",
+    "prefetch_queue_depth": "number of batches that DALI's reader prepares; ignored.",
+    "read_ahead": "ignored; the executor reads ahead. Accepted for compatibility with DALI.",
+    "tensor_init_bytes": "ignored; accepted for compatibility with DALI.",
+    "dont_use_mmap": "ignored; accepted for compatibility with DALI.",
+    "lazy_init": "ignored; accepted for compatibility with DALI.",
+    "skip_cached_images": "ignored; accepted for compatibility with DALI.",
+    "use_o_direct": "ignored; accepted for compatibility with DALI.",
+    "on_error": 'what happens if a sample cannot be read: `"raise"` (default), `"skip"` or `"replace"`.',
+    "shard": '`"auto"` takes number and index of the shard from the environment of a distributed run.',
+    "sampler": "which samples make up an epoch: a sampler of `dalify.samplers` or of torch.",
 }

@@ -1,4 +1,4 @@
-"""The published pages of the operators are those of the package."""
+"""The committed pages of the operators match the package."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_page_is_up_to_date(name: str) -> None:
     assert path.read_text(encoding="utf-8") == page_of(name, FIGURES), "run: python -m docs.operators"
 
 
-def test_no_page_of_an_operator_that_is_gone() -> None:
+def test_no_page_of_a_removed_operator() -> None:
     assert {path.stem for path in FOLDER.glob("*.md")} == set(public_names())
 
 
