@@ -1,4 +1,4 @@
-"""What is recorded of compiled calls, which of them a simulation replaces, and that nothing of it remains."""
+"""Recording of compiled calls, their replacement in a simulation, and removal of all hooks afterwards."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_time_is_proportional_to_bytes() -> None:
     assert done.slept_s == pytest.approx(whole / 2, rel=0.01)
 
 
-def test_calls_that_decide_really_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_with_control_flow_are_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "SHORT_S", 0.0)
 
     def numbers() -> np.ndarray:
@@ -85,7 +85,7 @@ def test_calls_that_decide_really_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.real_share == 1
 
 
-def test_library_functions_are_intercepted_and_give_their_own_results_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_functions_are_intercepted_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "SHORT_S", 0.0)
     image = IMAGES[0]
     original = cv2.GaussianBlur
@@ -94,7 +94,7 @@ def test_library_functions_are_intercepted_and_give_their_own_results_again(monk
     with simulating(made, Simulated()):
         assert cv2.GaussianBlur(image, (5, 5), 1.0) is not None
         target = np.empty_like(image)
-        assert cv2.flip(image, 1, dst=target) is not None  # not recorded: it really runs
+        assert cv2.flip(image, 1, dst=target) is not None  # not recorded: it is executed
         np.testing.assert_array_equal(target, image[:, ::-1])
     assert cv2.GaussianBlur is original
     np.testing.assert_array_equal(cv2.GaussianBlur(image, (5, 5), 1.0), expected)

@@ -1,4 +1,4 @@
-"""Every row of the tables on epochs is held by a test that exists."""
+"""Every row of the tables on epochs names an existing test."""
 
 from __future__ import annotations
 

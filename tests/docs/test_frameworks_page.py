@@ -1,4 +1,4 @@
-"""The programs of docs/frameworks.md: each section after the first block of the page, where its framework is there."""
+"""Run the examples of docs/frameworks.md: the first block of the page, then the section of an installed framework."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_programs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         imported(FRAMEWORKS[name].package)
     source = programs(before) + programs(section)
     assert len(source) > len(programs(before))
-    program = tmp_path / "page.py"  # sources are read for their conditions
+    program = tmp_path / "page.py"  # conditions need the source file
     program.write_text(source, encoding="utf-8")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what frameworks say of the size of an example
+        warnings.simplefilter("ignore")  # warnings of frameworks about small examples
         exec(compile(source, str(program), "exec"), {"__name__": "page"})

@@ -1,4 +1,4 @@
-"""Every row of the tables on processes is held by a test that exists."""
+"""Every row of the tables on processes names an existing test."""
 
 from __future__ import annotations
 

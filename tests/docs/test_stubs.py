@@ -1,4 +1,4 @@
-"""Editors and type checkers know the operators: the stubs are up to date, and pyright reads them."""
+"""The stubs are up to date, and pyright finds the operators in them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_stubs_are_up_to_date() -> None:
 
 
 def test_pyright_knows_operators(tmp_path: Path) -> None:
-    """Arguments take values or nodes; a wrong name of an argument or operator, or a wrong type, is told."""
+    """Arguments accept values and nodes; an unknown argument or operator and a wrong type are errors."""
     pytest.importorskip("pyright")
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard"}), encoding="utf-8")
