@@ -1,4 +1,4 @@
-"""From a traced graph to what runs it: seeds, passes, engine."""
+"""Build a traced graph: assign seeds, run the passes, create the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Built:
     Attributes:
         graph: after all passes.
         report: what each pass did.
-        engine: runs it.
+        engine: the engine that runs it.
     """
 
     graph: Graph
@@ -40,24 +40,23 @@ def build(
     state: dict[str, Any] | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Built:
-    """Make a traced graph ready to run.
+    """Build a traced graph.
 
     Args:
         graph: as traced.
-        outputs: how many of the outputs the user gets; the others are tapped.
-        options: of the pipeline.
-        seed: of the pipeline, 64 bits.
-        name: for the threads' names.
-        state: of an engine of the same graph, to continue from.
-        elsewhere: computes batches in the place of ``options.processes``; None: nobody else does.
+        outputs: number of outputs that the user receives; the others are tapped.
+        options: options of the pipeline.
+        seed: seed of the pipeline, 64 bits.
+        name: prefix of the thread names.
+        state: state of an engine of the same graph, to continue from.
+        elsewhere: computes batches in place of ``options.processes``; None where nothing does.
 
     Raises:
-        DalifyError: the graph cannot run; with operator and the user's line.
+        DalifyError: the graph cannot run; the message names the operator and the user's line.
     """
-    # The node that the user wrote, for the message where there is no device: the passes insert copies that he never
-    # saw.
+    # For the error message if there is no device: a node that the user wrote, not a copy that the passes insert.
     asked = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
-    # Before the passes: what they insert, replace or remove must not change anybody's random numbers.
+    # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
     graph, report = optimise(graph, PRECISIONS[options.precision], outputs, with_caches=True)
     resources = Resources(
@@ -78,6 +77,6 @@ def build(
         under_way=options.depth,
         measures=options.enable_memory_stats,
     )
-    with applied(options.limits):  # readers make their indices here
+    with applied(options.limits):  # readers build their indices here
         engine = assemble(graph, seeds, resources, asked, state)
     return Built(graph, report, engine)

@@ -1,4 +1,4 @@
-"""Which pipeline is being defined in this thread."""
+"""The stack of pipelines that are being defined in this thread."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _local = threading.local()
 
 
 def push_current(pipeline: Pipeline) -> None:
-    """Make a pipeline the current one."""
+    """Push a pipeline; it becomes the current one."""
     stack: list[Pipeline] = _local.__dict__.setdefault("stack", [])
     stack.append(pipeline)
 
 
 def pop_current() -> None:
-    """Make the one before it the current one.
+    """Pop the current pipeline; the previous one becomes current.
 
     Raises:
         PipelineStateError: there is no current pipeline.
     """
     stack: list[Pipeline] = _local.__dict__.setdefault("stack", [])
     if not stack:
-        raise PipelineStateError("there is no current pipeline to leave.")
+        raise PipelineStateError("there is no current pipeline to pop.")
     stack.pop()
 
 

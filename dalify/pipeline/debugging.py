@@ -1,7 +1,7 @@
 """Debug mode: a pipeline whose function runs for every batch, operator by operator, with the values of the batch.
 
-Alone because everything else in this room runs a graph. Breakpoints, ``print(node)`` and ``node.get()`` work in the
-function; each source is a pipeline of its own, so that shuffling, epochs and feeding are what they always are.
+Breakpoints, ``print(node)`` and ``node.get()`` work in the function. Each source is a separate pipeline, so that
+shuffling, epochs and feeding work as in other pipelines.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["DebugPipeline"]
 
 
 class _Source(Pipeline):
-    """A reader or external source alone.
+    """A pipeline that consists of one reader or external source.
 
     Args:
-        node: it.
-        label: its name, or operator and occurrence: shuffling goes by it.
-        options: of the pipeline that it belongs to.
-        seed: of that pipeline.
+        node: the source.
+        label: its name, or operator and occurrence; it determines the order of shuffling.
+        options: options of the debugged pipeline.
+        seed: seed of the debugged pipeline.
     """
 
     def __init__(self, node: Node, label: str, options: Mapping[str, Any], seed: int) -> None:
@@ -49,11 +49,11 @@ class _Source(Pipeline):
 
 
 class _Runner:
-    """Runs the function of a pipeline; to the pipeline it looks like an engine.
+    """Runs the function of a pipeline; has the interface of an engine.
 
     Attributes:
-        valid: which samples of the last batch are there in their own right.
-        edges: of the outputs of the last run.
+        valid: which samples of the last batch are real, not padding or replacements.
+        edges: edges of the outputs of the last run.
     """
 
     def __init__(self, pipe: DebugPipeline, function: Callable[[], Any], options: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ class _Runner:
         self._function = function
         self._options = options
         self.sources: dict[str, _Source] = {}
-        self._current: dict[str, list[Batch]] = {}  # what the sources gave for this run
+        self._current: dict[str, list[Batch]] = {}  # batches of the sources for this run
         self._waiting: dict[str, list[tuple[Any, Any]]] = {}  # fed before the source was known
         self._ready: list[tuple[Batch, ...]] = []  # runs ahead of the consumer
         self._number = 0
@@ -71,7 +71,7 @@ class _Runner:
 
     @property
     def feeds(self) -> Any:
-        """The feeds of all sources that are known."""
+        """The feeds of all known sources."""
         feeds = [source._engine().feeds for source in self.sources.values()]
         readers = [reader for feed in feeds for reader in feed.readers.values()]
         externals = [external for feed in feeds for external in feed.externals]
@@ -84,7 +84,7 @@ class _Runner:
         return SimpleNamespace(bad_samples=found, bad_count=len(found))
 
     def feed(self, name: str, data: Any, layout: str | None) -> None:
-        """Take data for a source, also one that the function has not made yet."""
+        """Accept data for a source, even before the function has created it."""
         source = self.sources.get(name)
         if source is not None:
             source.feed_input(name, data, layout)
@@ -94,10 +94,10 @@ class _Runner:
             self._waiting.setdefault(name, []).append((data, layout))
 
     def schedule(self) -> None:
-        """Ask the sources for the next batch.
+        """Schedule the next batch of all sources.
 
         Raises:
-            StopIteration: one of them is at its end.
+            StopIteration: a source is exhausted.
         """
         if not self._ready:
             self._current = {label: source.next_batches() for label, source in self.sources.items()}
@@ -111,7 +111,7 @@ class _Runner:
         return self._run()
 
     def run_ahead(self) -> None:
-        """Run the function once, so that its sources are known; the batch is kept for the consumer."""
+        """Run the function once to discover its sources; the batch is kept for the consumer."""
         if not self._number and not self._ready:
             self._ready.append(self._run())
 
@@ -132,11 +132,11 @@ class _Runner:
                 count = other.count
                 if count > self._pipe.max_batch_size:
                     raise BatchSizeError(
-                        f"{count} samples were given; a batch of the pipeline has at most {self._pipe.max_batch_size}."
+                        f"the fed batch has {count} samples; max_batch_size is {self._pipe.max_batch_size}."
                     ) from None
         else:
             raise PipelineStateError(
-                "the sources gave batches of different sizes.", hint="All must give the same number of samples."
+                "the sources returned batches of different sizes.", hint="All must return the same number of samples."
             )
         self.edges = edges
         self._current = {}
@@ -156,10 +156,10 @@ class _Runner:
                 source = self.sources[label] = self._new_source(node, label)
             elif source.node.operator is not node.operator:
                 raise GraphError(
-                    f"{label!r} was {source.node.operator.public_name} in the run before and is "
+                    f"{label!r} was {source.node.operator.public_name} in the previous run and is "
                     f"{node.operator.public_name} now.",
                     line=node.line,
-                    hint="Readers and external sources must be the same ones in every run.",
+                    hint="Readers and external sources must be the same in every run.",
                 )
             found = self._current[label] = source.next_batches()
         return found
@@ -177,32 +177,32 @@ class _Runner:
         return source
 
     def discard(self) -> None:
-        """Forget what was asked for and not collected."""
+        """Drop batches that were scheduled and not collected."""
         self._current = {}
         self._ready.clear()
         self.scheduled = 0
 
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
-        """Begin an epoch of all sources, which know themselves whether it is the next one."""
+        """Begin an epoch of all sources."""
         self.discard()
         for source in self.sources.values():
             source.start_epoch(epoch)
 
     def close(self) -> None:
-        """End the sources."""
+        """Close the sources."""
         for source in self.sources.values():
             source.close()
 
 
 class DebugPipeline(Pipeline):
-    """A pipeline that runs its function for every batch; made by ``@pipeline_def(debug=True)``.
+    """A pipeline that runs its function for every batch; created by ``@pipeline_def(debug=True)``.
 
     Random numbers, shuffling and results are those of the pipeline without ``debug``, as long as the function makes
-    the same calls in every run and no output leaves random operators out. Nothing is prepared ahead. States cannot
-    be saved; decoders raise errors whatever ``on_error`` says.
+    the same calls in every run and no random operator is pruned. Nothing is prefetched. States cannot
+    be saved; decoders raise errors regardless of ``on_error``.
 
     Args:
-        function: makes the outputs.
+        function: returns the outputs.
         options: arguments of ``Pipeline``.
     """
 
@@ -214,7 +214,7 @@ class DebugPipeline(Pipeline):
         self._runner = _Runner(self, function, given)
 
     def build(self) -> None:
-        """Do nothing: there is no graph before the function has run."""
+        """Do nothing: there is no graph before the first run."""
 
     def _engine(self) -> Any:
         if self._closed:
@@ -233,7 +233,7 @@ class DebugPipeline(Pipeline):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Give a batch to an external source by its name, also before the function has made it.
+        """Feed a batch to an external source by its name, even before the function has created it.
 
         Raises:
             PipelineStateError: there is no such external source.
@@ -241,14 +241,14 @@ class DebugPipeline(Pipeline):
         name = data_node if isinstance(data_node, str) else data_node.edge.node.name
         if name is None:
             raise PipelineStateError(
-                "in debug mode sources are fed by their names.",
+                "in debug mode sources are fed by name.",
                 line=SourceLine.capture(),
                 hint="Write fn.external_source(name='images').",
             )
         self._runner.feed(name, data, layout)
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return sizes and sharding of a reader, or of all readers by name; runs the function where it has not run."""
+        """Return sizes and sharding of a reader, or of all readers by name; runs the function if it has not run."""
         self._runner.run_ahead()
         return super().reader_meta(name)
 
@@ -261,16 +261,16 @@ class DebugPipeline(Pipeline):
             self._at_end = self._has_delivered = False
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Refuse: a function that is run has no state that could be saved.
+        """Raise an error: in debug mode there is no state to save.
 
         Raises:
             CheckpointError: always.
         """
         raise CheckpointError(
-            "a pipeline in debug mode has no state to save.", line=SourceLine.capture(), hint="Leave out debug=True."
+            "a pipeline in debug mode has no state to save.", line=SourceLine.capture(), hint="Omit debug=True."
         )
 
     def close(self) -> None:
-        """End the sources; the pipeline cannot run afterwards."""
+        """Close the sources; the pipeline cannot run afterwards."""
         self._closed = True
         self._runner.close()

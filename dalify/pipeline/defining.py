@@ -1,4 +1,4 @@
-"""The part of a pipeline in which its graph is defined, before anything runs."""
+"""The base class of pipelines that defines the graph."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["GraphDefinition", "output_edges"]
 
 
 class GraphDefinition:
-    """What a pipeline is made with, and the graph that the user defines.
+    """The options of a pipeline and the graph that the user defines.
 
     Args:
-        options: of the pipeline.
-        line: the user's line that made it.
+        options: options of the pipeline.
+        line: the user's line that created it.
     """
 
-    _built: Any = None  # what the pipeline became when it was built
+    _built: Any = None  # set by `build`
 
     def __init__(self, options: PipelineOptions, line: SourceLine | None) -> None:
         self._options = options
@@ -48,16 +48,16 @@ class GraphDefinition:
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:
-        """Make a pipeline the current one; ``pop_current`` undoes it."""
+        """Push a pipeline; it is current until ``pop_current``."""
         push_current(pipeline)
 
     @staticmethod
     def pop_current() -> None:
-        """Make the pipeline before the last ``push_current`` the current one."""
+        """Pop the current pipeline; the previous one becomes current."""
         pop_current()
 
     def __enter__(self) -> Self:
-        """Begin to define the graph."""
+        """Begin the definition of the graph."""
         scope = recording(self._made)
         scope.__enter__()
         self._tokens.append(scope)
@@ -73,7 +73,7 @@ class GraphDefinition:
         """Return the outputs; subclasses override it.
 
         Raises:
-            NoGraphError: neither overridden nor were outputs set.
+            NoGraphError: not overridden, and no outputs were set.
         """
         raise NoGraphError(
             "the pipeline has no outputs.",
@@ -85,20 +85,20 @@ class GraphDefinition:
         """Feed data for the next iteration; subclasses of old programs override it and call ``feed_input``."""
 
     def set_outputs(self, *outputs: Any) -> None:
-        """Give the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top.
+        """Set the outputs of the graph: nodes, numbers, arrays, or nested tuples and lists of these at the top level.
 
         Raises:
-            PipelineStateError: the pipeline is built already, with the outputs that it had.
+            PipelineStateError: the pipeline is already built.
         """
         if self._built is not None:
             raise PipelineStateError(
-                "the outputs of a pipeline cannot be changed once it is built.", line=SourceLine.capture()
+                "the outputs of a pipeline cannot be changed after it is built.", line=SourceLine.capture()
             )
         self._outputs = tuple(output_edges(outputs))
         self._traced = None
 
     def add_sink(self, edge: DataNode) -> None:
-        """Keep a node in the graph although no output needs it."""
+        """Keep a node in the graph even if no output needs it."""
         self._sinks.append(edge.edge.node)
 
     def _graph(self) -> Graph:
@@ -119,15 +119,15 @@ class GraphDefinition:
         return tuple(node for node in self._graph().nodes() if node.operator.name == "external_source")
 
     def build(self) -> None:
-        """Check the graph and make it ready to run."""
+        """Check and build the graph."""
         raise AssertionError("dalify bug: a definition cannot be built")
 
 
 def _check_names(graph: Graph) -> None:
-    """Refuse a name that two operators have: readers, sources and random streams go by their names.
+    """Check that names are unique: they identify readers, sources and random streams.
 
     Raises:
-        GraphError: a name is there twice.
+        GraphError: two operators have the same name.
     """
     named: dict[str, Node] = {}
     for node in graph.nodes():
@@ -137,23 +137,23 @@ def _check_names(graph: Graph) -> None:
                 raise GraphError(
                     f"two operators have the name {node.name!r}: {first!r} and {node!r}.",
                     line=node.line,
-                    hint="Give each its own name.",
+                    hint="Give each a unique name.",
                 )
 
 
 def output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
-    """Yield what a pipeline function returned, as edges of the graph.
+    """Yield the return values of a pipeline function as edges of the graph.
 
     Raises:
-        GraphError: graph values within lists.
-        ArgumentTypeError: what cannot be an output.
+        GraphError: graph values inside nested lists.
+        ArgumentTypeError: a value that cannot be an output.
     """
     for index, value in enumerate(values):
         if isinstance(value, Expression):
             yield value.node().edge
         elif isinstance(value, (tuple, list)) and any(isinstance(item, DataNode) for item in value):
             raise GraphError(
-                f"output {index} of the pipeline is a {type(value).__name__} with graph values in it; an output "
+                f"output {index} of the pipeline is a {type(value).__name__} that contains graph values; an output "
                 "must be a single value.",
                 line=SourceLine.capture(),
                 hint="Unpack it with a star: return (images, *boxes).",
@@ -169,5 +169,5 @@ def output_edges(values: tuple[Any, ...] | list[Any]) -> Iterator[Edge]:
                 f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph node, a "
                 "number or an array.",
                 line=SourceLine.capture(),
-                hint="Return what the functions of dalify.fn returned.",
+                hint="Return the results of dalify.fn functions.",
             )

@@ -1,4 +1,4 @@
-"""``@pipeline_def``: a Python function becomes a factory of pipelines."""
+"""``@pipeline_def``, which turns a Python function into a pipeline factory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dalify.pipeline.pipeline import Pipeline
 if TYPE_CHECKING:
     from dalify.pipeline import debugging
 else:
-    # It loads the executor, which is not needed before a pipeline is built.
+    # Imported at first use: it imports the executor.
     debugging = LazyModule("dalify.pipeline.debugging", "debug mode")
 
 __all__ = ["pipeline_def"]
@@ -39,20 +39,20 @@ def pipeline_def(
     debug: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """Turn a function that returns graph nodes into a factory of pipelines.
+    """Turn a function that returns graph nodes into a pipeline factory.
 
-    The function's ``if``, ``and``, ``or``, ``not`` and its calls to other functions of the user work on graph values
-    as if they were written for a single sample.
+    ``if``, ``and``, ``or`` and ``not`` in the function, and in functions of the user that it calls, are evaluated per
+    sample on graph values.
 
     Args:
-        fn: the function; what it returns are the pipeline's outputs: a node, a tuple or list of nodes, or None.
+        fn: the function; it returns the outputs of the pipeline: a node, a tuple or list of nodes, or None.
         enable_conditionals: rewrite conditions; without it, a graph value in an ``if`` is an error.
         debug: run the function for every batch, operator by operator, with the values of the batch: ``print(images)``,
-            ``images.get()`` and breakpoints work in it. Slow. A call of the factory may say otherwise.
-        pipeline_kwargs: arguments of ``Pipeline``, used where a call of the factory gives no others.
+            ``images.get()`` and breakpoints work in it. Slow. The factory accepts ``debug``, too.
+        pipeline_kwargs: default arguments of ``Pipeline``; calls of the factory may override them.
 
     Returns:
-        the factory: it takes the function's own arguments and, as keywords, those of ``Pipeline``.
+        the factory: it accepts the function's own arguments and, as keywords, those of ``Pipeline``.
 
     Example:
         >>> @pipeline_def(batch_size=32, num_threads=4)
@@ -91,19 +91,19 @@ def pipeline_def(
 
 
 def _refuse_keywords(function: Callable[..., Any]) -> None:
-    """Refuse ``**keywords``, when a pipeline is made: a module that only defines the function can be loaded."""
+    """Reject ``**keywords`` when a pipeline is created, so that modules with such a function can be imported."""
     for item in inspect.signature(function).parameters.values():
         if item.kind is inspect.Parameter.VAR_KEYWORD:
             raise ArgumentTypeError(
-                f"the pipeline function {function.__name__}() must not take **{item.name}: its keywords "
-                "could not be told from those of the pipeline.",
+                f"the pipeline function {function.__name__}() must not accept **{item.name}: its keywords "
+                "cannot be distinguished from arguments of the pipeline.",
                 line=SourceLine.of_code(function.__code__) if hasattr(function, "__code__") else None,
-                hint="Name the arguments that it takes.",
+                hint="List the arguments explicitly.",
             )
 
 
 def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tell the function's own keyword arguments from those of the pipeline; the function's come first."""
+    """Separate the keyword arguments of the function from those of the pipeline; the function has precedence."""
     names = set(inspect.signature(function).parameters)
     own: dict[str, Any] = {}
     options: dict[str, Any] = {}
@@ -114,9 +114,9 @@ def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) ->
             options[name] = value
         else:
             known = [*sorted(names), *sorted(option_names())]
-            takes = f"The function takes: {', '.join(sorted(names))}. " if names else ""
+            takes = f"The function accepts: {', '.join(sorted(names))}. " if names else ""
             raise UnknownArgumentError(
-                f"{function.__name__}() and its pipeline take no argument {name!r}.{suggestion(name, known)}",
-                hint=f"{takes}The pipeline takes batch_size, num_threads, seed … (see Pipeline).",
+                f"neither {function.__name__}() nor Pipeline has an argument {name!r}.{suggestion(name, known)}",
+                hint=f"{takes}The pipeline accepts batch_size, num_threads, seed … (see Pipeline).",
             )
     return own, options

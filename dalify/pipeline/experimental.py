@@ -1,4 +1,4 @@
-"""``pipeline_def`` under the import path that DALI once gave its experimental form."""
+"""``pipeline_def`` under the import path of DALI's former experimental version."""
 
 from dalify.pipeline.definition import pipeline_def
 

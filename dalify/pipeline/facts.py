@@ -1,4 +1,4 @@
-"""What a pipeline tells about itself: what it was made with."""
+"""Properties of a pipeline that return its options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Facts(GraphDefinition):
 
     @property
     def max_batch_size(self) -> int:
-        """Most samples in a batch."""
+        """Maximum number of samples in a batch."""
         return self._options.batch_size
 
     @property
@@ -32,12 +32,12 @@ class Facts(GraphDefinition):
 
     @property
     def device_id(self) -> int | None:
-        """Number of the accelerator."""
+        """Index of the accelerator."""
         return self._options.device_id
 
     @property
     def seed(self) -> int:
-        """What decides all random numbers; drawn by chance where it was not given."""
+        """Seed of all random numbers; drawn at random if not specified."""
         return self._seed
 
     @property
@@ -47,34 +47,34 @@ class Facts(GraphDefinition):
 
     @property
     def prefetch_queue_depth(self) -> Any:
-        """Batches under way at once, as given."""
+        """Number of batches in progress at the same time, as specified."""
         return self._options.prefetch_queue_depth
 
     @property
     def exec_pipelined(self) -> bool:
-        """As given."""
+        """As specified."""
         return self._options.exec_pipelined
 
     @property
     def exec_async(self) -> bool:
-        """As given."""
+        """As specified."""
         return self._options.exec_async
 
     @property
     def exec_dynamic(self) -> bool | None:
-        """As given, or DALI's default; memory and copies are always dynamic."""
+        """As specified, or DALI's default; memory and copies are always dynamic."""
         options = self._options
         is_default = options.exec_pipelined and options.exec_async and not self.exec_separated
         return True if options.exec_dynamic is None and is_default else options.exec_dynamic
 
     @property
     def py_num_workers(self) -> int | None:
-        """Worker processes of parallel sources."""
+        """Number of worker processes of parallel sources."""
         return self._options.py_num_workers
 
     @property
     def py_start_method(self) -> str:
-        """How worker processes are started."""
+        """Start method of worker processes."""
         return self._options.py_start_method
 
     def output_dtype(self) -> list[Any]:
@@ -91,52 +91,52 @@ class Facts(GraphDefinition):
 
     @property
     def cpu_queue_size(self) -> int:
-        """Batches under way at once before the device, as given."""
+        """Number of batches in progress before the device stage, as specified."""
         depths = self._options.prefetch_queue_depth
         return depths["cpu_size"] if isinstance(depths, Mapping) else depths
 
     @property
     def gpu_queue_size(self) -> int:
-        """Batches under way at once on the device, as given."""
+        """Number of batches in progress on the device, as specified."""
         depths = self._options.prefetch_queue_depth
         return depths["gpu_size"] if isinstance(depths, Mapping) else depths
 
     @property
     def exec_separated(self) -> bool:
-        """Whether the two queues were given apart."""
+        """Whether the two queue sizes were specified separately."""
         return isinstance(self._options.prefetch_queue_depth, Mapping)
 
     @property
     def stream_policy(self) -> Any:
-        """As given."""
+        """As specified; no effect."""
         return self._options.stream_policy
 
     @property
     def concurrency(self) -> Any:
-        """As given."""
+        """As specified; no effect."""
         return self._options.concurrency
 
     @property
     def max_streams(self) -> int:
-        """-1, DALI's word for no limit: the option is accepted and without effect, there and here."""
+        """-1, which means no limit; the option has no effect, as in DALI."""
         return -1
 
     @property
     def default_cuda_stream_priority(self) -> int:
-        """0: all work goes to torch's streams, and the option is accepted and without effect, as in DALI."""
+        """0; the option has no effect, as in DALI. Work is submitted to torch's streams."""
         return 0
 
     @property
     def set_affinity(self) -> bool:
-        """As given."""
+        """As specified; no effect."""
         return self._options.set_affinity
 
     @property
     def enable_memory_stats(self) -> bool:
-        """As given."""
+        """As specified."""
         return self._options.enable_memory_stats
 
     @property
     def bytes_per_sample(self) -> int:
-        """As given."""
+        """As specified; no effect."""
         return self._options.bytes_per_sample

@@ -1,4 +1,4 @@
-"""Looking inside a pipeline, and writing its graph down."""
+"""Explaining, drawing and serializing a pipeline."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from dalify.graph import draw, serialize
     from dalify.pipeline.build import Built
 else:
-    # Few programs draw or write down a graph; all load this module.
+    # Imported at first use: few programs draw or serialize a graph.
     pathlib = LazyModule("pathlib", "writing files")
     draw = LazyModule("dalify.graph.draw", "drawing a graph")
-    serialize = LazyModule("dalify.graph.serialize", "writing down a graph")
+    serialize = LazyModule("dalify.graph.serialize", "serializing a graph")
 
 __all__ = ["Inspection"]
 
 
 class Inspection(Facts):
-    """The part of a pipeline that explains, draws and serialises it."""
+    """The methods of a pipeline that explain, draw and serialize it."""
 
     _built: Built | None
     _tapped: Mapping[str, Sequence[Batch]] = MappingProxyType({})
 
     def tap(self, name: str) -> Any:
-        """Return what an operator gave for the batch that was returned last, though it is no output.
+        """Return the output of a named operator for the last returned batch, even if it is not a pipeline output.
 
         Args:
-            name: that of the operator: ``fn.resize(images, size=224, name="resized")``. The pipeline has to be made
-                with ``taps=["resized"]``, since values that nobody asks for are not kept.
+            name: name of the operator: ``fn.resize(images, size=224, name="resized")``. Create the pipeline
+                with ``taps=["resized"]``; other values are not kept.
 
         Returns:
-            a tensor list; a tuple of several for several outputs.
+            a tensor list; a tuple of tensor lists if the operator has several outputs.
 
         Raises:
-            PipelineStateError: it was not asked for, or no batch has been returned yet.
+            PipelineStateError: the name is not in ``taps``, or no batch has been returned yet.
 
         Example:
             >>> pipe = training("photos", taps=["resized"])
@@ -61,7 +61,7 @@ class Inspection(Facts):
             raise PipelineStateError(
                 f"{name!r} is not tapped.{suggestion(name, taps)}",
                 line=SourceLine.capture(),
-                hint=f"Make the pipeline with taps=[{name!r}], and the operator with name={name!r}.",
+                hint=f"Create the pipeline with taps=[{name!r}], and the operator with name={name!r}.",
             )
         if name not in self._tapped:
             raise PipelineStateError("no batch has been returned yet.", line=SourceLine.capture())
@@ -69,7 +69,7 @@ class Inspection(Facts):
         return values[0] if len(values) == 1 else tuple(values)
 
     def _with_taps(self, graph: Graph) -> Graph:
-        """Return the graph with the tapped values as further outputs."""
+        """Return the graph with the tapped values as additional outputs."""
         edges = [Edge(node, output) for node in self._tapped_nodes(graph) for output in range(node.output_count)]
         return replace(graph, outputs=(*graph.outputs, *edges)) if edges else graph
 
@@ -79,19 +79,19 @@ class Inspection(Facts):
             node = named.get(name)
             if node is None:
                 raise GraphError(
-                    f"taps: no operator of the name {name!r} is needed by an output.{suggestion(name, named)}",
+                    f"taps: no output needs an operator with the name {name!r}.{suggestion(name, named)}",
                     line=self._line,
                 )
             if node.branch is not None:
                 raise GraphError(
-                    f"taps: {name!r} stands in a condition and has values for some samples only.",
+                    f"taps: {name!r} is inside a condition and has values for some samples only.",
                     line=node.line,
-                    hint="Tap the variable behind the condition: fn.copy(images, name=...), or use debug=True.",
+                    hint="Tap the variable after the condition: fn.copy(images, name=...), or use debug=True.",
                 )
         return [named[name] for name in self._options.taps]
 
     def _without_taps(self, outputs: tuple[Batch, ...]) -> tuple[Batch, ...]:
-        """Keep the tapped values; return what the user asked for."""
+        """Store the tapped values; return the outputs of the user."""
         if not self._options.taps:
             return outputs
         graph = self._graph()
@@ -104,7 +104,7 @@ class Inspection(Facts):
     def explain(self) -> str:
         """Return what each pass did to the graph and why, with the user's lines.
 
-        Pruned, folded, merged, split, placed, copied; with ``processes``, what they compute, and what they do not.
+        Pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in them.
         """
         self.build()
         assert self._built is not None, "dalify bug: build did not build"
@@ -125,24 +125,24 @@ class Inspection(Facts):
         return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches])
 
     def executor_statistics(self) -> dict[str, Any]:
-        """Tell how many bytes the values of each operator take; the pipeline needs ``enable_memory_stats=True``.
+        """Return the size in bytes of the outputs of each operator; needs ``enable_memory_stats=True``.
 
-        Values inside a chunk of samples share the scratch memory of their thread, so that the sum over all operators
-        is much more than what the pipeline takes.
+        Values inside a chunk of samples share the scratch memory of their thread, so the sum over all operators
+        is much larger than the memory of the pipeline.
 
         Returns:
             by device and name of the operator, ``"CPU_resized"``, lists with one number for each output:
             ``real_memory_size`` (bytes of the largest batch), ``max_real_memory_size`` (bytes of the largest sample),
-            and the same as ``reserved_memory_size`` and ``max_reserved_memory_size``: nothing is reserved beyond it.
-            Empty where nothing is measured.
+            and the same values as ``reserved_memory_size`` and ``max_reserved_memory_size``.
+            Empty if nothing is measured.
         """
         meter = None if self._built is None else self._built.engine.meter
         return {} if meter is None else meter.statistics()
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
-        """Tell how much shared memory the slots take that worker processes fill for ``external_source(parallel=True)``.
+        """Return the sizes of the shared memory slots that workers fill for ``external_source(parallel=True)``.
 
-        Slots grow with what is written to them, so the numbers are those of now.
+        Slots grow with the data, so these are the current sizes.
 
         Returns:
             ``capacities``: bytes of each slot, one batch of one source; ``per_sample_capacities``: the same, divided by
@@ -160,23 +160,23 @@ class Inspection(Facts):
         show_ids: bool | None = None,
         use_colors: bool = False,
     ) -> None:
-        """Write the graph, as the user defined it, in graphviz' language.
+        """Write the graph, as the user defined it, in Graphviz' DOT language.
 
         Args:
-            filename: where to.
-            show_tensors: accepted.
-            show_ids: accepted, with a warning.
-            use_colors: accepted.
+            filename: path of the file.
+            show_tensors: ignored.
+            show_ids: ignored, with a warning.
+            use_colors: ignored.
         """
         if show_ids is not None:
-            warn_deprecated("The argument 'show_ids' has no effect any more and can be left out.")
+            warn_deprecated("The argument 'show_ids' no longer has an effect and can be omitted.")
         pathlib.Path(filename).write_text(draw.to_dot(self._graph()))
 
     def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
-        """Draw the graph, as the user defined it; no other program is needed.
+        """Draw the graph, as the user defined it, as SVG; no other program is needed.
 
         Args:
-            filename: where to.
+            filename: path of the file.
         """
         pathlib.Path(filename).write_text(draw.to_svg(self._graph()))
 
@@ -185,14 +185,14 @@ class Inspection(Facts):
         return draw.to_svg(self._graph())
 
     def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
-        """Return graph and main arguments as JSON, which ``deserialize`` reads without executing anything.
+        """Return the graph and the main arguments as JSON, which ``deserialize`` reads without executing code.
 
         Args:
-            define_graph: accepted for old programs; a function that returns the outputs.
-            filename: where to write the text as well.
+            define_graph: a function that returns the outputs; for old programs.
+            filename: path of a file to which the JSON is also written.
 
         Raises:
-            SerializationError: the graph holds Python functions.
+            SerializationError: the graph contains Python functions.
         """
         if define_graph is not None:
             with self:
@@ -213,25 +213,23 @@ class Inspection(Facts):
         allow_side_effects: bool = False,
         **options: Any,
     ) -> Self:
-        """Return the pipeline that ``serialize`` wrote.
+        """Create a pipeline from the result of ``serialize``.
 
-        Nothing in the text is executed. Readers in it can read any file that this process can.
+        No code in the JSON is executed. Its readers can read any file that this process can.
 
         Args:
-            serialized_pipeline: the text; or
-            filename: the file that it is in.
+            serialized_pipeline: the JSON; or
+            filename: path of a file that contains it.
             allow_side_effects: accept operators that write files or run Python code, such as ``fn.dump_image``. Only
-                for texts whose author can be trusted.
-            options: arguments of ``Pipeline`` that replace those in the text.
+                for trusted input.
+            options: arguments of ``Pipeline`` that override those in the JSON.
 
         Raises:
-            SerializationError: not a pipeline's text, damaged, or with an operator that writes files or runs Python
+            SerializationError: not a serialized pipeline, damaged, or with an operator that writes files or runs Python
                 code.
         """
         if (serialized_pipeline is None) == (filename is None):
-            raise ArgumentTypeError(
-                "give either the serialised pipeline or the name of its file.", line=SourceLine.capture()
-            )
+            raise ArgumentTypeError("pass either the serialized pipeline or filename.", line=SourceLine.capture())
         data = serialize.loads(
             serialized_pipeline if serialized_pipeline is not None else pathlib.Path(filename or "").read_bytes()
         )
@@ -243,37 +241,37 @@ class Inspection(Facts):
         return pipe
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled or copied.
+        """Raise an error: a pipeline cannot be pickled or copied.
 
         Raises:
-            SerializationError: always; says what to send instead.
+            SerializationError: always; the message says what to send instead.
         """
         raise SerializationError(
-            "a pipeline cannot be pickled or copied: it has threads, and batches under way.",
+            "a pipeline cannot be pickled or copied: it owns threads and batches in progress.",
             line=self._line,
-            hint="Send the function that makes it, and call that in the other process; or send pipe.serialize(), and "
-            "call Pipeline.deserialize(text) there. Where the run stands is in pipe.state_dict().",
+            hint="Send the function that creates it and call it in the other process, or send pipe.serialize() and "
+            "call Pipeline.deserialize() there. pipe.state_dict() contains the position of the run.",
         )
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str, *, allow_side_effects: bool = False) -> None:
-        """Take over the graph that ``serialize`` wrote, and build it with this pipeline's own arguments.
+        """Load the graph of a serialized pipeline and build it with this pipeline's own arguments.
 
         Args:
-            serialized_pipeline: the text.
+            serialized_pipeline: the JSON.
             allow_side_effects: see ``deserialize``.
 
         Raises:
-            PipelineStateError: this pipeline has a graph already.
+            PipelineStateError: this pipeline already has a graph.
             SerializationError: see ``deserialize``.
         """
         if self._outputs is not None or self._traced is not None:
-            raise PipelineStateError("this pipeline has a graph already.", line=self._line)
+            raise PipelineStateError("this pipeline already has a graph.", line=self._line)
         graph = serialize.from_json(serialize.loads(serialized_pipeline), allow_side_effects=allow_side_effects)
         self._outputs, self._traced = graph.outputs, graph
         self.build()
 
 
 def _nodes_of(plan: Plan) -> str:
-    """Return what users wrote of a plan."""
+    """Describe the user's nodes of a plan."""
     nodes = [step.node for stage in plan.stages for step in stage.steps if not step.node.operator.name.startswith("_")]
     return ", ".join(map(repr, nodes)) or "nothing"

@@ -1,4 +1,4 @@
-"""What a pipeline is made with: all arguments of DALI's ``Pipeline``, checked once and then frozen."""
+"""The options of a pipeline: all arguments of DALI's ``Pipeline`` and dalify's own, checked once and then frozen."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dalify.data.dtypes import DALIDataType
 __all__ = ["PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "option_names", "options_from_json"]
 
 _START_METHODS = ("fork", "spawn", "forkserver")
-# How images leave a pipeline; None: as they are.
+# Element type of output images; None: unchanged.
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
-_MOST = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12, "processes": 1 << 12}
-_MOST_DEPTH = 1 << 12
+_MAX = {"batch_size": 1 << 24, "num_threads": 1 << 12, "py_num_workers": 1 << 12, "processes": 1 << 12}
+_MAX_DEPTH = 1 << 12
 _ON_ERROR = ("raise", "skip", "replace")
-_LONGEST_TIMEOUT_S = 1_000_000
-# What a serialized pipeline keeps, and the enumerations among it.
+_MAX_TIMEOUT_S = 1_000_000
+# Options in a serialized pipeline, and the enumerations among them.
 _KEPT = (
     "batch_size",
     "num_threads",
@@ -51,7 +51,7 @@ _RETIRED = ("max_streams", "default_cuda_stream_priority")
 
 
 class StreamPolicy(Enum):
-    """How many streams a pipeline uses on the device. dalify uses one; the others are accepted."""
+    """Number of streams that a pipeline uses on the device; dalify always uses one."""
 
     UNSPECIFIED = 0
     SINGLE = 16
@@ -60,7 +60,7 @@ class StreamPolicy(Enum):
 
 
 class OperatorConcurrency(Enum):
-    """Which operators may run at the same time. dalify decides by itself; accepted."""
+    """Which operators may run at the same time; no effect in dalify."""
 
     UNSPECIFIED = 0
     NONE = 2
@@ -73,49 +73,50 @@ class PipelineOptions:
     """The arguments of a pipeline.
 
     Attributes:
-        batch_size: most samples in a batch; sources may give fewer.
+        batch_size: maximum number of samples in a batch; sources may return fewer.
         num_threads: worker threads; by default the number of CPUs this process may use, at most 8.
-        device_id: number of the accelerator; None for the current one where the graph needs one.
-        seed: decides all random numbers; None draws a new one for every pipeline.
-        exec_pipelined: prepare batches ahead.
-        exec_async: prepare them in other threads; without it, or without exec_pipelined, a batch is begun when it is
-            asked for.
-        prefetch_queue_depth: batches under way at once, or ``{"cpu_size": n, "gpu_size": m}``.
-        exec_dynamic: accepted; memory and copies are always dynamic.
-        enable_conditionals: rewrite ``if`` and its kin; on by default, other than in DALI.
-        enable_checkpointing: accepted; the state can always be taken.
+        device_id: index of the accelerator; None: the current one, if the graph needs one.
+        seed: seed of all random numbers; None: a new one for every pipeline.
+        exec_pipelined: prefetch batches.
+        exec_async: prefetch in other threads; without it, or without exec_pipelined, a batch is started when it is
+            requested.
+        prefetch_queue_depth: number of batches in progress at the same time, or ``{"cpu_size": n, "gpu_size": m}``.
+        exec_dynamic: no effect; memory and copies are always dynamic.
+        enable_conditionals: convert ``if`` and similar statements; on by default, unlike DALI.
+        enable_checkpointing: no effect; the state can always be saved.
         checkpoint: a saved state to continue from.
-        py_num_workers: worker processes of parallel sources; without (0 or None) there are none of these sources.
+        py_num_workers: number of worker processes of parallel sources; with 0 or None such sources are an error.
         py_start_method: ``fork``, ``spawn`` or ``forkserver``.
-        py_callback_pickler: how callbacks travel to workers that are not forked.
-        callback_timeout_s: longest time of one call of a parallel external source, or to read one sample in a process
+        py_callback_pickler: how callbacks are pickled for workers that are not forked.
+        callback_timeout_s: maximum time of one call of a parallel external source, or to read one sample in a process
             of ``fn.readers.dataset(processes=...)``, in seconds. A worker process that takes longer is ended and
-            replaced; its batch is a WorkerError that names the callback. None: any time. The pipeline must have
-            worker processes: a Python function that runs in this process cannot be interrupted. In workers, SIGALRM
-            and ``signal.setitimer`` are used for it.
+            replaced; its batch is a WorkerError that names the callback. None: no limit. Only for pipelines with
+            worker processes: a Python function in this process cannot be interrupted. Workers use SIGALRM
+            and ``signal.setitimer`` for it.
         output_dtype: expected element type of each output, or of all.
-        output_ndim: expected dimensions of each output, or of all.
+        output_ndim: expected number of dimensions of each output, or of all.
         output_layout: expected layout of each output, or of all.
-        on_error: what readers and decoders do about a sample that cannot be read or decoded: ``raise`` an error;
-            ``skip`` it and take another sample of the shard in its place; ``replace`` it by a blank one. For all that
-            do not say otherwise themselves. See ``Pipeline.bad_samples``.
-        max_error_rate: largest share of the samples of an epoch that may be skipped or replaced, 0 to 1; where there
-            are more, the run stops with an error. None: no limit.
-        limits: on image size, sample size and what headers may declare: ``dalify.limits.Limits``, or a dictionary of
-            changes to the limits of the process, ``{"max_image_pixels": 400_000_000}``. None: those of the process.
-        precision: ``fp32``, or how images of float32 are given out: ``fp16`` or ``bf16``. All is computed in float32;
-            only the last store is of 16 bits. Outputs whose layout has no H and W stay as they are: boxes,
-            coordinates, sound.
-        processes: worker processes that compute the batches, each with an interpreter of its own and its part of
-            ``num_threads``, at least one; 0: this process computes them. Batches, states and errors are the same.
-            Sources, the device, and Python functions without ``parallel=True`` stay in this process. They are started
-            as ``py_start_method`` says. See docs/processes.md.
-        taps: names of operators whose values ``Pipeline.tap`` shows after each batch.
-        stream_policy: accepted.
-        concurrency: accepted.
-        bytes_per_sample: accepted; buffers grow as needed.
-        set_affinity: accepted; the operating system places threads.
-        enable_memory_stats: measure the values of all operators, see ``Pipeline.executor_statistics``.
+        on_error: what happens if a reader or decoder fails for a sample: ``raise`` an error; ``skip`` the sample and
+            use another sample of the shard; ``replace`` it by a blank sample. Default for all readers and decoders
+            without ``on_error``. See ``Pipeline.bad_samples``.
+        max_error_rate: maximum fraction in [0, 1] of the samples of an epoch that may be skipped or replaced; above
+            it, the run stops with an error. None: no limit.
+        limits: limits of image size, sample size and sizes that headers declare: ``dalify.limits.Limits``, or a
+            dictionary of changes to the limits of the process, ``{"max_image_pixels": 400_000_000}``. None: the limits of
+            the process.
+        precision: ``fp32``, or the type of float32 output images: ``fp16`` or ``bf16``. Everything is computed in
+            float32; only the result is stored with 16 bits. Outputs whose layout has no H and W are unchanged: boxes,
+            coordinates, audio.
+        processes: number of worker processes that compute the batches, each with its own interpreter and its part of
+            ``num_threads``, at least one thread; 0: this process computes them. Batches, states and errors are the
+            same. Sources, the device, and Python functions without ``parallel=True`` run in this process.
+            The start method is ``py_start_method``. See docs/processes.md.
+        taps: names of operators whose values ``Pipeline.tap`` returns after each batch.
+        stream_policy: no effect.
+        concurrency: no effect.
+        bytes_per_sample: no effect; buffers grow as needed.
+        set_affinity: no effect; the operating system places threads.
+        enable_memory_stats: measure the sizes of the outputs of all operators, see ``Pipeline.executor_statistics``.
         experimental_exec_dynamic: old name of ``exec_dynamic``.
     """
 
@@ -156,34 +157,34 @@ class PipelineOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> PipelineOptions:
-        """Check the arguments that a user gave.
+        """Check the arguments of the user.
 
         Raises:
-            UnknownArgumentError: an argument that no pipeline takes.
+            UnknownArgumentError: an unknown argument.
             ArgumentTypeError: batch_size is missing, or an argument has the wrong type.
             ArgumentValueError: an argument is out of range.
         """
         given = dict(given)
         for name in _RETIRED:
             if given.pop(name, None) not in (None, 0, -1):
-                warn_deprecated(f"The pipeline argument {name!r} has no effect any more and can be left out.")
+                warn_deprecated(f"The pipeline argument {name!r} no longer has an effect and can be omitted.")
         if given.get("experimental_exec_dynamic") is not None:
             warn_deprecated("The pipeline argument 'experimental_exec_dynamic' is now called 'exec_dynamic'.")
             given["exec_dynamic"] = given["experimental_exec_dynamic"]
         known = option_names()
         for name in given:
             if name not in known:
-                raise UnknownArgumentError(f"a pipeline takes no argument {name!r}.{suggestion(name, known)}")
+                raise UnknownArgumentError(f"Pipeline has no argument {name!r}.{suggestion(name, known)}")
         if given.get("batch_size") in (None, -1):
-            raise ArgumentTypeError("a pipeline needs batch_size.", hint="For instance: batch_size=32.")
+            raise ArgumentTypeError("Pipeline requires batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
             given["num_threads"] = min(8, available_processors())
         for name in ("batch_size", "num_threads", "py_num_workers", "processes", "seed"):
             value = given.get(name)
             if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-                given[name] = int(value)  # numpy's integers too, whose arithmetic overflows
+                given[name] = int(value)  # also NumPy integers, whose arithmetic overflows
         seed = given.get("seed")
-        if isinstance(seed, int) and seed < 0:  # DALI's way to ask for any
+        if isinstance(seed, int) and seed < 0:  # in DALI, a negative seed means a random one
             given["seed"] = None
         taps = given.get("taps")
         if isinstance(taps, str):
@@ -197,7 +198,7 @@ class PipelineOptions:
 
     def _check(self) -> None:
         workers = 0 if self.py_num_workers is None else self.py_num_workers
-        for name, value, least in (
+        for name, value, minimum in (
             ("batch_size", self.batch_size, 1),
             ("num_threads", self.num_threads, 1),
             ("py_num_workers", workers, 0),
@@ -205,10 +206,10 @@ class PipelineOptions:
         ):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
-            if value < least:
-                raise ArgumentValueError(f"{name} must be at least {least}; got {value}.")
-            if value > _MOST[name]:
-                raise ArgumentValueError(f"{name} must be at most {_MOST[name]}; got {value}.")
+            if value < minimum:
+                raise ArgumentValueError(f"{name} must be at least {minimum}; got {value}.")
+            if value > _MAX[name]:
+                raise ArgumentValueError(f"{name} must be at most {_MAX[name]}; got {value}.")
         for name, kind in (("stream_policy", StreamPolicy), ("concurrency", OperatorConcurrency)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
@@ -221,9 +222,9 @@ class PipelineOptions:
         if timeout_s is not None:
             if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
                 raise ArgumentTypeError(f"callback_timeout_s must be a number of seconds or None; got {timeout_s!r}.")
-            if not 0 < timeout_s <= _LONGEST_TIMEOUT_S:
+            if not 0 < timeout_s <= _MAX_TIMEOUT_S:
                 raise ArgumentValueError(
-                    f"callback_timeout_s must be above 0 and at most {_LONGEST_TIMEOUT_S}; got {timeout_s!r}."
+                    f"callback_timeout_s must be above 0 and at most {_MAX_TIMEOUT_S}; got {timeout_s!r}."
                 )
         for dtype in _listed(self.output_dtype):
             if dtype is not None and not isinstance(dtype, DALIDataType):
@@ -231,7 +232,7 @@ class PipelineOptions:
                     f"output_dtype must be a type such as types.FLOAT, a list of these, or None; got {dtype!r}."
                 )
             if dtype is DALIDataType.NO_TYPE:
-                raise ArgumentValueError("output_dtype must not be NO_TYPE; None stands for any type.")
+                raise ArgumentValueError("output_dtype must not be NO_TYPE; use None for any type.")
         for ndim in _listed(self.output_ndim):
             if ndim is not None and (isinstance(ndim, bool) or not isinstance(ndim, int)):
                 raise ArgumentTypeError(f"output_ndim must be an integer, a list of these, or None; got {ndim!r}.")
@@ -248,7 +249,7 @@ class PipelineOptions:
             raise ArgumentValueError(option_error_text("precision", self.precision, list(PRECISIONS)))
         rate = self.max_error_rate
         if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1):
-            raise ArgumentValueError(f"max_error_rate must be a share from 0 to 1, or None; got {rate!r}.")
+            raise ArgumentValueError(f"max_error_rate must be a fraction in [0, 1], or None; got {rate!r}.")
         if self.py_start_method not in _START_METHODS:
             raise ArgumentValueError(option_error_text("py_start_method", self.py_start_method, _START_METHODS))
         depths = self.prefetch_queue_depth
@@ -259,32 +260,32 @@ class PipelineOptions:
             )
         if any(isinstance(value, bool) or not isinstance(value, int) or value < 1 for value in values):
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
-        if max(values) > _MOST_DEPTH:
-            raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MOST_DEPTH}; got {depths!r}.")
+        if max(values) > _MAX_DEPTH:
+            raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MAX_DEPTH}; got {depths!r}.")
 
     @property
     def depth(self) -> int:
-        """Batches under way at once."""
+        """Number of batches in progress at the same time."""
         if not (self.exec_pipelined and self.exec_async):
             return 1
         depths = self.prefetch_queue_depth
         depth = max(depths.values()) if isinstance(depths, Mapping) else depths
-        # One is in the making in each process, and where batches are prefetched, one waits for it: it has something to
-        # do also while the consumer waits for a batch that takes long.
+        # Each process computes one. Where batches are prefetched, another one waits for it, so that it has work while
+        # the consumer waits for a slow batch.
         return depth + max(0, self.processes - 1) * min(depth, 2)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``serialize`` keeps, as JSON can hold it; ``options_from_json`` undoes it."""
+        """Return the serialized options as JSON data; ``options_from_json`` is the inverse."""
         kept = {name: getattr(self, name) for name in _KEPT}
         for name, kind in _ENUMS.items():
             kept[name] = _mapped(lambda item, kind=kind: None if item is None else kind(item).name, kept[name])
         return {name: value for name, value in kept.items() if value is not None}
 
     def check_output_count(self, count: int) -> None:
-        """Refuse lists of expectations with more or fewer items than there are outputs.
+        """Check that lists of expected properties have one item per output.
 
         Raises:
-            ArgumentValueError: output_dtype, output_ndim or output_layout has another length than ``count``.
+            ArgumentValueError: the length of output_dtype, output_ndim or output_layout is not ``count``.
         """
         for name in ("output_dtype", "output_ndim", "output_layout"):
             value = getattr(self, name)
@@ -292,11 +293,11 @@ class PipelineOptions:
                 raise ArgumentValueError(
                     f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, the pipeline {count} "
                     f"output{'' if count == 1 else 's'}.",
-                    hint="Give one item for each output, None where anything may come, or one value for all.",
+                    hint="Pass one item per output (None for no check), or one value for all.",
                 )
 
     def expected(self, name: str, index: int) -> Any:
-        """Return what is expected of one output: ``name`` is dtype, ndim or layout; None for anything."""
+        """Return an expected property of one output: ``name`` is dtype, ndim or layout; None for no check."""
         value = getattr(self, f"output_{name}")
         return value[index] if isinstance(value, (list, tuple)) else value
 
@@ -309,10 +310,10 @@ _ENUMS: dict[str, type[Enum]] = {
 
 
 def options_from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a pipeline of what ``PipelineOptions.as_json`` gave.
+    """Return the arguments of a pipeline from the result of ``PipelineOptions.as_json``.
 
     Raises:
-        SerializationError: something else: no dictionary, another option, or a name that no enumeration has.
+        SerializationError: not a dictionary, an unknown option, or an unknown member of an enumeration.
     """
     if not isinstance(saved, dict) or not saved.keys() <= set(_KEPT):
         raise SerializationError("this serialized pipeline is damaged: its options are not those of a pipeline.")

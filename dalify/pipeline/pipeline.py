@@ -1,4 +1,4 @@
-"""A pipeline: a graph that is defined once and run for batch after batch."""
+"""``Pipeline``: a graph that is defined once and run for every batch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dalify.executor.remote import Elsewhere
     from dalify.pipeline import build as building
 else:
-    # Passes, executor and sources are half of what there is to load, and needed when a pipeline is built.
+    # Imported at first use: passes, executor and sources are half of the package and only needed to build a pipeline.
     building = LazyModule("dalify.pipeline.build", "building a pipeline")
 
 TensorList = TensorListCPU | TensorListGPU
@@ -48,41 +48,41 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
     instead, or the graph may be given with ``set_outputs`` inside ``with pipeline:``.
 
-    Several threads may use one: they get their batches in turns. ``close`` ends the waiting of others with an error. A
-    child process that was forked has the pipeline as it was, also where a thread of the parent was inside ``run``.
+    A pipeline is thread-safe: each batch is returned to one thread. ``close`` raises an error in waiting
+    threads. A forked child has the pipeline in its current state, even if a thread of the parent is inside ``run``.
 
-    The arguments are described at ``PipelineOptions``. The first eleven may be given by position, in DALI's order.
+    ``PipelineOptions`` describes the arguments. The first eleven may be positional, in DALI's order.
 
     Args:
-        batch_size: most samples in a batch.
-        num_threads: worker threads.
-        device_id: number of the accelerator; None for the current one where the graph needs one.
-        seed: decides all random numbers.
-        exec_pipelined: prepare batches ahead.
-        prefetch_queue_depth: batches under way at once.
-        exec_async: prepare them in other threads.
-        bytes_per_sample: accepted.
-        set_affinity: accepted.
-        max_streams: accepted; it has no effect, with a warning.
-        default_cuda_stream_priority: accepted; it has no effect, with a warning.
-        enable_memory_stats: measure what ``executor_statistics`` tells.
-        enable_checkpointing: accepted.
+        batch_size: maximum number of samples in a batch.
+        num_threads: number of worker threads.
+        device_id: index of the accelerator; None: the current one, if the graph needs one.
+        seed: seed of all random numbers.
+        exec_pipelined: prefetch batches.
+        prefetch_queue_depth: number of batches in progress at the same time.
+        exec_async: prefetch in other threads.
+        bytes_per_sample: no effect.
+        set_affinity: no effect.
+        max_streams: no effect, with a warning.
+        default_cuda_stream_priority: no effect, with a warning.
+        enable_memory_stats: measure the statistics of ``executor_statistics``.
+        enable_checkpointing: no effect.
         checkpoint: a saved state to continue from.
-        py_num_workers: worker processes of parallel sources.
-        py_start_method: how they are started.
-        py_callback_pickler: how callbacks travel to them.
+        py_num_workers: number of worker processes of parallel sources.
+        py_start_method: start method of worker processes.
+        py_callback_pickler: how callbacks are pickled for them.
         output_dtype: expected element type of each output.
         output_ndim: expected number of dimensions of each output.
         output_layout: expected layout of each output.
-        exec_dynamic: accepted.
+        exec_dynamic: no effect.
         experimental_exec_dynamic: old name of ``exec_dynamic``.
-        stream_policy: accepted.
-        concurrency: accepted.
-        options: what DALI does not have: enable_conditionals, on_error, max_error_rate, limits, precision, processes,
-            taps.
+        stream_policy: no effect.
+        concurrency: no effect.
+        options: arguments that DALI's pipeline does not have: enable_conditionals, on_error, max_error_rate,
+            limits, precision, processes, taps.
 
     Attributes:
-        next_epoch: number of the first epoch of which no iterator has given a batch.
+        next_epoch: number of the first epoch of which no iterator has returned a batch.
     """
 
     _elsewhere: Elsewhere | None = None  # where workers compute batches that are no processes of this machine
@@ -129,7 +129,9 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         self._built: building.Built | None = None
         self._lock = ForkLock()
         self._at_end = False
-        self._has_delivered = False  # a batch of this epoch of the external sources, an error, or its end
+        self._has_delivered = (
+            False  # whether this epoch of the external sources has returned a batch, an error, or its end
+        )
         self.next_epoch = 0
         self._closed = False
         self._api: PipelineAPIType | None = None
@@ -150,7 +152,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         return made
 
     def build(self) -> None:
-        """Check the graph and make it ready to run. Done by the first run where it was not done before."""
+        """Check and build the graph. The first run does it if necessary."""
         with self._lock:
             if self._built is None:
                 graph = self._graph()
@@ -174,25 +176,25 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     def _engine(self) -> Engine:
         if self._closed:
             raise PipelineStateError(
-                "the pipeline has been closed.", line=self._line, hint="Build it anew to run it again."
+                "the pipeline has been closed.", line=self._line, hint="Create a new pipeline to run it again."
             )
         if self._refusal is not None:
-            raise copy.copy(self._refusal)  # anew, or it would keep the frames of each caller
+            raise copy.copy(self._refusal)  # a copy, because a raised exception keeps the frames of its caller alive
         if self._built is None:
             self.build()
         assert self._built is not None, "dalify bug: build did not build"
         return self._built.engine
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
-        """Return the outputs of the next iteration, and begin further ones ahead.
+        """Return the outputs of the next iteration and schedule further ones.
 
         Args:
-            cuda_stream: accepted; outputs are ready on torch's current stream.
-            inputs: data for external sources, by their names; then nothing is prepared ahead.
+            cuda_stream: no effect; outputs are ready on torch's current stream.
+            inputs: data for external sources, by name; then nothing is prefetched.
 
         Raises:
-            StopIteration: a source is at its end; until ``reset``.
-            Exception: an error of this iteration. The pipeline stays usable: the next run gives the next iteration.
+            StopIteration: a source is exhausted; until ``reset``.
+            Exception: an error of this iteration. The pipeline remains usable: the next run returns the next iteration.
         """
         with self._lock:
             self._enter_api(PipelineAPIType.BASIC)
@@ -203,16 +205,16 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
 
     def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
         if self._engine().scheduled:
-            # Data given now would come out some batches later.
+            # Data fed now would be returned several batches later.
             raise PipelineStateError(
-                "run(name=data) cannot follow batches that are under way already.",
-                hint="Feed every external_source of the pipeline by hand, or make it with prefetch_queue_depth=1.",
+                "run(name=data) is not possible while batches are prefetched.",
+                hint="Feed every external_source of the pipeline in run(), or set prefetch_queue_depth=1.",
             )
         for name, data in inputs.items():
             self.feed_input(name, data)
 
     def _schedule_ahead(self) -> None:
-        """Schedule until so many batches are under way as the prefetch depth says, or the data end."""
+        """Schedule batches until the prefetch depth is reached or the data end."""
         engine = self._engine()
         while engine.scheduled < self._depth and not self._at_end:
             if engine.scheduled and self._is_starved():
@@ -225,7 +227,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         return self._options.depth
 
     def _is_starved(self) -> bool:
-        """Tell whether data fed by hand ran out: then no further batch can be begun ahead."""
+        """Return whether a fed source has no data, so that no further batch can be prefetched."""
         externals = self._engine().feeds.externals
         return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
 
@@ -235,7 +237,7 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
                 self.iter_setup()
             engine = self._engine()
             engine.schedule()
-            if self._closed:  # by another thread, which may not have seen this batch
+            if self._closed:  # by another thread, which may not know this batch
                 engine.discard()
         except StopIteration:
             self._at_end = True
@@ -267,12 +269,13 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
                 wanted = options.expected(what, index)
                 if wanted is not None and wanted != found:
                     raise kind(
-                        f"output {index} has the {what} {_shown(found)}, but output_{what} says {_shown(wanted)}.",
+                        f"output {index} has {what} {_format_value(found)}, but "
+                        f"output_{what} is {_format_value(wanted)}.",
                         line=self._line,
                     )
 
     def schedule_run(self) -> None:
-        """Begin an iteration, without waiting for it."""
+        """Schedule an iteration without waiting for it."""
         with self._lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             if self._at_end:
@@ -283,10 +286,10 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         """Wait for the oldest scheduled iteration and return its outputs.
 
         Args:
-            cuda_stream: accepted; outputs are ready on torch's current stream.
+            cuda_stream: no effect; outputs are ready on torch's current stream.
 
         Raises:
-            StopIteration: nothing is scheduled, since a source is at its end.
+            StopIteration: nothing is scheduled, because a source is exhausted.
         """
         with self._lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
@@ -294,20 +297,20 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             return self._shared
 
     def release_outputs(self) -> None:
-        """Let go of what ``share_outputs`` returned last. Memory is used again only when nobody holds it any more."""
+        """Release the outputs that ``share_outputs`` returned last. Memory is reused when no view of it is left."""
         self._shared = None
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Return the outputs of the oldest scheduled iteration and let go of those before."""
+        """Return the outputs of the oldest scheduled iteration and release the previous ones."""
         self.release_outputs()
         return self.share_outputs(cuda_stream)
 
     def output_stream(self) -> None:
-        """Return None: outputs are ready on torch's current stream; there is no other to wait for."""
+        """Return None: outputs are ready on torch's current stream."""
         return
 
     def __iter__(self) -> Iterator[tuple[TensorList, ...]]:
-        """Yield batches until the data end, beginning anew where they had ended."""
+        """Yield batches until the data end; begin the next epoch if they have ended."""
         if self.is_at_end:
             self.reset()
         return self
@@ -319,15 +322,14 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
     def _enter_api(self, api: PipelineAPIType) -> None:
         if self._checks_api and self._api is not None and api is not self._api:
             raise PipelineStateError(
-                "this pipeline is run in two ways that cannot be mixed: "
-                f"{_API_NAMES[self._api]} before, {_API_NAMES[api]} now.",
-                hint="Use one of them, or call pipe.enable_api_check(False) if you know the order in which "
-                "batches come out.",
+                f"two APIs of this pipeline cannot be mixed: {_API_NAMES[self._api]} before, {_API_NAMES[api]} now.",
+                hint="Use one of them, or call pipe.enable_api_check(False) to disable this check; prefetched batches "
+                "are then returned in the order in which they were scheduled.",
             )
         self._api = api
 
     def enable_api_check(self, enable: bool) -> None:
-        """Switch the refusal of mixed ways to run on or off."""
+        """Enable or disable the check that only one API runs the pipeline."""
         self._checks_api = enable
 
     def feed_input(
@@ -338,17 +340,17 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Give a batch to an external source without source.
+        """Feed a batch to an external source without ``source``.
 
         Args:
             data_node: its node or its name.
             data: an array with a leading sample axis, or a list of samples.
-            layout: of the samples.
-            cuda_stream: accepted.
-            use_copy_kernel: accepted.
+            layout: layout of the samples.
+            cuda_stream: no effect.
+            use_copy_kernel: no effect.
 
         Raises:
-            PipelineStateError: there is no such external source, or it has a source of its own.
+            PipelineStateError: there is no such external source, or it has a ``source``.
         """
         for feed in self._engine().feeds.externals:
             if isinstance(data_node, DataNode):
@@ -359,22 +361,22 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             feed.feed(data, layout)
             return
         names = [feed.name for feed in self._engine().feeds.externals if feed.name]
-        known = f"It has: {', '.join(names)}." if names else "Give the external_source a name."
+        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
         raise UnknownInputError(
             f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
         )
 
     def input_feed_count(self, input_name: str) -> int:
-        """Return how many batches have to be fed before the first run gives a result."""
+        """Return how many batches must be fed before the first run can return."""
         return 1
 
     def reset(self) -> None:
-        """Begin the next epoch of all external sources, wherever the last one stands.
+        """Begin the next epoch of all external sources, at any position of the current one.
 
-        Their batches under way are dropped. An epoch that has delivered nothing yet is the next one: nothing happens.
+        Their batches in progress are dropped. If the current epoch has not returned anything yet, nothing happens.
 
-        DALI ignores a reset before the end of the data; here it takes effect. Readers have no end: they go on where
-        they are.
+        Unlike in DALI, a reset before the end of the data has an effect. Readers are endless and continue at their
+        position.
         """
         with self._lock:
             engine = self._engine()
@@ -388,11 +390,11 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             self._shared = None
 
     def start_epoch(self, epoch: int = 0) -> None:
-        """Begin an epoch at its first sample, wherever the last one stands; batches under way are dropped.
+        """Begin an epoch at its first sample, at any position of the current one; batches in progress are dropped.
 
         Args:
-            epoch: number of the readers' epoch: it decides on order and shard. External sources begin their next epoch,
-                or the same one if it has delivered nothing.
+            epoch: number of the readers' epoch, which determines order and shard. External sources begin their next
+                epoch, or the same one if it has not returned anything.
         """
         with self._lock:
             engine = self._engine()
@@ -404,38 +406,35 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
 
     @property
     def is_at_end(self) -> bool:
-        """Whether a source is at its end and nothing is under way: nothing comes until ``reset``."""
+        """Whether a source is exhausted and no batch is in progress: ``reset`` is needed to continue."""
         return self._at_end and not self._engine().scheduled
 
     @property
     def has_run(self) -> bool:
-        """Whether a batch was asked for, by any of the ways to run."""
+        """Whether a batch was requested, through any API."""
         return self._api is not None
 
     @property
     def has_endless_data(self) -> bool:
-        """Whether no external source can end the data.
-
-        Only readers and generators of random numbers feed the pipeline.
-        """
+        """Whether the data are endless: there is no external source, only readers and random operators."""
         return not self._engine().feeds.externals
 
     @property
     def has_only_sources(self) -> bool:
-        """Whether no reader feeds the pipeline."""
+        """Whether the pipeline has no reader."""
         return not self._engine().feeds.readers
 
     def prepare(self) -> None:
-        """Begin batches ahead, so that the first one is ready sooner; without data for that, nothing happens."""
+        """Schedule batches so that the first one is ready sooner; has no effect without data."""
         with self._lock:
             if not self._is_starved():
                 self._schedule_ahead()
 
     def next_outputs(self) -> tuple[TensorList, ...]:
-        """Return the outputs of the next iteration, for an iterator; it may be mixed with the other ways to run.
+        """Return the outputs of the next iteration, for an iterator; may be mixed with other APIs.
 
         Raises:
-            StopIteration: a source is at its end; until ``reset``.
+            StopIteration: a source is exhausted; until ``reset``.
         """
         with self._lock:
             self._api = PipelineAPIType.ITERATOR if self._api is None else self._api
@@ -443,24 +442,24 @@ class Pipeline(Inspection, Reading, Resumable, PrivateMethods):
             return self._collect()
 
     def empty(self) -> bool:
-        """Tell whether no batch is under way."""
+        """Return whether no batch is in progress."""
         return self._built is None or self._closed or not self._engine().scheduled
 
     def start_py_workers(self) -> None:
-        """Start the worker processes of parallel sources now, before anything makes a fork unsafe."""
+        """Start the worker processes of parallel sources now, while a fork is still safe."""
         self.build()
 
     def close(self) -> None:
-        """End the threads and worker processes; the pipeline cannot run afterwards.
+        """Stop the threads and worker processes; the pipeline cannot run afterwards.
 
-        A thread that waits for a batch meanwhile gets a PipelineStateError.
+        A thread that waits for a batch receives a PipelineStateError.
         """
         self._closed = True
         if self._built is not None:
             self._built.engine.close()
 
     def __repr__(self) -> str:
-        """Return size, threads and number of outputs."""
+        """Return batch size and number of threads."""
         options = self._options
         return f"<{type(self).__name__} batch_size={options.batch_size} num_threads={options.num_threads}>"
 
@@ -472,5 +471,5 @@ _API_NAMES = {
 }
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return repr(value) if isinstance(value, str) else str(value)

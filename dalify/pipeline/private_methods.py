@@ -1,7 +1,4 @@
-"""Methods of DALI's pipeline that published loaders call, though their names begin with ``_``.
-
-Alone because nothing in dalify uses them.
-"""
+"""Methods of DALI's pipeline that published loaders call although their names begin with ``_``."""
 
 from __future__ import annotations
 
@@ -16,29 +13,29 @@ __all__ = ["PrivateMethods"]
 
 
 class PrivateMethods:
-    """The part of a pipeline that has these methods."""
+    """Mixin with these methods."""
 
     _lock: ForkLock
 
     def prepare(self) -> None:
-        """Begin batches ahead."""
-        raise AssertionError("dalify bug: a pipeline that cannot begin")
+        """Prefetch batches."""
+        raise AssertionError("dalify bug: not a pipeline")
 
     def schedule_run(self) -> None:
-        """Begin an iteration."""
-        raise AssertionError("dalify bug: a pipeline that cannot begin")
+        """Schedule an iteration."""
+        raise AssertionError("dalify bug: not a pipeline")
 
     def share_outputs(self, cuda_stream: Any = None) -> Any:
         """Wait for the oldest scheduled iteration and return its outputs."""
-        raise AssertionError("dalify bug: a pipeline without outputs")
+        raise AssertionError("dalify bug: not a pipeline")
 
     def release_outputs(self) -> None:
-        """Let go of what ``share_outputs`` returned last."""
-        raise AssertionError("dalify bug: a pipeline without outputs")
+        """Release the outputs that ``share_outputs`` returned last."""
+        raise AssertionError("dalify bug: not a pipeline")
 
     def outputs(self, cuda_stream: Any = None) -> Any:
         """Return the outputs of the oldest scheduled iteration."""
-        raise AssertionError("dalify bug: a pipeline without outputs")
+        raise AssertionError("dalify bug: not a pipeline")
 
     def _prefetch(self) -> None:
         self.prepare()

@@ -1,7 +1,4 @@
-"""What a pipeline tells of its readers: how much there is to read, and what could not be used.
-
-Alone because it is read by iterators and by users who look after their data, not by those who run batches.
-"""
+"""Methods of a pipeline that return sizes and sharding of its readers, bad samples and the validity mask."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ __all__ = ["Reading"]
 
 
 class Reading:
-    """The part of ``Pipeline`` that answers questions about readers and samples."""
+    """Mixin of ``Pipeline`` with information about readers and samples."""
 
     def _engine(self) -> Engine:
         raise AssertionError("dalify bug: a pipeline without engine")
@@ -27,7 +24,7 @@ class Reading:
     def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
         """Return the number of samples of a reader, or of all named readers.
 
-        With ``pad_last_batch`` it is a multiple of the number of shards, as all of them are as long as the longest.
+        With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
         """
         meta = self.reader_meta(name)
         if name is not None:
@@ -46,16 +43,16 @@ class Reading:
         if name not in found:
             raise PipelineStateError(
                 f"the pipeline has no reader {name!r}.{suggestion(name, found)}",
-                hint=f"Its readers are: {', '.join(found) or 'none'}. Name one with fn.readers.file(..., "
+                hint=f"Existing readers: {', '.join(found) or 'none'}. Name a reader with fn.readers.file(..., "
                 "name='Reader').",
             )
         return found[name]
 
     def left_of_epochs(self, name: str) -> dict[int, int]:
-        """Return what all shards together have to read of epochs that another number of shards has begun.
+        """Return the number of samples of all shards that are left of epochs begun with another number of shards.
 
         Args:
-            name: of the reader.
+            name: name of the reader.
         """
         for feed in self._engine().feeds.readers.values():
             if feed.node.label == name:
@@ -65,11 +62,11 @@ class Reading:
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.
 
-        With ``on_error="skip"`` or ``"replace"``. Of very many, the latest 25,000 at least; ``bad_count`` counts all. A
-        resumed pipeline begins with an empty list.
+        With ``on_error="skip"`` or ``"replace"``. At least the latest 25,000; ``bad_count`` counts all. The list of
+        a resumed pipeline starts empty.
 
         Args:
-            epoch: of the reader, from 0; None for all since the pipeline was made.
+            epoch: epoch of the reader, from 0; None for all since the pipeline was created.
 
         Example:
             >>> for bad in pipe.bad_samples():
@@ -80,14 +77,13 @@ class Reading:
 
     @property
     def bad_count(self) -> int:
-        """How many samples could not be read or decoded, also where ``bad_samples`` lists only the latest."""
+        """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
         return self._engine().recovery.bad_count
 
     @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which samples of the batch returned last are there in their own right, bool ``[samples]``.
+        """Which samples of the last returned batch are real, bool ``[samples]``.
 
-        False for padding (``pad_last_batch``) and for what was put in the place of bad samples, so that metrics can
-        leave them out.
+        False for padding (``pad_last_batch``) and for replacements of bad samples, so that metrics can ignore them.
         """
         return self._engine().valid

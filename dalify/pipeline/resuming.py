@@ -1,7 +1,6 @@
-"""How a pipeline tells where it stands, and continues from there.
+"""Saving and restoring the state of a pipeline.
 
-Alone because it is one subject with one rule: a state describes what the consumer has received, not what was begun
-ahead for him.
+A state describes which batches the consumer has received, not which were prefetched.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Saved = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class Resumable:
-    """The part of ``Pipeline`` that saves and restores states."""
+    """Mixin of ``Pipeline`` that saves and restores states."""
 
     _options: PipelineOptions
     _line: SourceLine | None
@@ -44,10 +43,10 @@ class Resumable:
     next_epoch: int
     _api: Any
     _shared: Any
-    _restoring: dict[str, Any] | None = None  # a state, until there is an engine to restore
+    _restoring: dict[str, Any] | None = None  # a loaded state, until there is an engine
     _is_restored = False
     _iterator_state: dict[str, Any] | None = None
-    _refusal: DalifyError | None = None  # of a state that was taken over in part: nothing may be run from there
+    _refusal: DalifyError | None = None  # a state was partly restored and cannot be run
     _description: dict[str, str] | None = None
 
     def _engine(self) -> Engine:
@@ -57,27 +56,27 @@ class Resumable:
         raise AssertionError("dalify bug: a pipeline without graph")
 
     def build(self) -> None:
-        """Check the graph and make it ready to run."""
+        """Check and build the graph."""
         raise AssertionError("dalify bug: a pipeline that cannot be built")
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return where the consumer stands, after any batch, as some hundred bytes of plain data for JSON.
+        """Return the position of the consumer, after any batch, as a few hundred bytes of JSON data.
 
-        What comes after ``load_state_dict`` is bit for bit what would have come otherwise, also with another number of
-        threads, another prefetch depth or device. Saving takes the same time at any batch, and so does loading for
-        readers and for callables that are told which sample is wanted. An iterable is asked again for the items before,
-        unless it has ``state_dict()`` and ``load_state_dict(state)`` of its own. Not included: what Python functions in
-        the graph keep, and batches that were fed by hand.
+        The batches after ``load_state_dict`` are bit for bit the same as without interruption, also with another
+        number of threads, prefetch depth or device. The time to save does not depend on the position, nor does the
+        time to load for readers and for callables with an argument. An iterable is iterated again up to the position,
+        unless it has ``state_dict()`` and ``load_state_dict(state)``. Not included: state of Python functions in the
+        graph, and fed batches.
 
         Args:
-            iterator: what an iterator adds, see ``iterator_state``.
+            iterator: state of an iterator, see ``iterator_state``.
 
         Raises:
-            CheckpointError: the ``state_dict()`` of a user's source gives what JSON cannot hold.
+            CheckpointError: the ``state_dict()`` of a user's source returns data that JSON cannot represent.
 
         Example:
             >>> state = pipe.state_dict()
-            >>> other.load_state_dict(state)  # goes on where pipe is
+            >>> other.load_state_dict(state)  # continues at the position of pipe
         """
         with self._lock:
             engine = self._engine()
@@ -94,20 +93,21 @@ class Resumable:
             return saving.sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
 
     def load_state_dict(self, state: Saved) -> None:
-        """Continue where a pipeline of the same graph was when ``state_dict()`` was called.
+        """Continue at the position of a state of a pipeline with the same graph.
 
-        Batches under way are dropped. What is no state, or one of another graph, is refused before anything changes.
+        Batches in progress are dropped. Invalid states and states of another graph are rejected before anything
+        changes.
 
-        A run may go on with another ``num_shards``: the samples that no shard has read in this epoch are divided anew,
-        and each is read once.
+        A run may continue with another ``num_shards``: the samples that no shard has read in this epoch are divided
+        among the new shards, and each is read once.
 
         Args:
-            state: what ``state_dict()`` returned, here or in another process. To go on with another number of shards,
-                the list of the states of all shards, taken after the same batch, in any order; every new shard gets the
-                same list. One state is enough where the order is common to all (no ``random_shuffle``).
+            state: result of ``state_dict()``, of this or another process. To continue with another number of shards,
+                the list of the states of all shards, saved after the same batch, in any order; every new shard loads
+                the same list. One state is enough if all shards have the same order (no ``random_shuffle``).
 
         Raises:
-            CheckpointError: a state of another graph, batch size or seed, of other data, or one that was changed.
+            CheckpointError: a state of another graph, batch size, seed or data, or one that was modified.
         """
         with self._lock:
             self._take(state)
@@ -117,7 +117,7 @@ class Resumable:
         """Return ``state_dict()`` as JSON text, for ``Pipeline(checkpoint=...)``.
 
         Args:
-            filename: where to write it as well. A crash leaves the old file or the new one, never half of one.
+            filename: path of a file to which it is also written. The file is replaced atomically.
         """
         text = saving.dumps(self.state_dict())
         if filename is not None:
@@ -131,7 +131,7 @@ class Resumable:
 
     @property
     def iterator_state(self) -> dict[str, Any] | None:
-        """What an iterator added to the state that the pipeline continues from; None where nothing was added."""
+        """State of the iterator in the loaded state, or None."""
         return self._iterator_state
 
     def _opened(self, saved: Saved | bytes | str) -> dict[str, Any]:
@@ -139,26 +139,26 @@ class Resumable:
             return saving.opened(saved)
         if not isinstance(saved, Sequence):
             raise CheckpointError(
-                f"this is no checkpoint: {type(saved).__name__}.",
-                hint="Pass what checkpoint() or state_dict() of a pipeline returned.",
+                f"not a checkpoint: {type(saved).__name__}.",
+                hint="Pass the result of checkpoint() or state_dict() of a pipeline.",
             )
         states = [saving.opened(item) for item in saved]
         if not states:
-            raise CheckpointError("an empty list holds no state.")
+            raise CheckpointError("the list of states is empty.")
         shard = saving.shard_of(self._graph())
         state = saving.merged(states, shard)
         if self._options.seed is not None and saving.divides(state, shard):
-            state["seed"] = self._options.seed  # it need not be that of the old shard whose place this one takes
+            state["seed"] = self._options.seed  # it may differ from that of the old shard
         return state
 
     def _take(self, saved: Saved | bytes | str) -> None:
-        """Continue from a state now, or keep it for when the engine is built."""
+        """Restore a state now, or store it until the engine is built."""
         try:
             state = self._opened(saved)
             if self._options.seed not in (None, state["seed"]):
                 raise CheckpointError(
                     f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={self._options.seed}.",
-                    hint="Give the same seed, or none: then that of the checkpoint is used.",
+                    hint="Use the same seed, or omit it to use that of the checkpoint.",
                 )
             if self._built is not None:
                 saving.check_graph(state, self._graph(), self._options.batch_size)
@@ -174,7 +174,7 @@ class Resumable:
         self.next_epoch = 0
         self._iterator_state = state.get("iterator")
         self._is_restored = True
-        self._api = None  # nothing was run since
+        self._api = None  # no API has been used since
         self._shared = None
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
@@ -186,10 +186,10 @@ class Resumable:
                 raise
             self._refusal = None
             return
-        # Seeds are part of what was built, and processes that walk an iterable cannot go back.
+        # Seeds are part of the built graph, and processes cannot rewind an iterable.
         if engine.feeds.are_spent:
             raise CheckpointError(
-                "a source has given items that it cannot give again, and for this checkpoint all must begin anew.",
+                "this checkpoint requires a source to restart, but it cannot return its previous items again.",
                 hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",
             )
         engine.close()
@@ -197,7 +197,7 @@ class Resumable:
         self._restoring = state
 
     def _state_for_build(self) -> dict[str, Any] | None:
-        """Return the state that the engine has to begin from."""
+        """Return the initial state of the engine."""
         state = self._restoring
         if state is not None:
             try:

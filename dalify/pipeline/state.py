@@ -1,8 +1,7 @@
-"""What a saved state of a pipeline looks like: plain data with a description of the graph and a check sum.
+"""The format of saved states: JSON data with a description of the graph and a checksum.
 
-Alone because the format must be readable in one place. A state is JSON: reading one executes nothing. It is told apart
-from the state of another graph by a digest per kind of operator, so that the error can say which operators differ, and
-from one that was changed or cut off by its check sum.
+Reading a state executes no code. It contains a digest per kind of operator, so that the error for a state of another
+graph can name the operators that differ. The checksum detects modified and truncated states.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from dalify.passes import CACHE_ARGUMENTS, is_cache
 __all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of", "write"]
 
 FORMAT = "dalify state 1"
-_MOST = 1 << 64
+_MAX_INTEGER = 1 << 64
 _DESCRIPTION = re.compile(r"[0-9]{1,9}-[0-9a-f]{1,64}")
 _KEYS = {"format", "batch_size", "seed", "graph", "number", "at_end", "sources"}
 
-# Of a reader, what decides on the order counts. Where the data lie may change; how many there are, its sampler checks.
+# Only arguments of readers that determine the order. Paths may change; the sampler checks the number of entries.
 _READER_ARGUMENTS = {
     "random_shuffle",
     "shuffle_after_epoch",
@@ -42,9 +41,9 @@ _SOURCE_ARGUMENTS = {"num_outputs", "cycle", "batch", "batch_info", "repeat_last
 
 
 def describe(graph: Graph) -> dict[str, str]:
-    """Return what a state knows of its graph: per operator ``count-digest``, and a digest of what is joined to what.
+    """Return the description of a graph in a state: per operator ``count-digest``, and a digest of the connections.
 
-    Devices, caches, lines of source code, Python functions and paths are left out: they may change.
+    Devices, caches, source lines, Python functions and paths are not included: they may change.
     """
     nodes = [node for node in graph.nodes() if not _changes_nothing(node)]
     numbers = {node: index for index, node in enumerate(nodes)}
@@ -70,7 +69,7 @@ def describe(graph: Graph) -> dict[str, str]:
 
 
 def _changes_nothing(node: Node) -> bool:
-    """Tell whether a node only brings data to another device, or keeps them."""
+    """Return whether a node is a transfer or a cache."""
     return node.operator.name == "_transfer" or is_cache(node)
 
 
@@ -82,15 +81,15 @@ def _arguments(node: Node) -> list[Any]:
     elif operator.public_name == "fn.external_source":
         names = _SOURCE_ARGUMENTS
     else:
-        # Neither where a function is called nor what is kept changes a result.
+        # The process of a function and caching do not change results.
         names = set(arguments) - CACHE_ARGUMENTS - {"parallel"}
     values = {name: _plain(arguments[name]) for name in sorted(names)}
-    # Without defaults: an argument that a later version adds must not make a state useless.
+    # Without defaults, so that states remain valid if a later version adds an argument.
     return [[name, value] for name, value in values.items() if value != _plain(operator.parameters[name].default)]
 
 
 def _plain(value: Any) -> Any:
-    """Return something that is the same in every process for equal values."""
+    """Return a representation that is the same in every process for equal values."""
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, (int, float, np.number, np.bool_)):
@@ -111,57 +110,57 @@ def _canonical(data: Any) -> bytes:
 
 
 def sealed(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a state with its check sum, as data that went through JSON: tuples are lists, keys are texts.
+    """Return a state with its checksum as JSON data: tuples become lists, keys strings.
 
     Raises:
-        CheckpointError: a source's own state is nothing that JSON can hold.
+        CheckpointError: JSON cannot represent the state of a source.
     """
     try:
         text = _canonical(state)
     except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
-            f"the state_dict() of a source gives what JSON cannot hold: {error}.",
-            hint="Return numbers, texts, lists and dictionaries from it.",
+            f"JSON cannot represent the state_dict() of a source: {error}.",
+            hint="Return numbers, strings, lists and dictionaries from it.",
         ) from None
     return {**json.loads(text), "check": hashlib.sha256(text).hexdigest()[:16]}
 
 
 def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
-    """Return what ``sealed`` got.
+    """Verify and return the state in the result of ``sealed``.
 
     Args:
-        saved: what ``state_dict`` or ``checkpoint`` returned.
+        saved: result of ``state_dict`` or ``checkpoint``.
 
     Raises:
-        CheckpointError: no state, one of another version, or one that was changed.
+        CheckpointError: not a state, one of another version, or one that was modified.
     """
     try:
         state = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)
     except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
-            f"this is no checkpoint: {error}.", hint="Pass what checkpoint() or state_dict() of a pipeline returned."
+            f"not a checkpoint: {error}.", hint="Pass the result of checkpoint() or state_dict() of a pipeline."
         ) from None
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         found = state.get("format") if isinstance(state, dict) else type(state).__name__
-        raise CheckpointError(f"this is no checkpoint that can be read: its format is {found!r}, expected {FORMAT!r}.")
+        raise CheckpointError(f"not a checkpoint of this version: its format is {found!r}, expected {FORMAT!r}.")
     check = state.pop("check", None)
     try:
         is_whole = sealed(state)["check"] == check and set(state) - {"iterator"} == _KEYS
     except CheckpointError:
         is_whole = False
     if not is_whole:
-        raise CheckpointError("this checkpoint was damaged or changed: its check sum does not fit.")
+        raise CheckpointError("the checkpoint is damaged or was modified: its checksum does not match.")
     if not _has_types(state):
-        raise CheckpointError("this checkpoint was not made by a pipeline: its entries are of other types.")
+        raise CheckpointError("the checkpoint was not created by a pipeline: its entries have unexpected types.")
     return json.loads(_canonical(state))
 
 
 def _has_types(state: Mapping[str, Any]) -> bool:
-    """Tell whether the entries of a state can be used, whoever wrote them."""
+    """Return whether the entries of a state have the expected types."""
     numbers = [state["batch_size"], state["number"], state["seed"]]
     graph, sources = state["graph"], state["sources"]
     return (
-        all(type(number) is int and 0 <= number < _MOST for number in numbers)
+        all(type(number) is int and 0 <= number < _MAX_INTEGER for number in numbers)
         and isinstance(state["at_end"], bool)
         and isinstance(graph, dict)
         and all(
@@ -173,24 +172,24 @@ def _has_types(state: Mapping[str, Any]) -> bool:
 
 
 def merged(states: Sequence[dict[str, Any]], shard: tuple[int, int] | None) -> dict[str, Any]:
-    """Return the states of all shards as one, for one shard of the same or of another division.
+    """Merge the states of all shards to the state of one shard, for the same or another number of shards.
 
     Args:
-        states: what ``opened`` returned for each.
-        shard: ``shard_id`` and ``num_shards`` of who goes on; None where nothing is divided.
+        states: results of ``opened``.
+        shard: ``shard_id`` and ``num_shards`` of the new shard; None without sharding.
 
     Raises:
-        CheckpointError: they are not of one moment.
+        CheckpointError: the states were not saved after the same batch.
     """
     numbers = sorted({state["number"] for state in states})
     if len(numbers) > 1 or len({len(state["sources"]) for state in states}) > 1:
         raise CheckpointError(
-            f"the checkpoints are not of one moment: they were made before the batches {numbers}.",
+            f"the checkpoints were saved after different batches; their next batches are {numbers}.",
             hint="Save the states of all shards after the same batch.",
         )
     if len(states) == 1 or shard is None:
         return states[0]
-    # Random numbers of augmentations go by the seed: the new shards should not all have that of one old shard.
+    # The new shards should not all have the seed of one old shard, because random augmentations depend on it.
     own = states[shard[0] % len(states)]
     for state in states:
         if any(_is_reader(item) and (item["shard_id"], item["num_shards"]) == shard for item in state["sources"]):
@@ -207,21 +206,21 @@ def _is_reader(source: Any) -> bool:
 
 
 def divides(state: Mapping[str, Any], shard: tuple[int, int] | None) -> bool:
-    """Tell whether a state is of another number of shards."""
+    """Return whether a state has another number of shards."""
     found = [item for source in state["sources"] if source for item in source.get("shards", [source])]
     return shard is not None and any(_is_reader(item) and item["num_shards"] != shard[1] for item in found)
 
 
 def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None:
-    """Refuse the state of another pipeline.
+    """Check that a state belongs to a graph.
 
     Raises:
-        CheckpointError: with what differs.
+        CheckpointError: it does not; the message names the differences.
     """
     if state["batch_size"] != batch_size:
         raise CheckpointError(
             f"the checkpoint was made with batch_size={state['batch_size']}, the pipeline has {batch_size}: "
-            "random numbers go by batches.",
+            "random numbers depend on it.",
             hint=f"Use batch_size={state['batch_size']}.",
         )
     saved, now = dict(state["graph"]), describe(graph)
@@ -234,13 +233,13 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
         if before != after:
             problems.append(f"{name} was used {before} times, now {after}")
         elif saved[name] != now[name]:
-            problems.append(f"{name} has other arguments")
+            problems.append(f"{name} has different arguments")
     if not problems:
-        assert joined[0] != joined[1], "dalify bug: two descriptions differ in nothing"
-        problems.append("the operators are joined in another way")
+        assert joined[0] != joined[1], "dalify bug: the descriptions do not differ"
+        problems.append("the operators are connected differently")
     problems = [
         text for text in problems if not text.startswith("fn._")
-    ] or problems  # what users wrote, where it says enough
+    ] or problems  # operators of the user, if any of them differ
     raise CheckpointError(
         f"the checkpoint belongs to another pipeline: {'; '.join(problems)}.",
         hint="Restore with the pipeline that made it.",
@@ -248,10 +247,10 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
 
 
 def dumps(state: Mapping[str, Any]) -> bytes:
-    """Return a sealed state as JSON text, UTF-8."""
+    """Return a sealed state as JSON, UTF-8."""
     return json.dumps(state, separators=(",", ":")).encode()
 
 
 def write(path: str | os.PathLike[str], text: bytes) -> None:
-    """Write a file so that at any moment, also that of a crash, the old or the new contents are there in whole."""
+    """Write a file atomically: after a crash it has either the old or the new content."""
     write_whole(path, [text], is_durable=True)

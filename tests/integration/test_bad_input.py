@@ -546,7 +546,7 @@ def test_unknown_operators(use: Callable[[], Any], message: str) -> None:
 OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
     ({"batch_size": 0}, ArgumentValueError, "batch_size must be at least 1; got 0"),
     ({"batch_size": "a"}, ArgumentTypeError, "batch_size must be an integer; got 'a'"),
-    ({"batch_size": None}, ArgumentTypeError, "a pipeline needs batch_size"),
+    ({"batch_size": None}, ArgumentTypeError, "Pipeline requires batch_size"),
     ({"num_threads": 0}, ArgumentValueError, "num_threads must be at least 1; got 0"),
     ({"num_threads": 1.5}, ArgumentTypeError, "num_threads must be an integer; got 1.5"),
     ({"seed": "x"}, ArgumentTypeError, "seed must be an integer or None; got 'x'"),

@@ -361,7 +361,7 @@ def test_unknown_option(folder: Path) -> None:
 
 @pytest.mark.parametrize("rate", [-0.1, 1.5, "1%", True])
 def test_rate_out_of_range(folder: Path, rate: Any) -> None:
-    with pytest.raises(ArgumentValueError, match="max_error_rate must be a share from 0 to 1"):
+    with pytest.raises(ArgumentValueError, match="max_error_rate must be a fraction in"):
         pictures(folder, max_error_rate=rate)
 
 

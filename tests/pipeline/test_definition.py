@@ -113,7 +113,7 @@ def test_variadic_keywords_are_refused() -> None:
     [
         ({"batch_size": 0}, ArgumentValueError, "batch_size must be at least 1"),
         ({"batch_size": 2.5}, ArgumentTypeError, "batch_size must be an integer"),
-        ({"batch_size": None}, ArgumentTypeError, "needs batch_size"),
+        ({"batch_size": None}, ArgumentTypeError, "requires batch_size"),
         ({"num_threads": 0}, ArgumentValueError, "num_threads must be at least 1"),
         ({"prefetch_queue_depth": 0}, ArgumentValueError, "prefetch_queue_depth"),
         ({"prefetch_queue_depth": {"cpu": 1}}, ArgumentValueError, "cpu_size"),
@@ -300,7 +300,7 @@ def test_a_graph_given_to_serialize_may_return_one_value() -> None:
 def test_outputs_are_fixed_once_the_pipeline_is_built() -> None:
     made = pipeline_def(lambda: fn.external_source(source))(batch_size=3, num_threads=1)
     made.build()
-    with pytest.raises(PipelineStateError, match="once it is built"):
+    with pytest.raises(PipelineStateError, match="after it is built"):
         made.set_outputs(fn.external_source(source))
 
 

@@ -56,7 +56,7 @@ def test_deserialize_and_build_fills_an_empty_pipeline() -> None:
     pipe.deserialize_and_build(branching().serialize())
     assert pipe.max_batch_size == 5
     np.testing.assert_array_equal(run(pipe)[0], run(branching())[0])
-    with pytest.raises(PipelineStateError, match="has a graph already"):
+    with pytest.raises(PipelineStateError, match="already has a graph"):
         pipe.deserialize_and_build(branching().serialize())
 
 

@@ -110,5 +110,5 @@ def test_mistakes(photo_folder: Path) -> None:
     with pytest.raises(ArgumentValueError, match="pipeline_def"):
         fn.cast(np.zeros(3, np.float32), dtype=types.BFLOAT16)
     serialised = made(photo_folder, "cpu", precision="fp16", output_dtype=[types.FLOAT] + [None] * 6)
-    with pytest.raises(Exception, match="output 0 has the dtype"):
+    with pytest.raises(Exception, match="output 0 has dtype"):
         serialised.run()

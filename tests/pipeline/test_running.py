@@ -128,7 +128,7 @@ def test_run_with_data_refuses_to_follow_batches_under_way() -> None:
         pipe.feed_input("data", np.full((1, 1), number))
         pipe.feed_input("more", np.zeros((1, 1)))
     assert first(pipe.run()) == 0
-    with pytest.raises(PipelineStateError, match="under way"):
+    with pytest.raises(PipelineStateError, match="prefetched"):
         pipe.run(data=np.zeros((1, 1)), more=np.zeros((1, 1)))
     assert [first(pipe.run()) for _ in range(2)] == [1, 2]
 

@@ -58,7 +58,7 @@ def test_several_outputs(photo_folder):
 
 
 def test_what_cannot_be_tapped():
-    for name, message in (("resize", "resized"), ("pruned", "needed by an output"), ("inside", "condition")):
+    for name, message in (("resize", "resized"), ("pruned", "no output needs"), ("inside", "condition")):
         with pytest.raises(GraphError, match=message):
             images(taps=[name]).build()
     with pytest.raises(ArgumentTypeError, match="taps"):
