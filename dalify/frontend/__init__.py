@@ -1,4 +1,4 @@
-"""From a Python function to a traced graph: conditions work on values that differ from sample to sample."""
+"""Convert Python functions so that their conditions work on graph values, which differ per sample."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dalify.frontend import rewriter as _rewriter
     from dalify.frontend.rewriter import is_rewritable, rewrite
 else:
-    # A third of what there is to load, and needed when the first pipeline is defined.
+    # Imported at first use: a third of the import time, needed when the first pipeline is defined.
     _rewriter = LazyModule("dalify.frontend.rewriter", "rewriting functions")
 
 __all__ = ["do_not_convert", "is_rewritable", "rewrite"]

@@ -1,4 +1,6 @@
-"""One condition while it is traced: for a Python value one branch runs, as ever; for a graph value both do, in turn.
+"""The state of one condition while it is traced.
+
+For a Python value one branch runs; for a graph value both run, one after the other.
 
 The rewritten ``if`` stays in the user's own function:
 
@@ -12,8 +14,8 @@ The rewritten ``if`` stays in the user's own function:
         if _dalify_if_1.is_merged(<locals>):
             <variables> = _dalify_if_1.values
 
-So there is no function per branch: a debugger shows all variables, and ``with``, ``try``, ``:=`` and ``nonlocal`` mean
-what they always mean. Conditions within conditions share the guard, since Python limits how deep ``with`` can nest.
+So there is no function per branch: a debugger shows all variables, and ``with``, ``try``, ``:=`` and ``nonlocal`` keep
+their meaning. Nested conditions share the guard, because Python limits the nesting depth of ``with``.
 """
 
 from __future__ import annotations
@@ -31,24 +33,24 @@ from dalify.graph import Branch, DataNode, current_branch
 
 __all__ = ["Conditional", "Guard", "Variable", "trace_both"]
 
-# Name, line that assigns it in the body and in the `else` part; None where that part does not.
+# Name, and the lines that assign it in the body and in the `else` part; None if that part does not assign it.
 Variable = tuple[str, SourceLine | None, SourceLine | None]
 
 
 class Guard:
-    """Leaves, when an error passes, the branches that it breaks off."""
+    """Leaves open branches when an exception propagates."""
 
     def __init__(self) -> None:
         self.open: list[AbstractContextManager[BranchStores]] = []
 
     def __enter__(self) -> Guard:
-        """Begin to watch."""
+        """Enter the guard."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave what is open, innermost first."""
+        """Leave open branches, innermost first."""
         while self.open:
             self.open.pop().__exit__(kind, error, traceback)
 
@@ -57,12 +59,12 @@ class Conditional:
     """State of one ``if``.
 
     Args:
-        guard: watches over the branches.
+        guard: leaves the branches on an exception.
         condition: value of the test.
         variables: local variables that its branches assign.
         construct: ``if`` or ``elif``.
         line: its line.
-        scope: what else the code can see, beside its local variables.
+        scope: other variables that the code can access, besides its local variables.
 
     Attributes:
         is_traced: whether the test is a graph value, so that both branches run.
@@ -93,7 +95,7 @@ class Conditional:
             self._truth = bool(condition)
 
     def enters_if(self, variables: Mapping[str, Any]) -> bool:
-        """Tell whether the body runs. ``variables``: the local variables."""
+        """Return whether the body runs. ``variables``: the local variables."""
         if not self.is_traced:
             return self._truth
         self._before = self._found(variables)
@@ -102,7 +104,7 @@ class Conditional:
         return True
 
     def enters_else(self, variables: Mapping[str, Any]) -> bool:
-        """Tell whether the ``else`` part runs; when both run, `values` are those from before the ``if``."""
+        """Return whether the ``else`` part runs; if both run, `values` are those before the ``if``."""
         if not self.is_traced:
             return not self._truth
         self._leave(variables)
@@ -111,7 +113,7 @@ class Conditional:
         return True
 
     def is_merged(self, variables: Mapping[str, Any]) -> bool:
-        """Tell whether `values` are to be assigned: the merged ones."""
+        """Return whether the merged `values` must be assigned."""
         if not self.is_traced:
             return False
         self._leave(variables)
@@ -123,7 +125,7 @@ class Conditional:
             merged.append(value)
         merge_stores(self._merger, self._stores[0], self._stores[1])
         self.values = self._assignable(merged)
-        # The function may go on for long: let go of what only this condition needed.
+        # The function may run for long: release the data of this condition.
         self._scope, self._before, self._stores, self._after = {}, [], [], []
         return True
 
@@ -134,7 +136,7 @@ class Conditional:
 
     def _leave(self, variables: Mapping[str, Any]) -> None:
         self._guard.open.pop().__exit__(None, None, None)
-        # Copied before the stores are taken back: what the branch built must not lose them again.
+        # Copy before the stores are undone, so that containers of the branch keep them.
         self._after.append([(value, copied(value)) for value in self._found(variables)])
         self._stores[-1].close()
 
@@ -156,14 +158,14 @@ def trace_both(
     construct: str,
     scope: dict[str, Any],
 ) -> Any:
-    """Trace the two sides of an expression and merge what they give.
+    """Trace the two sides of an expression and merge their values.
 
     Args:
-        condition: the graph value that decides.
+        condition: the graph value of the condition.
         if_true: evaluates the side for true samples.
         if_false: evaluates the side for false samples.
-        construct: what the user wrote, for messages.
-        scope: variables that the code can see.
+        construct: the construct in the user's code, for messages.
+        scope: variables that the code can access.
     """
     line = SourceLine.capture()
     merger = Merger(condition, construct, line)

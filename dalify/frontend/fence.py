@@ -1,7 +1,4 @@
-"""What is refused, with the user's line and the way out, instead of running silently wrong.
-
-Alone because these texts are read far more often than the code that raises them.
-"""
+"""Errors for constructs that cannot work on graph values, with the user's line and an alternative."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ _MUTATING_TEXT = """
     symmetric_difference_update update
 """
 _MUTATING = frozenset(_MUTATING_TEXT.split())
-# Far enough for `self.settings.lists["a"]`, near enough to be quick.
+# Deep enough for `self.settings.lists["a"]`, small enough to be fast.
 _SEARCH_DEPTH = 6
 _SEARCH_LIMIT = 20_000
 _BUILTINS: dict[Any, str] = {
@@ -46,31 +43,29 @@ _BUILTINS: dict[Any, str] = {
     min: "Use dalify.math.min(a, b) for the smaller of two values, or fn.reductions.min(x) within one sample.",
     max: "Use dalify.math.max(a, b) for the larger of two values, or fn.reductions.max(x) within one sample.",
     bool: "Compare it, `x != 0`, or cast it: fn.cast(x, dtype=types.BOOL).",
-    sorted: "The order would differ from sample to sample, and a graph cannot.",
+    sorted: "The order would differ per sample, which a graph cannot express.",
 }
 _JUMPS = {
     "break": (
         "leave the loop",
-        "Let the loop run to its end, and put its body under `if not done:`, with a variable for which samples are.",
+        "Let the loop run to its end, and put its body under `if not done:`, where `done` is a graph value.",
     ),
     "continue": (
-        "go on to the next turn",
+        "continue with the next iteration",
         "Put what follows the `continue` under an `if` on the opposite condition.",
     ),
     "return": (
-        "leave the function there",
+        "return from the function",
         "Assign the result to a variable, and return it at the end of the function.",
     ),
 }
 _REFUSED: dict[str, tuple[str, str]] = {
     "while": (
-        "the condition of this `while` is a graph value, so the loop would take a different number of turns for each "
-        "sample.",
-        "Use a `for` loop with a fixed number of turns and an `if` in it.",
+        "the condition of this `while` is a graph value, so the number of iterations would differ per sample.",
+        "Use a `for` loop with a fixed number of iterations and an `if` in it.",
     ),
     "for": (
-        "a graph value cannot be iterated over: how many elements it has is not known yet, and differs from sample to "
-        "sample.",
+        "a graph value cannot be iterated over: its number of elements is not known yet, and may differ per sample.",
         "Use an operator on the whole value, or index it with a range of known length: x[i] for i in range(3).",
     ),
     "assert": (
@@ -78,7 +73,7 @@ _REFUSED: dict[str, tuple[str, str]] = {
         "Check the outputs of the pipeline, or check each sample in a Python function with fn.python_function.",
     ),
     "in": (
-        "`in` cannot be used with a graph value: the answer differs from sample to sample.",
+        "`in` cannot be used with a graph value: the result differs per sample.",
         "Write the comparisons out, (x == 1) | (x == 2), or reduce them: fn.reductions.max(x == 1).",
     ),
     "match": (
@@ -86,21 +81,20 @@ _REFUSED: dict[str, tuple[str, str]] = {
         "Write `if x == 1: … elif x == 2: …`, which works on graph values.",
     ),
     "case": (
-        "a graph value cannot be the guard of a `case`: which case applies would differ from sample to sample.",
+        "a graph value cannot be the guard of a `case`: the selected case would differ per sample.",
         "Use an `if` inside the case.",
     ),
     "comprehension": (
-        "a graph value cannot be the `if` of a comprehension: the number of elements would differ from sample to "
-        "sample.",
+        "a graph value cannot be the `if` of a comprehension: the number of elements would differ per sample.",
         "Keep all elements and choose their values: [a if condition else b for …].",
     ),
     "walrus": (
-        "`:=` and `yield` cannot stand in a part of an expression that only some samples need.",
-        "Assign the variable on a line of its own before, or use an `if` statement.",
+        "`:=` and `yield` are not supported in a part of an expression that is evaluated for some samples only.",
+        "Assign the variable in a separate statement before, or use an `if` statement.",
     ),
     "raise": (
         "`raise` under a condition on a graph value: both branches are traced, so the error would always be raised.",
-        "A faulty sample shows only at run time: check it in a Python function with fn.python_function.",
+        "Sample values are known only at run time: check it in a Python function with fn.python_function.",
     ),
     "yield": (
         "`yield` under a condition on a graph value: both branches are traced, so every sample would be yielded.",
@@ -110,24 +104,24 @@ _REFUSED: dict[str, tuple[str, str]] = {
 
 
 def refuse(construct: str, line: SourceLine | None = None) -> NoReturn:
-    """Raise the error of a construct that a graph value met."""
+    """Raise the error for a construct that does not support graph values."""
     message, hint = _REFUSED[construct]
     kind = ConditionError if construct in ("while", "assert", "case", "comprehension") else UnsupportedSyntaxError
     raise kind(message, line=line or SourceLine.capture(), hint=hint)
 
 
 def refuse_jump(jump: str, line: SourceLine | None, condition_line: SourceLine | None) -> NoReturn:
-    """Raise the error of a ``break``, ``continue`` or ``return`` that only some samples would take."""
+    """Raise the error for a ``break``, ``continue`` or ``return`` that only some samples would execute."""
     what, hint = _JUMPS[jump]
     raise UnsupportedSyntaxError(
-        f"`{jump}` under a condition on a graph value ({condition_line}): some samples would {what}, others not.",
+        f"`{jump}` under a condition on a graph value ({condition_line}): some samples would {what}, others would not.",
         line=line,
         hint=hint,
     )
 
 
 def refuse_builtin(function: Any, arguments: Iterable[Any]) -> None:
-    """Raise if a built-in that needs the value now got a graph value, itself or in a list."""
+    """Raise if an argument of a built-in that needs values is a graph value, or a list with one."""
     hint = _BUILTINS.get(function)
     if hint is None:
         return
@@ -135,42 +129,43 @@ def refuse_builtin(function: Any, arguments: Iterable[Any]) -> None:
         items = argument if isinstance(argument, (list, tuple, set)) else (argument,)
         if any(isinstance(item, DataNode) for item in items):
             raise ConditionError(
-                f"{function.__name__}() needs the value now, but a graph value has none while the pipeline is defined.",
+                f"{function.__name__}() needs a value, but a graph value has none while the pipeline is defined.",
                 line=SourceLine.capture(),
                 hint=hint,
             )
 
 
 def needs_watch(function: Any) -> bool:
-    """Tell whether the arguments of a callable go through `refuse_builtin`."""
+    """Return whether `refuse_builtin` must check the arguments of a callable."""
     return isinstance(function, (types.BuiltinFunctionType, type)) and function in _BUILTINS
 
 
 def check_condition(condition: DataNode, construct: str, line: SourceLine | None) -> None:
-    """Raise where a graph value cannot be a condition, as far as that is known already."""
+    """Raise if a graph value is known not to be usable as a condition."""
     if condition.edge.device == "gpu":
         raise ConditionError(
-            f"the condition of this `{construct}` lies on the GPU; the samples are told apart on the CPU.",
+            f"the condition of this `{construct}` is on the GPU; the branch of each sample is decided on the CPU.",
             line=line,
             hint="Compute it with device='cpu', or copy it with .cpu().",
         )
 
 
 def is_mutation(function: Any) -> bool:
-    """Tell whether a call in a branch changes a container, so that it has to go through `check_mutation`."""
+    """Return whether a call in a branch changes a container, so that `check_mutation` must check it."""
     if active() is None or not isinstance(function, types.BuiltinMethodType) or function.__name__ not in _MUTATING:
         return False
     return isinstance(function.__self__, _MUTABLE)
 
 
 def check_mutation(function: Any, arguments: Iterable[Any]) -> None:
-    """Raise if a method call in a branch changes a container from outside of it that has to do with graph values.
+    """Raise if a method call in a branch changes a container from outside the branch and involves graph values.
 
-    Notes on what was traced (names, counts) are nobody's samples: both branches are traced, as in DALI.
+    Changes that do not involve graph values (recorded names, counters) are allowed: both branches are traced, as in
+    DALI.
 
     Args:
         function: the method.
-        arguments: that it is about to be called with.
+        arguments: arguments of the call.
     """
     container = function.__self__
     if isinstance(container, np.ndarray) or _holds_graph_values([container, *arguments]):
@@ -190,16 +185,16 @@ def _holds_graph_values(values: list[Any]) -> bool:
 
 
 def check_in_place(value: Any) -> None:
-    """Raise if ``value += ..`` in a branch changes an object that exists outside of it."""
+    """Raise if ``value += ..`` in a branch changes an object from outside the branch."""
     if isinstance(value, _MUTABLE) or _is_array(value):
         _check_change(value, f"an operator such as `+=` on this {type(value).__name__}")
 
 
 def check_item(owner: Any, key: Any, *, is_deletion: bool) -> bool:
-    """Raise if assigning or deleting an item in a branch cannot be taken back, in an object from outside of it.
+    """Raise if assigning or deleting an item of an object from outside the branch cannot be undone.
 
     Returns:
-        whether the item can be taken back; if not, the branch made the object, and nobody else will miss it.
+        whether the item can be undone; if not, the object was created in the branch.
     """
     is_sequence = isinstance(owner, (list, deque))
     try:
@@ -215,7 +210,7 @@ def check_item(owner: Any, key: Any, *, is_deletion: bool) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    """Tell whether elements share memory with what reading them gave."""
+    """Return whether reading an element returns a view of its memory."""
     return isinstance(value, (np.ndarray, bytearray)) or hasattr(type(value), "__dlpack__")
 
 
@@ -225,14 +220,14 @@ def _check_change(target: Any, what: str) -> None:
         return
     raise UnsupportedSyntaxError(
         f"{what} under a condition on a graph value ({stores.branch.line}) changes an object from outside the branch: "
-        "both branches are traced, so the change would be there for every sample.",
+        "both branches are traced, so the change would apply to every sample.",
         line=SourceLine.capture(),
         hint="Assign a value to a variable in each branch, and change the object after the `if`.",
     )
 
 
 def _existed_before(target: Any, stores: BranchStores) -> bool:
-    """Tell whether an object can be reached from the variables that were there when an active branch began."""
+    """Return whether an object is reachable from the variables that existed when an active branch began."""
     if id(target) in stores.own:
         return False
     branches: list[BranchStores] = []

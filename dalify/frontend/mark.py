@@ -1,4 +1,4 @@
-"""The mark on functions that are run as they are. Apart from the rewriter, which takes long to load."""
+"""``do_not_convert``, in a module that does not import the rewriter."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def do_not_convert(func: _Callable) -> _Callable: ...
 @overload
 def do_not_convert(func: None = None) -> Callable[[_Callable], _Callable]: ...
 def do_not_convert(func: Any = None) -> Any:
-    """Mark a function as one that is run as it is, conditions and all.
+    """Mark a function whose conditions are not converted.
 
-    Needed where a function that the pipeline definition calls works on Python values in a way that rewriting would
-    disturb, for instance because it inspects its own code.
+    Needed if a function that the pipeline definition calls must not be rewritten, for instance because it inspects its
+    own code.
 
     Args:
-        func: a function or any other callable that takes attributes; without it, a decorator is returned.
+        func: a function or another callable with attributes; if omitted, a decorator is returned.
 
     Returns:
         the function itself.

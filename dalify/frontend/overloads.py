@@ -1,6 +1,6 @@
-"""What rewritten functions call in place of ``if``, ``and``, ``not``, a call: Python's meaning for Python values.
+"""Functions that rewritten code calls in place of ``if``, ``and``, ``not``, calls and similar constructs.
 
-Alone because it is the vocabulary of the rewritten code: every name here appears in `transform`.
+For Python values they have Python's meaning. `transform` creates the calls.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Is": operator.is_,
     "IsNot": operator.is_not,
 }
-# These call back: their first argument is the user's function.
+# Callables that call their first argument, which may be the user's function.
 _CALLING_BACK = (map, filter, functools.reduce)
 
 
@@ -76,10 +76,10 @@ class Overloads:
         """Begin an ``if``.
 
         Args:
-            guard: watches over its branches.
+            guard: leaves its branches on an exception.
             test: value of the test.
             variables: names of the variables that it assigns, and the lines where the body and the ``else`` part do.
-            jump: what cannot be traced in its branches, and the line; None if there is no such thing.
+            jump: the first jump in its branches that cannot be traced, and its line; None if there is none.
         """
         read(test)
         if not isinstance(test, DataNode):
@@ -92,7 +92,7 @@ class Overloads:
         return Conditional(guard, test, known, construct, line, self._outer())
 
     def _outer(self) -> dict[str, Any]:
-        """Return what the function sees beside its local variables, under names that it cannot have."""
+        """Return non-local variables that the function can access, under names that are not identifiers."""
         return {"<globals>": self._function.__globals__}
 
     def choose(self, test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
@@ -130,10 +130,10 @@ class Overloads:
             value = other()
             if not isinstance(value, (DataNode, bool, np.bool_)):
                 raise ConditionError(
-                    f"the right operand of this `{word}` is of type {type(value).__name__}; next to a graph value it "
-                    "must be a boolean.",
+                    f"the right operand of this `{word}` is of type {type(value).__name__}; if the other operand "
+                    "is a graph value, it must be a boolean.",
                     line=SourceLine.capture(),
-                    hint="Compare it, `b != 0`. For a value that depends on a condition write `x if a else y`.",
+                    hint="Compare it, `b != 0`. To select a value by a condition, write `x if a else y`.",
                 )
             return value
 
@@ -145,11 +145,11 @@ class Overloads:
         return logical_not(value) if isinstance(value, DataNode) else not value
 
     def compare(self, left: Any, *steps: Any) -> Any:
-        """Evaluate ``left < b < c``, each operand once, the later ones only where the earlier comparisons hold.
+        """Evaluate ``left < b < c``, each operand once, later ones only if the earlier comparisons are true.
 
         Args:
             left: first operand.
-            steps: by turns the name of a comparison and a function that evaluates its right operand.
+            steps: alternately the name of a comparison and a function that evaluates its right operand.
         """
 
         def rest(left: Any, index: int) -> Any:
@@ -168,19 +168,19 @@ class Overloads:
         return (item in container) == (name == "In")
 
     def plain(self, test: Any, construct: str) -> Any:
-        """Return a test that stays Python's own; a graph value is refused."""
+        """Return a Python value used as a test; raise for a graph value."""
         if isinstance(test, DataNode):
             refuse(construct)
         return test
 
     def not_in(self, conditionals: tuple[Conditional, ...], construct: str, value: Any = None) -> Any:
-        """Return ``value``; refused if one of the ``if`` around it is traced."""
+        """Return ``value``; raise if an enclosing ``if`` is traced."""
         if any(conditional.is_traced for conditional in conditionals):
             refuse(construct)
         return value
 
     def result(self, value: Any) -> Any:
-        """Return what a function returns, once all its paths are merged."""
+        """Return the result of a function after its paths were merged."""
         return None if value is NO_RESULT else read(value)
 
     def owner(self, owner: Any, name: str, is_augmented: bool = False) -> Any:
@@ -192,7 +192,7 @@ class Overloads:
         return owner
 
     def items(self, owner: Any, is_augmented: bool = False) -> Any:
-        """Return the object one of whose items is about to be assigned or deleted; in a branch, one that takes note."""
+        """Return the object whose item is assigned or deleted next; in a branch, a wrapper that records it."""
         if active() is None or isinstance(owner, (DataNode, Unusable)):
             return owner
         return _Items(owner, is_augmented)
@@ -202,7 +202,7 @@ class Overloads:
         check_in_place(read(value))
 
     def keep(self, name: str) -> None:
-        """Note that a global or nonlocal variable is about to be assigned."""
+        """Record that a global or nonlocal variable is about to be assigned."""
         if name in self._cells:
             note(self._cells[name], "cell_contents", is_item=False)
         else:
@@ -226,7 +226,7 @@ def _changing(function: Any, *arguments: Any, **named: Any) -> Any:
 
 
 class _Items:
-    """Stands for an object while one of its items is assigned or deleted in a branch."""
+    """Wraps an object while one of its items is assigned or deleted in a branch."""
 
     __slots__ = ("_is_augmented", "_owner")
 

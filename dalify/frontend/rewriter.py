@@ -1,4 +1,4 @@
-"""``rewrite(function)``: a function whose conditions work on graph values, in all else the function that was given.
+"""``rewrite(function)``: convert a function so that its conditions work on graph values.
 
 The new code is compiled under the user's file name with the user's line numbers, and runs in the function's own globals
 and closure cells: tracebacks, breakpoints and messages show the user's source, and a global that changes later is seen.
@@ -40,22 +40,22 @@ _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _FUTURE_FLAGS = functools.reduce(
     lambda flags, name: flags | getattr(__future__, name).compiler_flag, __future__.all_feature_names, 0
 )
-# Python 3.14 computes annotations when they are asked for; a name in them may not be defined yet.
+# Python 3.14 evaluates annotations lazily; a name in them may not be defined yet.
 _ANNOTATIONS = ("__annotate__", "__type_params__") if sys.version_info >= (3, 14) else ("__annotations__",)
 # By identity: code objects of different files may be equal. The reference tells when an entry, and its key, has died.
 _rewritten: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
 
 
 def is_rewritable(function: Any) -> bool:
-    """Tell whether `rewrite` gives anything but the function itself when user code calls it.
+    """Return whether `rewrite` would change a function that user code calls.
 
     Args:
         function: any callable.
 
     Returns:
         False for classes, built-ins, functions of dalify, the standard library and installed packages, coroutines,
-        functions marked with `do_not_convert`, functions rewritten before or with nothing in them to rewrite, and those
-        whose source is not to be had.
+        functions marked with `do_not_convert`, functions that were rewritten before or need no rewriting, and those
+        without source.
     """
     inner = _plain_function(function)
     return inner is not None and not _is_foreign(inner) and _rewritten_code(inner.__code__) is not None
@@ -65,11 +65,11 @@ def rewrite(function: _Callable) -> _Callable:
     """Return a function that traces conditions on graph values.
 
     Args:
-        function: function, method, ``functools.partial`` or object with a ``__call__``. It is rewritten wherever it was
-            installed; what it calls is rewritten when it is called, unless it is library code.
+        function: function, method, ``functools.partial`` or object with a ``__call__``. It is rewritten even if it is
+            library code; functions that it calls are rewritten when they are called, unless they are library code.
 
     Returns:
-        a callable with the same signature, defaults, attributes, globals and closure; ``function`` itself where there
+        a callable with the same signature, defaults, attributes, globals and closure; ``function`` itself if there
         is nothing to rewrite or no source.
     """
     inner = _plain_function(function)
@@ -77,7 +77,7 @@ def rewrite(function: _Callable) -> _Callable:
 
 
 def _convert(package: str, function: Any) -> Any:
-    """Rewrite what a rewritten function of ``package`` calls."""
+    """Rewrite a callable that a rewritten function of ``package`` calls."""
     inner = _plain_function(function)
     if inner is None or (_is_foreign(inner) and not _is_of(inner, package)):
         return function
@@ -117,7 +117,7 @@ def _is_foreign(function: FunctionType) -> bool:
 
 
 def _is_of(function: FunctionType, package: str) -> bool:
-    """Tell whether a function belongs to an installed package whose own pipeline is being traced."""
+    """Return whether a function belongs to an installed package whose own pipeline is being traced."""
     is_own = function.__code__.co_filename.startswith(_PACKAGE_FOLDER)
     return not is_own and _package(function) == package
 
@@ -160,17 +160,17 @@ def _compile(code: CodeType) -> CodeType | None:
     if found is None:
         return None
     tree = gast.gast_to_ast(_module(found, code))
-    assert isinstance(tree, ast.Module), "dalify bug: a module turned into something else"
+    assert isinstance(tree, ast.Module), "dalify bug: a module became another node"
     ast.fix_missing_locations(tree)
     module = compile(tree, code.co_filename, "exec", flags=code.co_flags & _FUTURE_FLAGS, dont_inherit=True)
     result = _find(module, code)
     if OVERLOADS not in result.co_freevars:
-        return None  # nothing in it that a graph value could meet
+        return None  # no construct to rewrite
     return _renamed(result, result.co_qualname, code.co_qualname, code.co_name)
 
 
 def _module(found: Definition, code: CodeType) -> Any:
-    """Put the rewritten definition where its free variables are free and its private names belong to its class."""
+    """Wrap the rewritten definition so that its free variables are free and its private names belong to its class."""
     place = found.node
     definition = transformed(copy.deepcopy(place), found.class_name)
     arguments = definition.args
@@ -196,12 +196,12 @@ def _find(code: CodeType, wanted: CodeType) -> CodeType:
             if constant.co_name == "dalify_factory":
                 inner = [part for part in constant.co_consts if isinstance(part, CodeType)]
                 return next(part for part in inner if part.co_name == wanted.co_name)
-            return _find(constant, wanted)  # the class around it
+            return _find(constant, wanted)  # the enclosing class
     raise AssertionError("dalify bug: the rewritten function is not in its module")
 
 
 def _renamed(code: CodeType, prefix: str, qualified: str, name: str) -> CodeType:
-    """Give code and all code within it the user's names."""
+    """Return code, including nested code objects, with the user's names."""
     constants = []
     for constant in code.co_consts:
         if not isinstance(constant, CodeType):

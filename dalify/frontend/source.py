@@ -1,8 +1,7 @@
-"""From a code object back to its syntax tree, in the user's own file with the user's own lines and columns.
+"""Find the syntax tree of a code object in the user's source file.
 
-Alone because it is the only place that reads source files. The whole file is parsed, not the cut-out text of one
-function: so lines need no shifting, the enclosing class is known (``__private`` names need it), and lambdas that share
-a line are told apart by their columns.
+The whole file is parsed, not the text of one function. So lines and columns are correct, the enclosing class is known
+(``__private`` names need it), and lambdas on the same line are distinguished by their columns.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dalify.frontend.syntax import gast
 __all__ = ["Definition", "find_definition"]
 
 _SCOPES = (gast.FunctionDef, gast.Lambda)
-# Parsed files, newest last. A pipeline touches a handful of files: few are kept, so that notebooks pile up no trees.
+# Parsed files, newest last. A pipeline uses few files; the cache is small so that notebooks do not accumulate trees.
 _MAXIMUM_PARSED_FILES = 32
 _parsed: dict[str, tuple[list[str], dict[int, list[Definition]]]] = {}
 
@@ -28,7 +27,7 @@ class Definition:
 
     Attributes:
         node: its syntax tree; shared, so copy it before changing it.
-        class_name: innermost class around it, "" for none.
+        class_name: innermost enclosing class, "" for none.
     """
 
     node: Any
@@ -39,14 +38,14 @@ def find_definition(code: CodeType) -> Definition | None:
     """Return the definition that a code object was compiled from.
 
     Returns:
-        None where the source is not to be had (typed into a console, compiled from a string), is not valid, or where
-        several definitions fit equally well.
+        None if there is no source (typed into a console, compiled from a string), if it is invalid, or if several
+        definitions match equally well.
     """
     candidates = _definitions(code.co_filename).get(code.co_firstlineno, [])
     fitting = [found for found in candidates if _fits(found.node, code)]
     if len(fitting) > 1:
         fitting = [found for found in fitting if _covers(found.node, code)]
-    if len(fitting) > 1:  # one lambda within another: the innermost that covers the code
+    if len(fitting) > 1:  # nested lambdas: the innermost that covers the code
         innermost = max(fitting, key=lambda found: (found.node.body.lineno, found.node.body.col_offset))
         fitting = [innermost] if all(_contains(other.node, innermost.node) for other in fitting) else []
     return fitting[0] if fitting else None
@@ -80,7 +79,7 @@ def _collect(node: Any, class_name: str, found: dict[int, list[Definition]]) -> 
 
 def _fits(node: Any, code: CodeType) -> bool:
     name = node.name if isinstance(node, gast.FunctionDef) else "<lambda>"
-    # A file that was edited after it was imported may hold something else there by now.
+    # The file may have been edited after it was imported.
     if name != code.co_name or max(line or 0 for _, _, line in code.co_lines()) > node.end_lineno:
         return False
     arguments = node.args
@@ -97,7 +96,7 @@ def _covers(node: Any, code: CodeType) -> bool:
         if line is None or end_line is None or column is None or end_column is None:
             continue
         if (line, column) == (end_line, end_column):
-            continue  # bookkeeping, with no place of its own
+            continue  # an instruction without a position
         if not (start <= (line, column) and (end_line, end_column) <= end):
             return False
     return True

@@ -1,7 +1,7 @@
-"""What a branch stores in objects: ``self.x = ..``, ``d["k"] = ..``, globals.
+"""Stores of a branch in objects: ``self.x = ..``, ``d["k"] = ..``, globals.
 
-Each store is noted, taken back before the other branch is traced, and merged. Alone because stores happen anywhere in
-the functions that a branch calls, while local variables are seen by the ``if`` itself.
+Each store is recorded, undone before the other branch is traced, and merged. Stores may happen in any function that a
+branch calls; `conditional` handles local variables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["BranchStores", "active", "merge_stores", "note", "traced"]
 
 
 class _Store:
-    """One attribute or item: how it was before the branch and after it."""
+    """One attribute or item: its value before and after the branch."""
 
     __slots__ = ("after", "before", "is_item", "key", "line", "owner")
 
@@ -64,10 +64,10 @@ class BranchStores:
     """The stores of one branch while it is traced.
 
     Attributes:
-        parent: stores of the branch around it.
-        scope: variables that the code could see when the branch began; what is reachable from them existed before.
-        branch: the graph's branch.
-        own: objects that were found to be made in the branch, by identity.
+        parent: stores of the enclosing branch.
+        scope: variables that the code could access when the branch began; objects reachable from them existed before.
+        branch: the branch of the graph.
+        own: objects known to be created in the branch, by identity.
     """
 
     def __init__(self, parent: BranchStores | None, scope: dict[str, Any], branch: Branch) -> None:
@@ -78,7 +78,7 @@ class BranchStores:
         self.table: dict[tuple[int, bool, Any], _Store] = {}
 
     def close(self) -> None:
-        """Remember what the branch stored and put back what was there before."""
+        """Save the stores of the branch and restore the previous values."""
         for store in self.table.values():
             store.after = copied(store.value())
         for store in reversed(self.table.values()):
@@ -89,13 +89,13 @@ _ACTIVE: ContextVar[BranchStores | None] = ContextVar("dalify_branch_stores", de
 
 
 def active() -> BranchStores | None:
-    """Return the stores of the innermost branch being traced in this thread."""
+    """Return the stores of the innermost branch that is traced in this thread."""
     return _ACTIVE.get()
 
 
 @contextmanager
 def traced(branch: Branch, scope: dict[str, Any]) -> Iterator[BranchStores]:
-    """Trace what follows as one branch; if it raises, its stores are taken back."""
+    """Trace the ``with`` block as a branch; its stores are undone, also after an exception."""
     stores = BranchStores(_ACTIVE.get(), scope, branch)
     token = _ACTIVE.set(stores)
     try:
@@ -109,7 +109,7 @@ def traced(branch: Branch, scope: dict[str, Any]) -> Iterator[BranchStores]:
 
 
 def note(owner: Any, key: Any, *, is_item: bool) -> None:
-    """Note that an attribute or item is about to change."""
+    """Record that an attribute or item is about to change."""
     stores = _ACTIVE.get()
     if stores is None:
         return
@@ -123,16 +123,16 @@ def note(owner: Any, key: Any, *, is_item: bool) -> None:
 
 
 def merge_stores(merger: Merger, if_true: BranchStores, if_false: BranchStores) -> None:
-    """Give every attribute and item that a branch stored the merged value; both branches have been closed."""
+    """Set every attribute and item that a branch stored to its merged value, after both branches were closed."""
     for place in [*if_true.table, *(place for place in if_false.table if place not in if_true.table)]:
         first, second = if_true.table.get(place), if_false.table.get(place)
         store = first or second
-        assert store is not None, "dalify bug: a store out of neither branch"
+        assert store is not None, "dalify bug: a store of neither branch"
         values = tuple(store.before if one is None else one.after for one in (first, second))
         lines = (None if first is None else first.line, None if second is None else second.line)
         value = merger.merged(store.name, (values[0], values[1]), lines)
-        # An item that only one branch has may belong to an object that the branch made for itself: whoever reads it in
-        # the other branch's samples will hear of it.
+        # An item that only one branch has may belong to an object that the branch created. Reading it for samples of
+        # the other branch raises an error.
         if type(value) is Unusable and all(one is not ABSENT for one in values):
             raise value.reason()
         note(store.owner, store.key, is_item=store.is_item)

@@ -1,4 +1,4 @@
-"""Move what follows an early ``return`` or ``continue`` into the other branch: no branch then leaves by itself.
+"""Move statements after an early ``return`` or ``continue`` into the other branch, so that no branch jumps.
 
     if small:               if small:
         return x      ->        result = x
@@ -7,8 +7,8 @@
                                 result = y
                             return result
 
-Alone because it is plain program text: nothing in it knows of graphs. Afterwards a result is a variable like any other,
-and merging the branches of a condition merges it too.
+Afterwards the result is an ordinary variable, which is merged with the branches of a condition. This transformation
+does not depend on graphs.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from dalify.frontend.syntax import gast, name, overload, own_nodes, statement
 __all__ = ["RESULT", "straighten"]
 
 RESULT = "_dalify_result"
-# Branches that return on some of their paths only need a copy of what follows per path. Beyond this many copies the
-# function stays as it is, and its early returns are refused where the condition turns out to be a graph value.
+# Branches that return on some of their paths need a copy of the following statements per path. Beyond this number of
+# copies the function is not changed, and early returns under a condition on a graph value are errors.
 _MAXIMUM_COPIES = 64
 
 
-class _TooManyPaths(Exception):  # noqa: N818 - it never leaves this file
+class _TooManyPaths(Exception):  # noqa: N818 - only used in this file
     pass
 
 
 def straighten(body: list[Any], *, is_generator: bool) -> list[Any]:
-    """Return the body of a function without early ``return`` and ``continue`` where that can be had.
+    """Return the body of a function without early ``return`` and ``continue``, if possible.
 
     Args:
         body: statements of a function; they may be changed in place.
         is_generator: a ``return`` of a generator only ends it, so it stays.
 
     Returns:
-        the new body. Jumps out of ``with``, ``try`` and loops stay what they are where something follows them.
+        the new body. Jumps out of ``with``, ``try`` and loops are not changed if statements follow.
     """
     loops = [node for node in own_nodes(body) if isinstance(node, (gast.For, gast.While))]
-    for loop in reversed(loops):  # innermost first: an outer loop may go on with a copy of its body
+    for loop in reversed(loops):  # innermost first: an outer loop may copy its body
         if _is_early(loop.body, gast.Continue):
             loop.body = _attempt(loop.body, gast.Continue)
     if is_generator or not _is_early(body, gast.Return):
@@ -68,7 +68,7 @@ def _is_early(body: list[Any], jump: type) -> bool:
 
 
 def _parts(node: Any) -> list[list[Any]]:
-    """Return the statement lists within a statement that a jump in tail position may stand in."""
+    """Return the statement lists within a statement that may contain a jump in tail position."""
     if isinstance(node, gast.If):
         return [node.body, node.orelse]
     if isinstance(node, gast.With):
@@ -83,7 +83,7 @@ def _jumps(body: list[Any], jump: type) -> bool:
 
 
 def _falls_through(body: list[Any]) -> bool:
-    """Tell whether control can reach the statement after ``body``."""
+    """Return whether control can reach the statement after ``body``."""
     if not body:
         return True
     last = body[-1]

@@ -1,7 +1,4 @@
-"""Small tools on syntax trees: write a statement from text, list what a statement binds.
-
-Alone because the rewriting steps share them.
-"""
+"""Helpers for syntax trees: create statements from source text, list the names that statements bind."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ __all__ = [
 OVERLOADS = "dalify__"
 """The variable through which rewritten code reaches `overloads`."""
 
-# gast makes its node classes when it is imported, so a type checker cannot know them.
+# gast creates its node classes at import, so type checkers do not know them.
 gast: Any = _gast
 
 _SCOPES = (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef, gast.Lambda)
@@ -25,12 +22,12 @@ _COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp
 
 
 def statements(text: str, place: Any, **parts: Any) -> list[Any]:
-    """Parse statements and put parts in.
+    """Parse statements and substitute parts.
 
     Args:
-        text: Python statements; capital names stand for the parts.
-        place: node whose line and columns the new nodes get, so that tracebacks show what the user wrote.
-        parts: an expression, or a list of statements for a name that is a statement of its own.
+        text: Python statements; capital names are placeholders for the parts.
+        place: node whose line and columns the new nodes get, so that tracebacks show the user's code.
+        parts: an expression, or a list of statements for a name that is a statement.
     """
     tree = gast.parse(text)
     for node in gast.walk(tree):
@@ -46,10 +43,10 @@ def statement(text: str, place: Any, **parts: Any) -> Any:
 
 
 def located(node: Any, place: Any) -> Any:
-    """Give a node the line and columns of another."""
+    """Set the line and columns of a node to those of another."""
     gast.copy_location(node, place)
     if isinstance(node, gast.Attribute):
-        # Python reports the call of a method on the last line of `object.method`, which is to be the first line here.
+        # Python reports the call of a method on the last line of `object.method`; make that the first line.
         node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
     return node
 
@@ -65,7 +62,7 @@ def literal(value: Any, place: Any) -> Any:
 
 
 def overload(place: Any, function: str, *arguments: Any) -> Any:
-    """Return the call of an overload; arguments that are no syntax trees become constants."""
+    """Return the call of an overload; arguments that are not syntax trees become constants."""
     parts = [part if isinstance(part, gast.AST) else literal(part, place) for part in arguments]
     attribute = located(gast.Attribute(name(OVERLOADS, place), function, gast.Load()), place)
     return located(gast.Call(attribute, parts, []), place)
@@ -92,7 +89,7 @@ def own_nodes(body: Iterable[Any]) -> Iterator[Any]:
 
 
 def bound_names(body: Iterable[Any]) -> dict[str, int]:
-    """Return the variables that statements bind or delete, with the line where each is bound last."""
+    """Return the variables that statements bind or delete, with the line of the last binding."""
     bound: dict[str, int] = {}
     for node in body:
         _bind(node, bound, in_comprehension=False)
@@ -114,7 +111,7 @@ def _bind(node: Any, bound: dict[str, int], *, in_comprehension: bool) -> None:
     if isinstance(node, gast.Lambda):
         return
     if isinstance(node, gast.ExceptHandler) and node.name is not None:
-        gast.copy_location(node.name, node)  # it has no place of its own
+        gast.copy_location(node.name, node)  # it has no position
     if isinstance(node, (gast.Import, gast.ImportFrom)):
         bound.update({alias.asname or alias.name.partition(".")[0]: node.lineno for alias in node.names})
         return

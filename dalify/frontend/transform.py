@@ -1,8 +1,7 @@
-"""The rewriting itself: what graph values may meet becomes a call of `overloads`; all else stays as it is.
+"""Rewrite syntax trees: replace constructs that graph values may reach by calls of `overloads`.
 
-Every new node stands at the line and columns of what it replaces. Functions, lambdas and classes within the function
-are left alone: they are rewritten when they are called, and never when they are only handed to somebody (``source=``,
-``function=``).
+Every new node has the line and columns of the node that it replaces. Nested functions, lambdas and classes are not
+changed: they are rewritten when they are called, and not if they are only passed on (``source=``, ``function=``).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from dalify.frontend.syntax import (
 
 __all__ = ["OPERAND", "transformed"]
 
-# Marks the functions that hold the lazy operands of expressions: tracebacks show them under the name of the user's.
+# Name of the functions for lazy operands of expressions; tracebacks show the name of the user's function instead.
 OPERAND = "_dalify_operand"
 _HOLD_STATEMENTS = (gast.stmt, gast.ExceptHandler, gast.match_case)
 _LAZY_BREAKERS = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)
@@ -36,7 +35,7 @@ def transformed(definition: Any, class_name: str) -> Any:
 
     Args:
         definition: its tree, which is changed.
-        class_name: innermost class around it; names ``__like_this`` belong to it.
+        class_name: innermost enclosing class, for names ``__like_this``.
 
     Returns:
         the changed definition.
@@ -89,7 +88,7 @@ class _Transformer(gast.NodeTransformer):
         for node in body:
             if self.outer_names and not isinstance(node, gast.If):
                 names = sorted(self.outer_names & bound_names([node]).keys())
-                done += [_alone(overload(node, "keep", self.mangled(outer))) for outer in names]
+                done += [_as_statement(overload(node, "keep", self.mangled(outer))) for outer in names]
             result = self.visit(node)
             done += result if isinstance(result, list) else [result]
         return done
@@ -106,7 +105,7 @@ class _Transformer(gast.NodeTransformer):
         return node
 
     def mangled(self, name: str) -> str:
-        """Return a name as the compiler knows it."""
+        """Return a name after private name mangling."""
         private = self.class_name and name.startswith("__") and not name.endswith("__")
         return f"_{self.class_name}{name}" if private else name
 
@@ -116,14 +115,14 @@ class _Transformer(gast.NodeTransformer):
         return located(gast.Lambda(gast.arguments([marker], [], None, [], [], None, [literal(None, node)]), node), node)
 
     def is_lazy(self, nodes: list[Any]) -> bool:
-        """Tell whether expressions can be evaluated in functions of their own."""
+        """Return whether expressions can be evaluated in separate functions."""
         return not any(isinstance(node, _LAZY_BREAKERS) for node in own_nodes(nodes))
 
     def conditionals(self, place: Any) -> Any:
-        """Return the tuple of the ``if`` states around."""
+        """Return the tuple of the enclosing ``if`` states."""
         return located(gast.Tuple([name(state, place) for state in self.around], gast.Load()), place)
 
-    # Left alone: rewritten when called.
+    # Not changed: rewritten when called.
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -171,7 +170,7 @@ class _Transformer(gast.NodeTransformer):
         return statements(f"with {OVERLOADS}.guard() as {guard}:\n    BODY", node.test, BODY=done)
 
     def visit_Try(self, node: Any) -> Any:
-        # An error may end here, so it must not leave branches open: conditions within get a guard of their own.
+        # An exception may be caught here, so conditions inside need a separate guard that leaves their branches.
         guard, self.guard = self.guard, ""
         self.generic_visit(node)
         self.guard = guard
@@ -200,7 +199,7 @@ class _Transformer(gast.NodeTransformer):
         return node
 
     def visit_match_case(self, node: Any) -> Any:
-        node.body = self.block(node.body)  # patterns look like expressions but are none
+        node.body = self.block(node.body)  # patterns look like expressions but are not
         if node.guard is not None:
             node.guard = overload(node.guard, "plain", self.visit(node.guard), "case")
         return node
@@ -209,13 +208,13 @@ class _Transformer(gast.NodeTransformer):
         self.generic_visit(node)
         if not self.around:
             return node
-        return [_alone(overload(node, "not_in", self.conditionals(node), "raise")), node]
+        return [_as_statement(overload(node, "not_in", self.conditionals(node), "raise")), node]
 
     def visit_AugAssign(self, node: Any) -> Any:
         target = node.target
         if isinstance(target, gast.Name):
             node.value = self.visit(node.value)
-            return [_alone(overload(target, "in_place", name(target.id, target))), node]
+            return [_as_statement(overload(target, "in_place", name(target.id, target))), node]
         self.generic_visit(node)
         target.value.args.append(literal(True, target))
         return node
@@ -280,7 +279,7 @@ class _Transformer(gast.NodeTransformer):
         is_super = isinstance(node.func, gast.Name) and node.func.id == "super" and not node.args
         self.generic_visit(node)
         if is_super and self.first_argument:
-            # Without arguments it would look for them in the frame, which is a function of its own for lazy operands.
+            # Without arguments super() reads the frame, which is a separate function for lazy operands.
             node.args = [name("__class__", node), name(self.first_argument, node)]
         node.func = overload(node.func, "call", node.func)
         return node
@@ -301,6 +300,6 @@ class _Transformer(gast.NodeTransformer):
     visit_YieldFrom = visit_Yield  # noqa: N815 -- as above
 
 
-def _alone(value: Any) -> Any:
+def _as_statement(value: Any) -> Any:
     """Return an expression as a statement."""
     return located(gast.Expr(value), value)

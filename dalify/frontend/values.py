@@ -1,7 +1,7 @@
-"""What comes out of the two branches of a condition, made into one, leaf by leaf through nested structures.
+"""Merge the values of the two branches of a condition, leaf by leaf through nested structures.
 
-Alone because ``if``, the ternary and ``and``/``or`` need the same rules. A variable that cannot be merged is no error
-until somebody reads it: a loop counter or a scratch string that both branches leave behind is nobody's concern.
+``if``, the ternary and ``and``/``or`` share these rules. A variable that cannot be merged is an error only if it is
+read: loop counters and temporary values that differ between the branches are allowed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dalify.graph import DataNode, Expression, constant, merge
 __all__ = ["ABSENT", "NO_RESULT", "RESULT_NAME", "Merger", "Unusable", "copied", "never_assigned", "read"]
 
 
-# Where a value was assigned after the true and after the false branch; None where that is not known.
+# The lines where a value was assigned in the true and in the false branch; None if unknown.
 _Lines = tuple[SourceLine | None, SourceLine | None]
 
 
@@ -42,11 +42,11 @@ NO_RESULT = _Sentinel("no `return`")
 
 
 RESULT_NAME = "the result"
-"""Stands, in messages, for the name of what a function returns or an expression gives."""
+"""In messages, the name of the result of a function or expression."""
 
 
 class Unusable:
-    """Stands in a variable that has no usable value; whatever is done with it raises the reason."""
+    """Placeholder in a variable without usable value; every use of it raises the reason."""
 
     __slots__ = ("is_absent", "reason")
 
@@ -58,7 +58,7 @@ class Unusable:
         raise self.reason()
 
     def __repr__(self) -> str:
-        """Return a short text: debuggers show it."""
+        """Return a short string for debuggers."""
         return "<no usable value>"
 
 
@@ -78,14 +78,14 @@ for _operation in _OPERATIONS.split():
 
 
 def read(value: Any) -> Any:
-    """Return a variable's value; raises the reason where it has none."""
+    """Return the value of a variable; raise the reason if it is `Unusable`."""
     if type(value) is Unusable:
         raise value.reason()
     return value
 
 
 def never_assigned(name: str) -> Unusable:
-    """Stand for a local variable that Python would not have yet."""
+    """Return the placeholder for an unassigned local variable."""
     return Unusable(
         lambda: UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value"),
         is_absent=True,
@@ -93,7 +93,7 @@ def never_assigned(name: str) -> Unusable:
 
 
 def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
-    """Copy nested lists, tuples and dictionaries: taking stores back must not change what a branch gave."""
+    """Copy nested lists, tuples and dictionaries, so that undoing stores does not change the values of a branch."""
     if not _is_container(value):
         return value
     known = {} if known is None else known
@@ -138,7 +138,7 @@ def _is_same(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-    # The text tells 0.0 from -0.0 and knows nan, which == does not.
+    # Unlike ==, repr distinguishes 0.0 from -0.0 and handles nan.
     return isinstance(one, (bool, int, float, str, bytes, Enum)) and repr(one) == repr(other)
 
 
@@ -147,12 +147,12 @@ def _node(value: Any) -> DataNode:
 
 
 class Merger:
-    """Merges values out of the two branches of one condition.
+    """Merges values of the two branches of one condition.
 
     Args:
-        condition: the graph value that decides; both branches have been left.
-        construct: what the user wrote, for messages: ``if``, ``and`` …
-        line: where.
+        condition: the graph value of the condition; both branches have been left.
+        construct: the construct in the user's code, for messages: ``if``, ``and`` …
+        line: its line.
     """
 
     def __init__(self, condition: DataNode, construct: str, line: SourceLine | None) -> None:
@@ -161,15 +161,15 @@ class Merger:
         self.line = line
 
     def merged(self, name: str, values: tuple[Any, Any], lines: _Lines) -> Any:
-        """Return one value out of two.
+        """Merge two values.
 
         Args:
-            name: variable, for messages.
-            values: value after the true and after the false branch; `ABSENT` where there is none.
-            lines: where each was assigned; None where the branch leaves alone what was there before.
+            name: name of the variable, for messages.
+            values: value after the true and after the false branch; `ABSENT` if there is none.
+            lines: where each was assigned; None if the branch did not assign it.
 
         Returns:
-            the value; an `Unusable` that knows the reason where there can be none.
+            the merged value; an `Unusable` with the reason if there is none.
         """
         for value in values:
             if type(value) is Unusable:
@@ -179,7 +179,7 @@ class Merger:
         try:
             return self._merged(name, values[0], values[1], lines)
         except DalifyError as error:
-            reason = error  # `error` is gone when the handler ends
+            reason = error  # Python deletes `error` at the end of the handler
             return Unusable(lambda: reason.with_traceback(None))
 
     def _merged(self, name: str, one: Any, other: Any, lines: _Lines) -> Any:
@@ -210,8 +210,8 @@ class Merger:
     def _refuse_missing_return(self, is_first: bool, lines: _Lines) -> NoReturn:
         lacking = "true" if is_first else "false"
         raise DivergentBranchesError(
-            f"where the condition of this `{self.construct}` is {lacking}, the function ends without `return`; "
-            "elsewhere it returns a value.",
+            f"if the condition of this `{self.construct}` is {lacking}, the function ends without `return`; "
+            "otherwise it returns a value.",
             line=self.line,
             hint=f"{_quoted('It returns at', lines[1 if is_first else 0])}Add a `return` to the other path.",
         )
@@ -221,8 +221,8 @@ class Merger:
         assigned, deleted = (lines[0], lines[1]) if is_second else (lines[1], lines[0])
         how = "has no value" if deleted is None else f"is deleted ({deleted})"
         raise DivergentBranchesError(
-            f"`{name}` has a value only where the condition of this `{self.construct}` is {has}; "
-            f"where it is {lacks}, it {how}.",
+            f"`{name}` has a value only if the condition of this `{self.construct}` is {has}; "
+            f"if it is {lacks}, it {how}.",
             line=self.line,
             hint=f"{_quoted('It is assigned at', assigned)}"
             f"Assign `{name}` in both branches, or give it a value before the `{self.construct}`.",
@@ -231,17 +231,17 @@ class Merger:
     def _refuse_divergent(self, name: str, one: Any, other: Any, lines: _Lines) -> NoReturn:
         what = name if name.startswith(RESULT_NAME) else f"`{name}`"
         places = "".join(
-            f"where the condition is {side}: {_shape(value)}" + (f"  ({line})\n  " if line else "\n  ")
+            f"if the condition is {side}: {_shape(value)}" + (f"  ({line})\n  " if line else "\n  ")
             for side, value, line in (("true", one, lines[0]), ("false", other, lines[1]))
         )
         advice = (
             "Give both branches the same structure: the same keys, the same lengths, "
-            "and numbers or graph values at the same places."
+            "and numbers or graph values at the same positions."
         )
         if one is None or other is None:
-            advice = "A sample cannot be None: give both branches data, for instance zeros of the same type."
+            advice = "A sample cannot be None: return data in both branches, for instance zeros of the same type."
         raise DivergentBranchesError(
-            f"the branches of this `{self.construct}` give {what} different structures, which cannot be merged.",
+            f"the branches of this `{self.construct}` assign different structures to {what}, which cannot be merged.",
             line=self.line,
             hint=places + advice,
         )
@@ -254,7 +254,7 @@ def _quoted(text: str, line: SourceLine | None) -> str:
 
 
 def _shape(value: Any) -> str:
-    """Return the structure of nested values, without the values: ``{'a': node, 'b': [number, None]}``."""
+    """Describe the structure of nested values, without the values: ``{'a': node, 'b': [number, None]}``."""
     if isinstance(value, DataNode):
         return "node"
     if isinstance(value, dict):

@@ -102,8 +102,8 @@ class PipelineOptions:
         max_error_rate: maximum fraction in [0, 1] of the samples of an epoch that may be skipped or replaced; above
             it, the run stops with an error. None: no limit.
         limits: limits of image size, sample size and sizes that headers declare: ``dalify.limits.Limits``, or a
-            dictionary of changes to the limits of the process, ``{"max_image_pixels": 400_000_000}``. None: the limits of
-            the process.
+            dictionary of changes to the limits of the process, ``{"max_image_pixels": 400_000_000}``. None: the limits
+            of the process.
         precision: ``fp32``, or the type of float32 output images: ``fp16`` or ``bf16``. Everything is computed in
             float32; only the result is stored with 16 bits. Outputs whose layout has no H and W are unchanged: boxes,
             coordinates, audio.
