@@ -1,4 +1,1 @@
-"""The ways to call the registry.
-
-Functions (``fn``) and classes (``ops``). Made from the catalogue; no operator is named here.
-"""
+"""``fn`` and ``ops``: functions and classes of operators, created from the catalogue."""

@@ -1,11 +1,11 @@
-"""Operators as classes, DALI's older way: ``resize = ops.Resize(size=224)``, later ``resize(images)``."""
+"""Operators as classes, DALI's older API: ``resize = ops.Resize(size=224)``, later ``resize(images)``."""
 
 from __future__ import annotations
 
 import inspect
 from typing import Any, cast
 
-from dalify.api.functions import input_parameters, keyword_parameters, use
+from dalify.api.functions import apply_operator, input_parameters, keyword_parameters
 from dalify.base.errors import ArgumentTypeError, DalifyError
 from dalify.base.source_line import SourceLine
 from dalify.registry import COMMON_PARAMETERS, Operator
@@ -17,7 +17,7 @@ __all__ = ["OperatorInstance", "make_class"]
 
 
 class OperatorInstance:
-    """An operator with some of its arguments given; calling it makes a node.
+    """An operator with some of its arguments; calling it creates a node.
 
     Args:
         arguments: keyword arguments, the same for every call.
@@ -42,27 +42,27 @@ class OperatorInstance:
         self.arguments = arguments
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Use the operator; arguments given here count more than those given to the constructor."""
-        return use(self.operator, inputs, {**self.arguments, **arguments})
+        """Call the operator; arguments of the call override those of the constructor."""
+        return apply_operator(self.operator, inputs, {**self.arguments, **arguments})
 
     @property
     def device(self) -> str:
-        """Where it was told to run; ``cpu`` where nothing was said."""
+        """The specified device; ``cpu`` by default."""
         return self.arguments.get("device") or "cpu"
 
     @property
     def preserve(self) -> bool:
-        """Whether it runs although no output needs it."""
+        """Whether it runs even if no output needs it."""
         return bool(self.arguments.get("preserve", False))
 
     @property
     def schema(self) -> OpSchema:
-        """What the operator takes."""
+        """The schema of the operator."""
         return OpSchema(self.operator, self.operator.name)
 
     @property
     def spec(self) -> OpSpec:
-        """What it was made with."""
+        """The arguments of the constructor."""
         return OpSpec(self.schema_name, {"device": self.device, **self.arguments})
 
     def __repr__(self) -> str:
@@ -78,20 +78,20 @@ class _PositionalInstance(OperatorInstance):
         given_twice = [name for name in names[: len(values)] if name in arguments]
         if len(values) > len(names) or given_twice:
             problem = (
-                f"the argument {given_twice[0]} was given twice: by position and as {given_twice[0]}=."
+                f"the argument {given_twice[0]} was specified twice: by position and as {given_twice[0]}=."
                 if given_twice
-                else f"takes at most {len(names)} arguments by position ({', '.join(names)}); {len(values)} were given."
+                else f"takes at most {len(names)} positional arguments ({', '.join(names)}); got {len(values)}."
             )
             raise ArgumentTypeError(problem, line=SourceLine.capture(), operator=self.operator.public_name)
         super().__init__(**dict(zip(names, values, strict=False)), **arguments)
 
 
 def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
-    """Make the class for an operator, with its signature and documentation.
+    """Create the class of an operator, with its signature and documentation.
 
     Args:
-        operator: what its instances use.
-        public_name: how users write it.
+        operator: the operator.
+        public_name: public name of the class.
     """
     positional = _by_position(operator)
     base = _PositionalInstance if positional else OperatorInstance
@@ -119,13 +119,13 @@ def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
 
 
 def _optional(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return a keyword that may be left out: what is needed may come with the constructor or with the call."""
+    """Return an optional keyword: required arguments may be passed to the constructor or to the call."""
     is_needed = parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
     return parameter.replace(default=None) if is_needed else parameter
 
 
 def _by_position(operator: Operator) -> list[str]:
-    """Return the arguments that the constructor takes by position, in their order."""
+    """Return the positional arguments of the constructor."""
     return list(operator.constructor) or [item.name for item in operator.parameters.values() if item.is_positional]
 
 
@@ -134,5 +134,6 @@ def _reordered(parameters: list[inspect.Parameter], first: list[str]) -> list[in
     positional = [by_name[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
     for index, item in enumerate(positional):
         if index and positional[index - 1].default is not item.empty and item.default is item.empty:
-            positional[index] = item.replace(default=None)  # needed all the same: Python has no order for it
+            # Still required, but Python does not allow a required parameter here.
+            positional[index] = item.replace(default=None)
     return [*positional, *(item for item in parameters if item.name not in first)]

@@ -1,7 +1,4 @@
-"""``ops.Compose``: operators one after the other, as one.
-
-Beside ``classes`` because it is no operator: nothing of it is seen in a graph.
-"""
+"""``ops.Compose``, which chains operators. It is not an operator itself and creates no node."""
 
 from __future__ import annotations
 
@@ -15,19 +12,19 @@ __all__ = ["Chain", "compose"]
 
 
 class Chain:
-    """Operators that are called one after the other; ``ops.Compose`` makes it.
+    """A chain of operators, created by ``ops.Compose``.
 
     Args:
-        links: at least one callable of graph values.
+        links: at least one callable on graph values.
     """
 
     def __init__(self, links: Sequence[Callable[..., Any]]) -> None:
         self._links = tuple(links)
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Call the first with everything that is given, and each further one with what the one before it returned.
+        """Call the first link with all arguments, and each further one with the outputs of the previous one.
 
-        Several outputs become as many inputs. What lies on the CPU is copied where an operator of the GPU reads it.
+        Several outputs become several inputs. CPU data are copied to the GPU for GPU operators.
         """
         result = self._links[0](*inputs, **arguments)
         for link in self._links[1:]:
@@ -35,7 +32,7 @@ class Chain:
         return result
 
     def __repr__(self) -> str:
-        """Return the links in their order."""
+        """Return the links in order."""
         return f"Compose({list(self._links)})"
 
 
@@ -46,10 +43,10 @@ def compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
         op_list: operators, chains or functions of graph values; all outputs of one are inputs of the next.
 
     Returns:
-        what is called like an operator; of a single one itself.
+        a callable like an operator; a single item is returned unchanged.
 
     Raises:
-        ArgumentTypeError: no list, or something in it that cannot be called.
+        ArgumentTypeError: not a list, or an item that is not callable.
         ArgumentValueError: an empty list.
 
     Example:
@@ -58,10 +55,12 @@ def compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     """
     line = SourceLine.capture()
     if not isinstance(op_list, (list, tuple)):
-        raise ArgumentTypeError(f"Compose takes a list of operators; got {op_list!r}.", line=line)
+        raise ArgumentTypeError(f"Compose requires a list of operators; got {op_list!r}.", line=line)
     if not op_list:
-        raise ArgumentValueError("Compose needs at least one operator.", line=line)
+        raise ArgumentValueError("Compose requires at least one operator.", line=line)
     for item in op_list:
         if not callable(item):
-            raise ArgumentTypeError(f"Compose takes operators; got {item!r}.", line=line, hint="ops.Resize(size=224)")
+            raise ArgumentTypeError(
+                f"Compose requires operators; got {item!r}.", line=line, hint="ops.Resize(size=224)"
+            )
     return op_list[0] if len(op_list) == 1 else Chain(op_list)

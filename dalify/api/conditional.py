@@ -1,7 +1,4 @@
-"""``fn._conditional``: conditions by hand, as NVIDIA's notebooks write them.
-
-Alone because users write ``if``; these functions are what DALI makes of it.
-"""
+"""``fn._conditional``: explicit splits and merges, as in NVIDIA's notebooks. New programs use ``if``."""
 
 from __future__ import annotations
 
@@ -15,31 +12,31 @@ __all__ = ["merge", "not_", "split"]
 
 
 def split(data: Any, /, *, predicate: Any, **_: Any) -> tuple[DataNode, DataNode]:
-    """Divide the samples of a batch.
+    """Split a batch by a predicate.
 
     Args:
         data: any graph value.
         predicate: one boolean or number per sample.
 
     Returns:
-        the samples whose predicate is true, and the others; what is made of either has as many samples.
+        the samples whose predicate is true, and the others. Nodes that read one of them have the same samples.
 
     Raises:
-        ArgumentTypeError: no graph values.
+        ArgumentTypeError: not a graph value.
     """
     return trace.split(_node(data), _node(predicate))
 
 
 def merge(if_true: Any, if_false: Any, /, *, predicate: Any, **_: Any) -> DataNode:
-    """Put the two parts of a batch together in the original order.
+    """Merge the two parts of a batch in the original order.
 
     Args:
-        if_true: made of the first result of ``split``.
-        if_false: made of the second one.
-        predicate: that of the ``split``.
+        if_true: computed from the first result of ``split``.
+        if_false: computed from the second one.
+        predicate: predicate of the ``split``.
 
     Raises:
-        ArgumentTypeError: no graph values.
+        ArgumentTypeError: not a graph value.
         DivergentBranchesError: (when the pipeline is built) parts of different types.
     """
     return trace.merge(_node(predicate), _node(if_true), _node(if_false))
@@ -52,7 +49,7 @@ def not_(data: Any, /, **_: Any) -> DataNode:
         data: one boolean or number per sample.
 
     Raises:
-        ArgumentTypeError: no graph value.
+        ArgumentTypeError: not a graph value.
     """
     return trace.logical_not(_node(data))
 

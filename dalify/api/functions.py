@@ -10,20 +10,20 @@ from dalify.base.errors import ShapeError
 from dalify.graph import DataNode, call
 from dalify.registry import Operator
 
-__all__ = ["arranged", "input_parameters", "keyword_parameters", "make_function", "use"]
+__all__ = ["apply_operator", "input_parameters", "keyword_parameters", "make_function", "to_user_outputs"]
 
 
-def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
-    """Use an operator on nodes, or, where an input is a list of nodes, on each of them.
+def apply_operator(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+    """Call an operator on nodes, or, if an input is a list of nodes, on each of them.
 
     Args:
-        operator: what to use.
+        operator: the operator.
         inputs: nodes, constants, or lists of nodes of equal length.
         arguments: keyword arguments.
 
     Returns:
-        what ``graph.call`` returns. For lists of nodes a list of the results; of an operator with several outputs, one
-        such list for each output.
+        the result of ``graph.call``. For lists of nodes, a list of the results; for an operator with several outputs,
+        one list per output.
 
     Raises:
         ShapeError: lists of different lengths.
@@ -31,10 +31,10 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
     lengths = {len(value) for value in inputs if _is_node_list(value)}
     if not lengths:
         result = call(operator, inputs, arguments)
-        return arranged(operator, [result] if isinstance(result, DataNode) else result or [], arguments)
+        return to_user_outputs(operator, [result] if isinstance(result, DataNode) else result or [], arguments)
     if len(lengths) > 1:
         raise ShapeError(
-            f"lists of inputs must be of equal length; got lengths {sorted(lengths)}.", operator=operator.public_name
+            f"lists of inputs must have equal lengths; got lengths {sorted(lengths)}.", operator=operator.public_name
         )
     results = [
         call(operator, tuple(value[index] if _is_node_list(value) else value for value in inputs), arguments)
@@ -45,23 +45,23 @@ def use(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) 
     return [list(output) for output in zip(*results, strict=True)]  # pyright: ignore[reportArgumentType]
 
 
-def arranged(operator: Operator, results: list[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return what users get for the outputs of an operator.
+def to_user_outputs(operator: Operator, results: list[Any], arguments: Mapping[str, Any]) -> Any:
+    """Convert the outputs of an operator to the return value for users: None, one output, or a list.
 
     Args:
-        operator: what was used.
+        operator: the operator.
         results: its outputs.
-        arguments: as the user wrote them.
+        arguments: the user's arguments.
     """
     if operator.arrange_function is not None:
         return operator.arrange_function(results, arguments)
     if len(results) == 1 and arguments.get("num_outputs") is not None and _is_counted(operator):
-        return results  # asked for a number of outputs, users get a list even of one
+        return results  # a specified number of outputs is always a list, even of one
     return results[0] if len(results) == 1 else (results or None)
 
 
 def _is_counted(operator: Operator) -> bool:
-    """Tell whether no number of outputs differs from one; where one is the default, it is given as a single node."""
+    """Return whether the operator has a number of outputs that is not one by default."""
     count = operator.parameters.get("num_outputs")
     return count is not None and count.default is None
 
@@ -73,16 +73,16 @@ def _is_node_list(value: Any) -> bool:
 def make_function(
     operator: Operator, public_name: str, function: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """Make the function for an operator, with its signature and documentation.
+    """Create the function of an operator, with its signature and documentation.
 
     Args:
-        operator: what it uses.
-        public_name: how users write it.
-        function: what it does, where it does not make a node.
+        operator: the operator.
+        public_name: public name of the function.
+        function: its implementation; by default it creates a node.
     """
 
     def make_nodes(*inputs: Any, **arguments: Any) -> Any:
-        return use(operator, inputs, arguments)
+        return apply_operator(operator, inputs, arguments)
 
     function = function or make_nodes
     function.__name__ = function.__qualname__ = public_name.rpartition(".")[2]
@@ -109,7 +109,7 @@ def input_parameters(operator: Operator) -> list[inspect.Parameter]:
 
 
 def keyword_parameters(operator: Operator) -> list[inspect.Parameter]:
-    """Return the arguments as parameters of a function: first those that may be given by position."""
+    """Return the arguments as parameters of a function, positional ones first."""
     kinds = inspect.Parameter
     parameters: list[inspect.Parameter] = []
     for item in sorted(operator.parameters.values(), key=lambda parameter: not parameter.is_positional):

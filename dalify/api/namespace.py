@@ -1,6 +1,6 @@
-"""Modules whose contents are the catalogue.
+"""Modules whose members are operators of the catalogue: ``fn``, ``fn.readers``, ``ops`` etc.
 
-``fn``, ``fn.readers``, ``ops`` …. An operator's file is loaded when it is first named.
+The file of an operator is imported at the first access.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Namespace", "install"]
 
 
 class Namespace(ModuleType):
-    """A module that makes its members from the catalogue.
+    """A module that creates its members from the catalogue.
 
     Args:
         module: import name, e.g. ``dalify.fn.readers``.
-        public: how users write it, e.g. ``fn.readers``.
-        prefix: of the operators' names, e.g. ``readers.``.
-        make: from operator and public name to the member.
-        spell: from the last part of an operator's name to the member's name.
+        public: public name, e.g. ``fn.readers``.
+        prefix: prefix of the operators' names, e.g. ``readers.``.
+        make: creates the member from operator and public name.
+        spell: converts the last part of an operator's name to the member's name.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Namespace(ModuleType):
         self.__dict__["_spell"] = spell
 
     def _members(self) -> dict[str, str]:
-        """Return the names of all operators of this namespace by a spelling without case and underscores."""
+        """Return the names of all operators of this namespace, by names without case and underscores."""
         prefix: str = self._prefix
         known = [name for name in [*LEGACY_NAMES, *HIDDEN_NAMES, *catalogue.names()] if name.startswith(prefix)]
         return {_plain(name[len(prefix) :]): name for name in known if "." not in name[len(prefix) :]}
@@ -58,14 +58,14 @@ class Namespace(ModuleType):
         modern = catalogue.resolve(old)
         if modern not in catalogue.names():
             raise UnknownOperatorError(
-                f"{self._public}.{name} is an old name of fn.{modern}, which this version does not have."
+                f"{self._public}.{name} is an old name of fn.{modern}, which does not exist in this version."
             )
         member = self._make(catalogue.find(modern), f"{self._public}.{name}")
         defaults = LEGACY_DEFAULTS.get(old.rpartition(".")[2])
         if defaults and modern != old:
             member = _with_defaults(member, defaults)
         if modern == old or old in HIDDEN_NAMES:
-            self.__dict__[name] = member  # next time Python finds it without asking
+            self.__dict__[name] = member  # cached: the next access does not call __getattr__
         else:
             kind = self._public.partition(".")[0]
             head, _, tail = modern.rpartition(".")
@@ -76,7 +76,7 @@ class Namespace(ModuleType):
     def _find(self, name: str) -> str:
         members = self._members()
         found = members.get(_plain(name))
-        exact = self._spell("a_b") == "a_b"  # functions are spelled as in the catalogue, classes without regard to case
+        exact = self._spell("a_b") == "a_b"  # names of functions are exact, names of classes ignore case
         if found is None or (exact and found[len(self._prefix) :] != name):
             public = [self._spell(full[len(self._prefix) :]) for full in members.values()]
             public = [item for item in public if not item.startswith("_")]
@@ -96,7 +96,7 @@ class Namespace(ModuleType):
 
 
 def _with_defaults(member: Any, defaults: Mapping[str, Any]) -> Any:
-    """Return a function, or a class, that has other defaults."""
+    """Return a function or class with other default arguments."""
     wrapped = member.__init__ if isinstance(member, type) else member
 
     @functools.wraps(wrapped)
@@ -117,13 +117,13 @@ def _plain(name: str) -> str:
 
 
 def install(root: str, public: str, make: Callable[[Operator, str], Any], spell: Callable[[str], str]) -> Namespace:
-    """Make the namespaces of one way to call operators, and let ``import`` find them.
+    """Create the namespaces of one API and register them in ``sys.modules``.
 
     Args:
         root: import name of the outermost one, e.g. ``dalify.fn``.
-        public: how users write it, e.g. ``fn``.
-        make: from operator and public name to the member.
-        spell: from the last part of an operator's name to the member's name.
+        public: public name, e.g. ``fn``.
+        make: creates the member from operator and public name.
+        spell: converts the last part of an operator's name to the member's name.
 
     Returns:
         the outermost namespace.

@@ -1,6 +1,6 @@
-"""What ``ops`` has beside operators: which there are, and what programs call to register their own.
+"""Functions of ``ops`` that list operators, and DALI's registration functions.
 
-Operators are found by name when they are first used, so that there is nothing to register.
+Operators are found by name at first use, so registration has no effect on them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def register_gpu_op(name: str) -> None:
 
 
 def Reload() -> None:  # noqa: N802 -- DALI's name
-    """Do nothing: operators are found when they are first named."""
+    """Do nothing: operators are found at first use."""
 
 
 def python_op_factory(
@@ -58,10 +58,10 @@ def python_op_factory(
     """Return the class of an operator under another name.
 
     Args:
-        name: of the class.
-        schema_name: of the operator: ``Resize``, ``readers__File``.
-        internal_schema_name: accepted.
-        generated: accepted.
+        name: name of the class.
+        schema_name: schema name of the operator: ``Resize``, ``readers__File``.
+        internal_schema_name: no effect.
+        generated: no effect.
 
     Raises:
         UnknownOperatorError: there is no such operator.

@@ -1,9 +1,9 @@
-"""``dalify.backend`` under the other import path of DALI's compiled part."""
+"""``dalify.backend`` under the other import path of DALI's compiled module."""
 
 from typing import Any
 
 from dalify import backend
-from dalify.backend import *  # noqa: F403 -- all of it, under another name
+from dalify.backend import *  # noqa: F403 -- re-export everything
 
 __all__ = []
 __all__ += backend.__all__

@@ -1,4 +1,4 @@
-"""``dalify.tfrecord`` under the import path of DALI's compiled part."""
+"""``dalify.tfrecord`` under the import path of DALI's compiled module."""
 
 from dalify import tfrecord
 from dalify.tfrecord import *  # noqa: F403 -- all of it, under another name

@@ -1,1 +1,1 @@
-"""What every other room may use: errors, the user's source line, optional packages, nested structures."""
+"""Utilities for all packages: errors, the user's source line, optional packages, nested structures."""

@@ -1,4 +1,4 @@
-"""The memory of single samples inside of compiled loops over a chunk (`dalify.data.samples`)."""
+"""Access to single samples by address in compiled loops over a chunk (`dalify.data.samples`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _pointer(typing_context: Any, address: Any, like: Any) -> tuple[Any, Any]:
 
 @intrinsic
 def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -> tuple[Any, Any]:
-    """Copy memory from one address to another; ``memcpy``, which loops over slices of arrays do not become."""
+    """Copy memory from one address to another; with ``memcpy``, which numba does not generate for loops over slices."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         byte = ir.IntType(8).as_pointer()
@@ -41,12 +41,12 @@ def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def array_at(address, shape, like):
-    """Return an array of the element type of `like`, C-contiguous, over memory that the caller keeps alive.
+    """Return an array of the element type of `like`, C-contiguous, of memory that the caller keeps alive.
 
     Args:
-        address: int64, of the first element.
+        address: int64, address of the first element.
         shape: tuple of int64.
-        like: array of the element type.
+        like: array with the element type of the result.
     """
     return carray(_pointer(address, like), shape)  # pyright: ignore[reportCallIssue] -- numba gives the typing context
 

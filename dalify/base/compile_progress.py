@@ -1,7 +1,7 @@
-"""One line in the terminal while kernels are compiled, which takes seconds when a machine runs a pipeline first.
+"""A status line in the terminal while kernels are compiled, which takes seconds in the first run on a machine.
 
-The line is there only while the compiler works, so that it does not mix with what the program prints. It needs a
-terminal: logs of other programs get nothing. The environment variable DALIFY_PROGRESS=0 switches it off.
+The line is removed when compilation ends, so that it does not mix with the output of the program. It is only written to
+terminals. The environment variable DALIFY_PROGRESS=0 disables it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class CompileProgress(event.Listener):
-    """Counts the functions that numba compiles for dalify, and shows the count when that takes long.
+    """Counts the functions that numba compiles for dalify, and shows the count if that takes long.
 
-    numba calls it from the thread that compiles, one at a time.
+    numba calls it in the thread that compiles, one at a time.
 
     Attributes:
-        functions: how many were compiled in this process, with those of numba that they call.
-        seconds: how long that took.
+        functions: number of functions compiled in this process, including functions of numba that they call.
+        seconds: total compile time.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class CompileProgress(event.Listener):
         self._is_shown = False
 
     def on_start(self, event: Any) -> None:
-        """Note that a function is being compiled."""
+        """Handle the start of a compilation."""
         if self._depth == 0:
             module: str | None = event.data[
                 "dispatcher"
@@ -50,7 +50,7 @@ class CompileProgress(event.Listener):
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Note that a function was compiled."""
+        """Handle the end of a compilation."""
         if self._depth == 0:
             return
         self._depth -= 1
@@ -64,11 +64,11 @@ class CompileProgress(event.Listener):
             self._show(f"compiling kernels, in the first run only: {self.functions} functions, {total:.0f} s")
 
     def _show(self, text: str) -> None:
-        """Replace the line in the terminal; an empty text removes it."""
+        """Replace the line in the terminal; an empty string removes it."""
         if not (text or self._is_shown) or os.environ.get("DALIFY_PROGRESS", "").lower() in _OFF:
             return
         stream: TextIO | None = sys.stderr
-        with suppress(Exception):  # a stream that was closed or replaced is no reason to fail
+        with suppress(Exception):  # ignore a closed or replaced stream
             if stream is not None and stream.isatty():
                 stream.write(f"\r\x1b[2K{text}")
                 stream.flush()

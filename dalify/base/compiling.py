@@ -1,9 +1,9 @@
-"""``njit`` for the kernels of dalify: that of numba, with a cache that works wherever the process can write.
+"""``njit`` for the kernels of dalify: numba's, with a robust cache of compiled code.
 
-The cache of numba needs a writable package folder or home; without one, importing a module fails. It also writes the
-index of a function before the code: processes that compile at the same time, or one that dies in between, can leave an
-index that names other code. Here each entry is one file. It is written as a whole, has a checksum, and its name is a
-digest of all that the code depends on, including kernels in other files.
+numba's cache needs a writable package folder or home; otherwise importing a module fails. It also writes the index of a
+function before the code, so concurrent or dying processes can leave an index that refers to other code. Here each
+entry is one file that is written atomically and has a checksum. Its name is a digest of everything that the code
+depends on, including kernels in other files.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from dalify.base.whole_files import write_whole
 
 __all__ = ["KernelCache", "is_saved", "njit", "progress"]
 
-_config: Any = numba_config  # its attributes are made of the environment
+_config: Any = numba_config  # its attributes are set from the environment
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DIGEST_BYTES = 16
-_HINT = "Set the environment variable NUMBA_CACHE_DIR to a folder that this user can write and that is kept."
+_HINT = "Set the environment variable NUMBA_CACHE_DIR to a persistent folder that this user can write."
 _warned: list[str] = []
 progress = CompileProgress()
 event.register("numba:compile", progress)
@@ -52,18 +52,18 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
     """Compile a function with numba, as ``numba.njit`` does.
 
     Args:
-        cache: keep the compiled code in files for other processes. The folders are, in this order: the one that the
-            environment variable NUMBA_CACHE_DIR names, ``__pycache__`` beside the source file, the cache folder of the
+        cache: cache the compiled code in files for other processes. The folders are, in this order: that of the
+            environment variable NUMBA_CACHE_DIR, ``__pycache__`` beside the source file, the cache folder of the
             user, and a private folder in the one for temporary files. Code is loaded from any of them and saved to the
-            first that can be written. Where none can, each process compiles again.
-        options: those of ``numba.njit``.
+            first writable one. If there is none, each process compiles again.
+        options: options of ``numba.njit``.
     """
 
     def decorate(function: F) -> F:
-        # Nothing in C calls a kernel: no wrapper for that is compiled.
+        # C code does not call kernels, so no C wrapper is compiled.
         dispatcher = cast("Any", numba.njit)(**{"no_cfunc_wrapper": True, **options})(function)
-        if cache and isinstance(dispatcher, Dispatcher):  # it is the function itself with NUMBA_DISABLE_JIT
-            with suppress(OSError):  # without its source file, nothing tells whether saved code is that of the function
+        if cache and isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT, it is the Python function
+            with suppress(OSError):  # without a source file, saved code cannot be validated
                 cast("Any", dispatcher)._cache = KernelCache(cast("FunctionType", function))
         return cast("F", dispatcher)
 
@@ -80,7 +80,7 @@ def is_saved(kernel: Any, arguments: Sequence[Any]) -> bool:
 
 
 class KernelCache(NullCache):
-    """Compiled code of one function in files; the dispatcher of numba asks for it before it compiles.
+    """Cache of the compiled code of one function in files; numba's dispatcher uses it.
 
     Args:
         function: the Python function, at the top level of a module.
@@ -94,22 +94,22 @@ class KernelCache(NullCache):
         self._source = Path(function.__code__.co_filename)
         name = f"{self._source.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
         self._name = f"{name}.{sys.implementation.cache_tag}"
-        # Now: what is compiled later is the code that was imported, whatever becomes of the file meanwhile.
+        # Computed now, because the code that is compiled later is the imported code, even if the file changes.
         self._name_of_version = f"{self._name}-{_digest_of_file(self._source).hex()[:12]}-"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code for a signature; None where no file has it.
+        """Return the code for a signature; None if there is no file.
 
-        numba would load all that it can compile with before it looks for a file, SciPy included: 0.3 s that code from a
-        file does not need. The compiler does it by itself.
+        numba would import all extensions, including SciPy, before it looks for a file. That takes 0.3 s and is only
+        needed to compile, when the compiler does it.
 
         Raises:
-            OperatorError: no file has it, and it cannot be compiled because the working folder was deleted.
+            OperatorError: there is no file, and compiling fails because the working directory was deleted.
         """
         rtsys.initialize(target_context)
         name = self._file_name(sig, target_context.codegen())
         for folder in _folders(self._source.parent):
-            # A damaged file counts as none: the function is compiled again, and the file is replaced.
+            # A damaged file is ignored: the function is compiled again, and the file is replaced.
             with suppress(Exception):
                 contents = (folder / name).read_bytes()
                 if _digest(contents[_DIGEST_BYTES:]) == contents[:_DIGEST_BYTES]:
@@ -123,7 +123,7 @@ class KernelCache(NullCache):
         return any((folder / name).is_file() for folder in _folders(self._source.parent))
 
     def save_overload(self, sig: Any, cres: Any) -> None:
-        """Save the code for a signature in the first folder that can be written."""
+        """Save the code for a signature in the first writable folder."""
         if cres.library.has_dynamic_globals:  # addresses of this process
             return
         name = self._file_name(sig, cres.codegen)
@@ -138,11 +138,9 @@ class KernelCache(NullCache):
                 reason = str(error)
                 continue
             if folder.parent == _private_folder(is_made=False):
-                _warn(
-                    f"compiled kernels are kept in {str(folder.parent)!r}: no other folder can be written ({reason})."
-                )
+                _warn(f"compiled kernels are cached in {str(folder.parent)!r}: no other folder is writable ({reason}).")
             return
-        _warn(f"each process compiles the kernels again: no folder for them can be written ({reason}).")
+        _warn(f"each process compiles the kernels again, because no cache folder is writable ({reason}).")
 
     def _drop_older(self, folder: Path) -> None:
         for path in folder.glob(f"{self._name}-*.nbc"):
@@ -156,7 +154,7 @@ class KernelCache(NullCache):
 
     @cached_property
     def _dependencies(self) -> bytes:
-        """Digest of the code and source files of the kernel and of all that it calls, with the numbers they use."""
+        """Digest of the code and source files of the kernel and all functions that it calls, with their constants."""
         return _digest(b"\0".join(sorted(set(_dependencies(self._function)))))
 
 
@@ -167,7 +165,7 @@ def _dependencies(function: FunctionType) -> Iterator[bytes]:
         found = waiting.pop()
         with suppress(OSError):
             yield _digest_of_file(Path(found.__code__.co_filename))
-        # The bytecode, too: Python may have taken that of an older file of the same size and time.
+        # The bytecode, too: Python may have loaded that of an older file of the same size and time.
         constants = [value for value in found.__code__.co_consts if not isinstance(value, CodeType)]
         yield found.__code__.co_code + repr(constants).encode()
         for name in found.__code__.co_names:
@@ -190,11 +188,11 @@ def _digest_of_file(source: Path) -> bytes:
 
 
 def _folders(source_folder: Path, *, is_made: bool = False) -> Iterator[Path]:
-    """Yield the folders that may hold compiled code of the modules in a folder, in the order of preference.
+    """Yield the folders for compiled code of the modules in a folder, in order of preference.
 
     Args:
-        source_folder: of the modules.
-        is_made: the private folder, which is the last one, is made where it is absent.
+        source_folder: folder of the modules.
+        is_made: create the private folder, which is the last one, if it does not exist.
     """
     below = f"{source_folder.name}_{_digest(os.fsencode(source_folder)).hex()}"
     if _config.CACHE_DIR:
@@ -209,10 +207,10 @@ def _folders(source_folder: Path, *, is_made: bool = False) -> Iterator[Path]:
 
 
 def _private_folder(*, is_made: bool) -> Path | None:
-    """Return a folder among the temporary files that nobody else can write; None where there is none.
+    """Return a temporary folder that other users cannot write; None if there is none.
 
     Args:
-        is_made: it is made where it is absent.
+        is_made: create it if it does not exist.
     """
     try:
         folder = Path(tempfile.gettempdir()).resolve() / f"dalify-{_user_number()}"
@@ -225,17 +223,17 @@ def _private_folder(*, is_made: bool) -> Path | None:
 
 
 def _user_number() -> int:
-    return os.geteuid() if hasattr(os, "geteuid") else 0  # Windows has a temporary folder for each user
+    return os.geteuid() if hasattr(os, "geteuid") else 0  # Windows has a temporary folder per user
 
 
 def _is_private(folder: Path) -> bool:
-    """Tell whether only this user can change what lies in a folder: it holds machine code, which will be executed."""
+    """Return whether only this user can change a folder; its machine code will be executed."""
     if not hasattr(os, "geteuid"):
         return folder.is_dir()
     own = folder.lstat()
     if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.geteuid() or own.st_mode & 0o077:
         return False
-    for parent in folder.parents:  # whoever can rename one of them can put another folder in its place
+    for parent in folder.parents:  # a user who can rename one of them can replace the folder
         status = parent.lstat()
         is_shared = bool(status.st_mode & 0o022) and not status.st_mode & stat.S_ISVTX
         if is_shared or status.st_uid not in (0, os.geteuid()):
@@ -246,10 +244,10 @@ def _is_private(folder: Path) -> bool:
 def _check_working_folder() -> None:
     try:
         Path.cwd()
-    except OSError as error:  # numba makes the paths of source files relative to it
+    except OSError as error:  # numba computes paths of source files relative to it
         raise OperatorError(
-            "kernels cannot be compiled: the working folder of this process was deleted.",
-            hint="Change to a folder that exists: os.chdir(...). Or compile before: python -m dalify.warmup.",
+            "kernels cannot be compiled: the working directory of this process was deleted.",
+            hint="Change to an existing folder: os.chdir(...). Or compile ahead of time: python -m dalify.warmup.",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Warnings, shown at the user's line."""
+"""Warnings that refer to the user's line."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["warn_at_line", "warn_deprecated"]
 
 
 def warn_deprecated(text: str, line: SourceLine | None = None) -> None:
-    """Warn that something works but is spelled differently today.
+    """Issue a deprecation warning.
 
     Args:
-        text: what to write instead.
-        line: the user's line; found on the stack where not given.
+        text: the message.
+        line: the user's line; by default found on the stack.
     """
     warn_at_line(text, DeprecationWarning, line)
 
 
 def warn_at_line(text: str, kind: type[Warning], line: SourceLine | None = None) -> None:
-    """Warn of something that the user's line brought about.
+    """Issue a warning at the user's line.
 
     Args:
-        text: what to know.
-        kind: of warning.
-        line: the user's line; found on the stack where not given.
+        text: the message.
+        kind: class of the warning.
+        line: the user's line; by default found on the stack.
     """
     line = line or SourceLine.capture()
     if line is None:

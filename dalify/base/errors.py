@@ -1,9 +1,9 @@
-"""The errors that users meet: one class per kind of mistake.
+"""The errors of dalify: one class per kind of mistake.
 
-Each says what is wrong, where (the user's line, the operator, the sample and where it came from) and what to write
-instead. The classes derive from the built-in types that DALI raises in the same situation, so that existing
-``except`` clauses hold. DALI checks the same mistake in Python or in its compiled part, depending on the operator and
-on how an argument was given, and raises TypeError, ValueError or RuntimeError for it: errors about arguments are all.
+Each says what is wrong, where (the user's line, the operator, the sample and its origin) and what to write instead. The
+classes derive from the built-in types that DALI raises in the same situation, so that existing ``except`` clauses work.
+Depending on the operator and the kind of argument, DALI raises TypeError, ValueError or RuntimeError for the same
+mistake, so errors about arguments derive from all of them.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ __all__ = [
 
 
 class DalifyError(Exception):
-    """Base of all errors that dalify raises on purpose.
+    """Base class of the errors of dalify.
 
     Args:
         message: what is wrong, one sentence.
         line: the user's line that caused it.
         hint: what to write instead.
         operator: public name, e.g. ``fn.resize``.
-        sample: its place in the batch.
+        sample: position of the sample in the batch.
     """
 
     def __init__(
@@ -90,15 +90,15 @@ class DalifyError(Exception):
         sample: int | None = None,
         origin: str | None = None,
     ) -> None:
-        """Fill in what is not known yet: the rooms closest to the mistake speak first."""
+        """Set attributes that are not known yet. Callees set them first, because they know more."""
         self.line = self.line or line
-        if operator is not None and not operator.startswith("fn._"):  # those are ours: users did not write them
+        if operator is not None and not operator.startswith("fn._"):  # internal operators, not written by users
             self.operator = self.operator or operator
         self.sample = sample if self.sample is None else self.sample
         self.origin = self.origin or origin
 
     def __str__(self) -> str:
-        """Return message, place and way out, one below the other."""
+        """Return message, location and hint on separate lines."""
         head = self.message
         if self.operator and self.operator not in head:
             head = f"{self.operator}: {head}"
@@ -114,7 +114,7 @@ class DalifyError(Exception):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with all attributes but the executor's notes: errors travel from worker processes."""
+        """Pickle with all attributes except internal notes; errors are sent from worker processes."""
         state = {name: value for name, value in self.__dict__.items() if not name.startswith("__dalify")}
         return (_rebuild, (type(self), self.message, state))
 
@@ -126,19 +126,19 @@ def _rebuild(kind: type[DalifyError], message: str, state: dict[str, object]) ->
 
 
 class UnknownOperatorError(DalifyError, AttributeError, KeyError):
-    """A name that is no operator of dalify."""
+    """An unknown operator."""
 
 
 class UnknownArgumentError(DalifyError, TypeError, KeyError, RuntimeError):
-    """A keyword that the operator or pipeline does not take."""
+    """An unknown keyword argument of an operator or pipeline."""
 
 
 class ArgumentTypeError(DalifyError, TypeError, RuntimeError, ValueError):
-    """An argument of a type that cannot be used."""
+    """An argument of an unsupported type."""
 
 
 class ArgumentValueError(DalifyError, ValueError, RuntimeError, TypeError):
-    """An argument, or a combination of arguments, out of its range."""
+    """An argument out of range, or an invalid combination of arguments."""
 
 
 class UnsupportedModeError(ArgumentValueError, NotImplementedError):
@@ -146,15 +146,15 @@ class UnsupportedModeError(ArgumentValueError, NotImplementedError):
 
 
 class ConditionError(DalifyError, TypeError, RuntimeError, ValueError):
-    """A graph value used as a condition that cannot be one."""
+    """A graph value that cannot be used as a condition."""
 
 
 class UnsupportedSyntaxError(DalifyError, TypeError, RuntimeError):
-    """A Python construct that cannot become part of a graph."""
+    """A Python construct that graphs do not support."""
 
 
 class DivergentBranchesError(DalifyError, ValueError, RuntimeError):
-    """The two branches of a condition give values that cannot be merged."""
+    """Values of the two branches of a condition that cannot be merged."""
 
 
 class GraphError(DalifyError, TypeError, RuntimeError, ValueError):
@@ -162,19 +162,19 @@ class GraphError(DalifyError, TypeError, RuntimeError, ValueError):
 
 
 class CacheError(GraphError):
-    """What should be cached is not the same in each epoch."""
+    """A cache of data that differ between epochs."""
 
 
 class LayoutError(DalifyError, RuntimeError, ValueError):
-    """A layout that does not fit the operator or the other operand."""
+    """A layout that does not match the operator or the other operand."""
 
 
 class DTypeError(DalifyError, TypeError, RuntimeError, ValueError):
-    """An element type that does not fit."""
+    """An unsupported or mismatched element type."""
 
 
 class ShapeError(DalifyError, ValueError, RuntimeError, TypeError):
-    """A shape, or a number of dimensions, that does not fit."""
+    """An unsupported or mismatched shape or number of dimensions."""
 
 
 class IndexingError(DalifyError, IndexError, RuntimeError, ValueError):
@@ -186,27 +186,27 @@ class IntegerRangeError(DalifyError, OverflowError, RuntimeError):
 
 
 class DeviceError(DalifyError, RuntimeError, ValueError):
-    """A device that is absent, or that the operator cannot use."""
+    """A device that does not exist or that the operator does not support."""
 
 
 class SourceError(DalifyError, RuntimeError, TypeError, ValueError):
-    """External data, or its source, that cannot be used."""
+    """Invalid external data, or an invalid source."""
 
 
 class BatchSizeError(DalifyError, RuntimeError, ValueError):
-    """A batch of a size that the pipeline cannot take."""
+    """An invalid batch size."""
 
 
 class ReaderError(DalifyError, RuntimeError, ValueError, FileNotFoundError):
-    """Files or folders that a reader cannot use."""
+    """Files or folders that a reader cannot read."""
 
 
 class DecodeError(DalifyError, RuntimeError, ValueError):
-    """Bytes that are no picture, sound or film that can be decoded."""
+    """Data that are not a decodable image, audio or video."""
 
 
 class MixedBatchError(DalifyError, TypeError, RuntimeError, ValueError):
-    """A sample whose data have another element type or number of dimensions than the first one of the batch."""
+    """A sample whose element type or number of dimensions differs from the first sample of the batch."""
 
 
 class LimitError(DecodeError):
@@ -214,7 +214,7 @@ class LimitError(DecodeError):
 
 
 class OperatorError(DalifyError, RuntimeError, ValueError):
-    """An operator that failed for a reason that dalify did not expect; the exception is its ``__cause__``."""
+    """An unexpected exception in an operator, which is the ``__cause__``."""
 
 
 class ErrorRateError(DalifyError, RuntimeError):
@@ -222,7 +222,7 @@ class ErrorRateError(DalifyError, RuntimeError):
 
 
 class WorkerError(DalifyError, RuntimeError):
-    """A worker process that died or cannot be used."""
+    """A worker process that died or cannot be started."""
 
 
 class PipelineStateError(DalifyError, RuntimeError):
@@ -234,11 +234,11 @@ class UnknownInputError(PipelineStateError, KeyError):
 
 
 class NoGraphError(PipelineStateError, NotImplementedError):
-    """A pipeline whose outputs nobody defined."""
+    """A pipeline without outputs."""
 
 
 class SerializationError(DalifyError, RuntimeError, TypeError):
-    """A graph that cannot be written down, or a text that is no graph."""
+    """A graph that cannot be serialized, or an invalid serialized graph."""
 
 
 class CheckpointError(DalifyError, RuntimeError, ValueError, KeyError, TypeError):
@@ -250,19 +250,19 @@ class BadSampleWarning(UserWarning):
 
 
 class NotAcceleratedError(DalifyError, RuntimeError):
-    """A DataLoader leaves the work to torch, and the user wished to know."""
+    """A DataLoader that uses torch's loader although acceleration is required."""
 
 
 class MissingPackageError(DalifyError, ImportError):
-    """An optional package that is needed here and not installed."""
+    """A required optional package that is not installed."""
 
 
 def of_sample(error: Exception, sample: int) -> None:
-    """Note which sample of a group an error belongs to, for whoever called a kernel.
+    """Record to which sample of a group an error belongs; for kernels.
 
     Args:
-        error: of any class.
-        sample: number within the group.
+        error: an exception of any class.
+        sample: index within the group.
     """
     error.sample = sample  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -274,6 +274,6 @@ def suggestion(name: str, choices: Iterable[str]) -> str:
 
 
 def option_error_text(argument: str, value: object, options: Iterable[object]) -> str:
-    """Return ``argument must be one of a, b, c; got 'd'.`` with a suggestion where one is close."""
+    """Return ``argument must be one of a, b, c; got 'd'.`` with a suggestion if one is similar."""
     names = [str(option) for option in options]
     return f"{argument} must be one of {', '.join(names)}; got {value!r}.{suggestion(str(value), names)}"

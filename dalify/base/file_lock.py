@@ -1,7 +1,6 @@
-"""A lock between the processes of a machine: a file that one of them holds.
+"""File locks between the processes of a machine.
 
-The system releases it when the process that holds it ends, however it ends, so nothing has to be cleaned up after a
-crash.
+The operating system releases a lock when its process ends, also after a crash.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dalify.base.optional import LazyModule
 if TYPE_CHECKING:
     import fcntl
     import msvcrt
-else:  # each system has one of them
+else:  # each operating system has one of them
     fcntl = LazyModule("fcntl", "locks between processes")
     msvcrt = LazyModule("msvcrt", "locks between processes")
 
@@ -29,11 +28,11 @@ _PAUSE_S = 0.001
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file, without waiting; return whether nobody else holds it. Closing the file releases it.
+    """Lock an open file without waiting; return whether it succeeded. Closing the file releases the lock.
 
     Args:
-        descriptor: of a file that is open for writing. Each time it is opened counts as a holder of its own, also
-            within one process.
+        descriptor: descriptor of a file that is open for writing. Each open call is a separate holder, also within one
+            process.
     """
     try:
         if os.name == "nt":
@@ -51,11 +50,11 @@ def held(path: Path, timeout_s: float) -> Iterator[int | None]:
     """Hold the lock of a file inside a ``with`` block.
 
     Args:
-        path: of the file; created where it is absent.
-        timeout_s: how long to wait.
+        path: path of the file; created if it does not exist.
+        timeout_s: maximum time to wait, in seconds.
 
     Yields:
-        the descriptor; None where another holder did not let go in time.
+        the descriptor; None if another holder did not release the lock in time.
 
     Raises:
         OSError: the file cannot be opened.

@@ -1,12 +1,12 @@
-"""A fork waits until no thread is in the middle of work that its child could not go on with.
+"""Delay forks until no thread is inside a block from which a child could not continue.
 
-A fork copies the memory of the process and one of its threads. What other threads are doing stays half done in the
-child: modules that are being imported stay locked forever, and so do compilers and libraries that hold a lock. So our
-threads say when they work, each for milliseconds except in the first batch, and a fork happens between.
+A fork copies the memory of the process and one of its threads. In the child, locks that other threads hold (of imports,
+compilers and libraries) are never released. So worker threads mark the time in which they work, milliseconds except in
+the first batch, and a fork waits for the end of it.
 
-A thread that ends works too: libraries free what they keep for it, holding locks, when Python has done with it. OpenCV
-does; a child that was forked then would hang in the first function of it that a new thread calls. OpenCV also has
-threads of its own, which it ends before a fork when it is asked to, and starts again when it needs them.
+This includes the end of threads: libraries free thread-local data while they hold locks, after Python has finished the
+thread. If a fork happens then, the child hangs in the first OpenCV function that a new thread calls. OpenCV's own
+threads are stopped before a fork; OpenCV starts them again when it needs them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from typing import Any
 
 __all__ = ["is_clean_fork", "working"]
 
-# A first batch that is compiled takes seconds. A fork must not wait forever for what may itself wait for the fork.
+# Compiling the first batch takes seconds. The limit avoids a deadlock if the work itself waits for the fork.
 _LONGEST_WAIT_S = 60.0
 _REPEAT_INTERRUPT_S = 0.01
-# Once Python has done with it, a thread ends within microseconds, or as soon as it gets a processor.
+# After Python has finished it, a thread ends within microseconds, or when it is scheduled next.
 _LONGEST_END_S = 1.0
 _POLL_S = 0.0002
 _MOST_ENDING = 100
@@ -39,7 +39,7 @@ class _State:
     """Locks of the threads that have worked; each is held by its thread while it works.
 
     Attributes:
-        ending: the system's numbers of threads that Python has done with. Most have ended.
+        ending: native ids of threads that Python has finished. Most have ended.
     """
 
     def __init__(self) -> None:
@@ -47,9 +47,9 @@ class _State:
         self.locks: set[weakref.ref[Any]] = set()
         self.held: list[Any] = []
         self.ending: set[int] = set()
-        self.opencv_threads = 0  # to be put back after the fork that is under way
+        self.opencv_threads = 0  # restored after the current fork
         self.is_interrupted = False
-        self.has_missed = False  # a thread, in the fork that is under way
+        self.has_missed = False  # the current fork did not wait for a thread
         self.is_clean = True
 
 
@@ -58,13 +58,13 @@ _here = threading.local()
 
 
 class _Presence:
-    """Kept by each thread that has worked, and by nobody else: it ends with the thread."""
+    """Referenced only by a thread that has worked; deleted when the thread ends."""
 
     def __init__(self) -> None:
         self._thread = threading.get_native_id()
 
     def __del__(self) -> None:
-        """Note that the thread is ending, before it does what a fork must not interrupt; or let the fork go first."""
+        """Record that the thread is ending, or wait for a current fork."""
         state = _state
         with state.forking:
             state.ending.add(self._thread)
@@ -73,22 +73,22 @@ class _Presence:
 
 
 def _exists(thread: int) -> bool:
-    return Path("/proc/self/task", str(thread)).exists()  # where there is no such folder, no fork waits
+    return Path("/proc/self/task", str(thread)).exists()  # without this folder, forks do not wait
 
 
 def working() -> AbstractContextManager[Any]:
-    """Return a context manager: forks of other threads wait until its block has ended.
+    """Return a context manager; forks of other threads wait until its block has ended.
 
-    The block must not wait for another thread of the program, and must not call the user's code, which may. It may be
-    entered again inside itself.
+    The block must not wait for another thread of the program, and must not call user code, which may wait. It is
+    reentrant.
     """
-    # The lock itself: its methods are C, so that no Ctrl-C comes between taking it and entering the block.
+    # The lock itself: its methods are in C, so Ctrl-C cannot interrupt between acquiring it and entering the block.
     return getattr(_here, "lock", None) or _new_lock()
 
 
 def _new_lock() -> Any:
     lock = threading.RLock()
-    with _state.forking:  # a fork that has looked for locks would not know this one
+    with _state.forking:  # a current fork would not know this lock
         _register(lock)
         _here.lock = lock
         if threading.current_thread() is not threading.main_thread():
@@ -101,7 +101,7 @@ def _register(lock: Any) -> None:
 
 
 def is_clean_fork() -> bool:
-    """Tell whether this process can go on with what it has of its parent: no thread of it was in the middle of work."""
+    """Return whether no thread of the parent was working during the fork, so that its objects are usable."""
     return _state.is_clean
 
 
@@ -124,16 +124,16 @@ def _before_fork() -> None:
             state.ending = {thread for thread in state.ending if _exists(thread)}
             if state.ending:
                 time.sleep(_POLL_S)
-        state.ending.clear()  # the number of a thread that has ended may be that of another one by now
+        state.ending.clear()  # ids of ended threads may have been reused
         _end_opencv_threads(state)
-    except KeyboardInterrupt:  # Python would print it and forget it here
+    except KeyboardInterrupt:  # Python would print and ignore it here
         state.is_interrupted = True
         state.has_missed = True
 
 
 def _end_opencv_threads(state: _State) -> None:
     opencv = sys.modules.get("cv2")
-    with suppress(Exception):  # another library of this name, or one that is being imported
+    with suppress(Exception):  # another module named cv2, or one that is being imported
         count = opencv.getNumThreads()  # pyright: ignore[reportOptionalMemberAccess]
         if count > 1:
             opencv.setNumThreads(1)  # pyright: ignore[reportOptionalMemberAccess]
@@ -147,15 +147,15 @@ def _allow_opencv_threads(state: _State) -> None:
 
 
 def _go_on() -> None:
-    """In the parent, after the fork."""
+    """Continue in the parent after the fork."""
     state = _state
     _allow_opencv_threads(state)
     while state.held:
         state.held.pop().release()
     is_interrupted, state.is_interrupted = state.is_interrupted, False
-    with suppress(RuntimeError):  # the interrupt came before it was acquired
+    with suppress(RuntimeError):  # interrupted before it was acquired
         state.forking.release()
-    if is_interrupted:  # when the fork is over, as if the key had been pressed then
+    if is_interrupted:  # raise it after the fork
         repeat = threading.Timer(_REPEAT_INTERRUPT_S, _interrupt_again)
         repeat.daemon = True
         repeat.start()
@@ -163,7 +163,7 @@ def _go_on() -> None:
 
 def _interrupt_again() -> None:
     main = threading.main_thread().ident
-    while next(_frames_here(main), None) is not None:  # there, Python would forget it once more
+    while next(_frames_here(main), None) is not None:  # Python would ignore it again inside this module
         time.sleep(_REPEAT_INTERRUPT_S)
     if main is not None:
         signal.pthread_kill(main, signal.SIGINT)

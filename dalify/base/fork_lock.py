@@ -1,6 +1,6 @@
-"""Locks that a fork leaves usable.
+"""Locks that remain usable after a fork.
 
-A thread that holds a lock while another one forks does not exist in the child, where nobody would ever release it.
+A thread that holds a lock during a fork does not exist in the child, so an ordinary lock would never be released.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["ForkLock"]
 
 
 class ForkLock:
-    """A reentrant lock that is free in a child process, unless the thread that forked holds it itself."""
+    """A reentrant lock that is free in a forked child, unless the forking thread holds it."""
 
     __slots__ = ("__weakref__", "_lock")
 
@@ -26,13 +26,13 @@ class ForkLock:
     if TYPE_CHECKING:
 
         def __enter__(self) -> None:
-            """Wait until no other thread holds it."""
+            """Acquire the lock."""
 
         def __exit__(self, *_: object) -> None:
-            """Let the next one in."""
+            """Release the lock."""
 
     else:
-        # All of it is C: no Ctrl-C comes between taking the lock and entering the block.
+        # Implemented in C: Ctrl-C cannot interrupt between acquiring the lock and entering the block.
         __enter__ = property(attrgetter("_lock.acquire"))
         __exit__ = property(attrgetter("_lock.__exit__"))
 
@@ -43,7 +43,7 @@ class ForkLock:
             self._lock = threading.RLock()
 
 
-# No WeakSet: its callbacks are Python, where Ctrl-C would be lost.
+# Not a WeakSet, whose callbacks are in Python, where Ctrl-C would be ignored.
 _locks: set[weakref.ref[ForkLock]] = set()
 
 

@@ -1,8 +1,7 @@
-"""An error that waits until other work is done.
+"""Store an error and raise it after other work is done.
 
-Alone because what simpler code does, to keep the error in a variable, is a trap: its traceback holds the frames it came
-through, and a frame that holds the error in turn lives on, with all that its callers have, until Python's garbage
-collector happens to run.
+An error in a local variable forms a reference cycle with the frames of its traceback, which keeps everything in these
+frames alive until the garbage collector runs. `HeldError` avoids the cycle.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ __all__ = ["HeldError"]
 
 
 class HeldError:
-    """The error of several pieces of work that comes first, to be raised when all of them are done."""
+    """The first error of several tasks, raised when all of them are done."""
 
     __slots__ = ("_error", "_order")
 
@@ -20,16 +19,16 @@ class HeldError:
         self._order = 0
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Return whether there is an error."""
         return self._error is not None
 
     def hold(self, error: BaseException, order: int = 0) -> None:
-        """Keep an error, unless there is one already of the same order or less."""
+        """Store an error, unless there is one with the same or a lower order."""
         if self._error is None or order < self._order:
             self._error, self._order = error, order
 
     def release(self) -> None:
-        """Raise the error, if there is one, and forget it."""
+        """Raise the stored error, if any, and drop it."""
         error, self._error = self._error, None
         if error is not None:
             try:

@@ -1,4 +1,4 @@
-"""Ctrl-C: it never comes in the middle of bookkeeping, and ends the process soon and with the status of SIGINT."""
+"""Handling of Ctrl-C: deferred during bookkeeping; ends the process quickly and with the status of SIGINT."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ __all__ = [
     "was_interrupted",
 ]
 
-# How long a process that ends after Ctrl-C waits for its threads.
+# Maximum time that a process waits for its threads after Ctrl-C.
 PATIENCE_S = 0.15
 
 
 class _Watch:
-    """Context manager: watches SIGINT while the main thread is in its block. Other threads get no signals."""
+    """Context manager that handles SIGINT while the main thread is in its block. Other threads receive no signals."""
 
     __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        """Begin to watch."""
+        """Install the handler."""
         self._before: Any = None
         if threading.get_ident() == threading.main_thread().ident:
             before = _signal.getsignal(signal.SIGINT)
@@ -45,13 +45,13 @@ class _Watch:
                 _signal.signal(signal.SIGINT, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal."""
+        """Handle a signal."""
 
     def _end(self) -> Any:
-        """Put the handler back that was there before, and return it; None where nothing was watched."""
+        """Restore and return the previous handler; None if none was installed."""
         before = self._before
         if before is not None:
-            _signal.signal(signal.SIGINT, before)  # handles what is pending first, by ours, which still needs `_before`
+            _signal.signal(signal.SIGINT, before)  # first runs our handler for pending signals, which needs `_before`
             self._before = None
         return before
 
@@ -68,17 +68,17 @@ class deferred_interrupts(_Watch):  # noqa: N801 -- a context manager, used like
         self._noted = number, frame
 
     def __exit__(self, *_: object) -> None:
-        """Handle the signal that was noted."""
+        """Handle the recorded signal."""
         before = self._end()
         if before is not None and self._noted is not None:
             before(*self._noted)
 
 
 class kept_interrupts(_Watch):  # noqa: N801
-    """Context manager: a KeyboardInterrupt in its block leaves it, whatever libraries make of it.
+    """Context manager: a KeyboardInterrupt in its block is raised at its end, even if a library swallows it.
 
     Python ignores exceptions in callbacks of compiled code, and modules that are interrupted while they are imported
-    raise ImportError. The block must not call the user's code, which may handle the interrupt.
+    raise ImportError. The block must not call user code, which may handle the interrupt.
     """
 
     __slots__ = ("_raised",)
@@ -88,7 +88,7 @@ class kept_interrupts(_Watch):  # noqa: N801
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         before = self._before
-        # Where this happens on the way into the block or out of it, nobody else puts the handler back.
+        # If this happens while the block is entered or left, the handler must be restored here.
         _signal.signal(signal.SIGINT, before)
         try:
             before(number, frame)
@@ -96,13 +96,13 @@ class kept_interrupts(_Watch):  # noqa: N801
             self._raised = error
             raise
         finally:
-            if _signal.getsignal(signal.SIGINT) != before:  # the user's handler has set another one
+            if _signal.getsignal(signal.SIGINT) != before:  # the user's handler has installed another one
                 self._before = None
         if self._before is not None:
             _signal.signal(signal.SIGINT, self._note)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        """Raise what was lost."""
+        """Raise an interrupt that was swallowed."""
         self._end()
         raised, self._raised = self._raised, None
         if raised is not None and raised is not error:
@@ -110,19 +110,19 @@ class kept_interrupts(_Watch):  # noqa: N801
 
 
 class CallAtEnd(partial[Any]):
-    """A call that is made when the object ends: ``CallAtEnd(free.append, memory)``.
+    """Calls a function when the object is deleted: ``CallAtEnd(free.append, memory)``.
 
-    All of it is C if what is called is. A ``__del__`` in Python is where Ctrl-C is lost: Python prints the
-    KeyboardInterrupt, ignores it, and the program goes on.
+    With a function in C, everything runs in C. In a ``__del__`` in Python, a KeyboardInterrupt would be printed and
+    ignored.
     """
 
     __del__ = partial.__call__
 
 
 class Completion:
-    """An event that happens once, and whose ``wait`` Ctrl-C can interrupt anywhere.
+    """A one-time event whose ``wait`` Ctrl-C can interrupt at any point.
 
-    ``threading.Event`` cannot be used where the main thread waits: a KeyboardInterrupt in the middle of its ``wait``
+    ``threading.Event`` cannot be used if the main thread waits: a KeyboardInterrupt in the middle of its ``wait``
     releases the event's lock although another thread holds it, and ``set`` fails in that thread.
     """
 
@@ -134,27 +134,27 @@ class Completion:
         self._unset = [True]
 
     def set(self) -> None:
-        """Let all go on that wait. Again, it does nothing."""
+        """Wake all waiting threads. Further calls have no effect."""
         with suppress(IndexError):
-            self._unset.pop()  # one thread only gets it
+            self._unset.pop()  # only one thread succeeds
             self._lock.release()
 
     def is_set(self) -> bool:
-        """Tell whether it has happened."""
+        """Return whether the event has happened."""
         return not self._unset
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until it has happened.
+        """Wait for the event.
 
         Args:
-            timeout_s: in seconds; None for any time.
+            timeout_s: maximum time in seconds; None for no limit.
 
         Returns:
-            whether it has happened.
+            whether the event has happened.
         """
         if self._unset:
             if timeout_s is None:
-                with self._lock:  # released again for the next thread that waits
+                with self._lock:  # released for the next waiting thread
                     return True
             if not self._lock.acquire(timeout=timeout_s):
                 return False
@@ -166,24 +166,24 @@ _has_left_threads = False
 
 
 def was_interrupted() -> bool:
-    """Tell, while the interpreter ends, whether it does so since nobody handled a KeyboardInterrupt."""
-    is_interactive = hasattr(sys, "ps1")  # there, an interrupt of long ago is still the last error
+    """Return whether the interpreter ends because of an unhandled KeyboardInterrupt."""
+    is_interactive = hasattr(sys, "ps1")  # there, an old interrupt may still be the last error
     return getattr(sys, "last_type", None) is KeyboardInterrupt and not is_interactive
 
 
 def leave_running() -> None:
-    """Note that threads run on after Ctrl-C: the process must end before the interpreter is taken down under them."""
+    """Record that threads are still running after Ctrl-C: the process must end before the interpreter is finalized."""
     global _has_left_threads
     _has_left_threads = True
 
 
-@atexit.register  # early, and so called late
+@atexit.register  # registered early, so called late
 def _end_as_interrupted() -> None:
     if not was_interrupted():
         return
     if not _has_left_threads:
-        # CPython notes that a KeyboardInterrupt ends the program, but forgets it when any thread calls exec() with a
-        # text afterwards, as compilers do; then the status is 1, and a shell loop goes on.
+        # CPython records that a KeyboardInterrupt ends the program, but loses this when any thread calls exec() with a
+        # string afterwards, as compilers do. Then the exit status would be 1, and a shell loop would continue.
         with suppress(KeyboardInterrupt):
             exec("raise KeyboardInterrupt")
         return

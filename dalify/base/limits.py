@@ -1,9 +1,9 @@
-"""Limits on what a file, or an argument computed from data, may ask for; checked before memory is allocated.
+"""Limits on sizes that files or data declare, checked before memory is allocated.
 
 A few hundred bytes can declare an image of gigabytes. Every decoder, reader and operator whose output size comes from
-data compares that size with the limits in force: those of the pipeline whose work runs on this thread, else those of
+data compares that size with the current limits: those of the pipeline that runs on this thread, otherwise those of
 the process. They do not apply to torch's DataLoader accelerated by ``dalify.plugin.pytorch``: it accepts what torch
-accepts, and Pillow's limit (``PIL.Image.MAX_IMAGE_PIXELS``) warns and refuses there as it does with torch. dalify's
+accepts, and Pillow's limit (``PIL.Image.MAX_IMAGE_PIXELS``) applies there as with torch. dalify's
 decoders ignore Pillow's limit.
 """
 
@@ -66,7 +66,7 @@ class Limits:
 
 _NAMES = frozenset(field.name for field in fields(Limits))
 _of_process = Limits()
-# Each thread has its own, and tasks of asyncio have those of who made them: libraries decode in such, too.
+# Per thread; asyncio tasks, in which libraries decode, inherit them.
 _of_context: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
@@ -74,7 +74,7 @@ def configure(**limits: int) -> None:
     """Change limits of this process, for everything that has no limits of its own.
 
     Args:
-        limits: new values by name, see ``Limits``. Limits that are not named keep their value.
+        limits: new values by name, see ``Limits``. Other limits keep their value.
 
     Raises:
         UnknownArgumentError: a name that is not a limit.
@@ -86,16 +86,16 @@ def configure(**limits: int) -> None:
 
 
 def current() -> Limits:
-    """Return the limits in force on this thread."""
+    """Return the current limits of this thread."""
     return _of_context.get() or _of_process
 
 
 @contextmanager
 def applied(limits: Limits | None) -> Iterator[None]:
-    """Apply limits to the current thread inside a ``with`` block; None leaves those in force.
+    """Apply limits to the current thread inside a ``with`` block; None keeps the current limits.
 
     Args:
-        limits: of a pipeline.
+        limits: limits of a pipeline.
     """
     token = _of_context.set(limits or _of_context.get())
     try:
@@ -105,11 +105,11 @@ def applied(limits: Limits | None) -> Iterator[None]:
 
 
 def within(limits: Limits | None, function: Callable[..., T]) -> Callable[..., T]:
-    """Return a function that calls another one with limits applied, on whatever thread or process it runs.
+    """Return a function that applies limits and calls another function, on any thread or process.
 
     Args:
-        limits: of a pipeline; None for those of the process.
-        function: what to call. The result can be pickled where this can.
+        limits: limits of a pipeline; None for those of the process.
+        function: function to call. The result can be pickled if the function can.
     """
     return function if limits is None else partial(_call_within, limits, function)
 
@@ -120,12 +120,12 @@ def _call_within(limits: Limits, function: Callable[..., T], /, *arguments: Any,
 
 
 def of_thread() -> Limits | None:
-    """Return the limits of the pipeline whose work runs on this thread; None where it has none."""
+    """Return the limits of the pipeline that runs on this thread, or None."""
     return _of_context.get()
 
 
 def as_limits(given: Limits | Mapping[str, int] | None) -> Limits | None:
-    """Return limits from what a user specified: ``Limits``, a dictionary of changes to the process's limits, or None.
+    """Convert a user's limits: ``Limits``, a dictionary of changes to the limits of the process, or None.
 
     Raises:
         UnknownArgumentError: a name that is not a limit.
@@ -145,7 +145,7 @@ def as_limits(given: Limits | Mapping[str, int] | None) -> Limits | None:
 def _changed(limits: Limits, changes: Mapping[str, Any]) -> Limits:
     for name in changes:
         if name not in _NAMES:
-            raise UnknownArgumentError(f"there is no limit {name!r}.{suggestion(str(name), _NAMES)}")
+            raise UnknownArgumentError(f"unknown limit {name!r}.{suggestion(str(name), _NAMES)}")
     return replace(limits, **changes)
 
 
@@ -155,7 +155,7 @@ def check_image(height: int, width: int, what: str = "the image") -> None:
     Args:
         height: rows.
         width: columns.
-        what: begins the message, for instance ``the JPEG``.
+        what: start of the message, for instance ``the JPEG``.
 
     Raises:
         LimitError: more pixels than ``max_image_pixels``.
@@ -168,8 +168,8 @@ def check_sample_bytes(size_bytes: int, what: str = "the sample") -> None:
     """Check the size of a sample.
 
     Args:
-        size_bytes: memory that it needs.
-        what: begins the message, for instance ``the decompressed sample``.
+        size_bytes: its size.
+        what: start of the message, for instance ``the decompressed sample``.
 
     Raises:
         LimitError: more bytes than ``max_sample_bytes``.
@@ -182,9 +182,9 @@ def check_shape(shape: Sequence[int], item_bytes: int, what: str = "the sample")
     """Check the size of a sample with a shape.
 
     Args:
-        shape: extents. An extent of 0 counts as 1: NumPy refuses shapes whose other extents overflow.
+        shape: extents. An extent of 0 counts as 1: NumPy rejects shapes whose other extents overflow.
         item_bytes: size of one element.
-        what: begins the message.
+        what: start of the message.
 
     Raises:
         LimitError: more bytes than ``max_sample_bytes``.
@@ -214,7 +214,7 @@ def check_dimensions(count: int, what: str = "the sample") -> None:
 
     Args:
         count: dimensions.
-        what: begins the message, for instance ``the NumPy file``.
+        what: start of the message, for instance ``the NumPy file``.
 
     Raises:
         LimitError: more than ``max_dimensions``.

@@ -1,4 +1,4 @@
-"""Walks through nested tuples, lists and dictionaries: pipeline outputs, branch results, batches."""
+"""Functions on nested tuples, lists and dictionaries: pipeline outputs, branch results, batches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def leaves(value: object) -> Iterator[object]:
 
 
 def map_leaves(function: Callable[..., object], value: Any, *others: Any) -> Any:
-    """Apply a function to the leaves of equally built structures and build the same structure of the results."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):  # a named tuple takes its fields one by one
+    """Apply a function to the leaves of structures of the same form and return the results in that form."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):  # named tuples take their fields as separate arguments
         items = [map_leaves(function, *rest) for rest in zip(value, *others, strict=True)]
         return type(value)(*items)
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,7 @@
-"""Classes whose objects are no ``collections.abc.Iterable`` although they have ``__iter__``.
+"""Classes that are not ``collections.abc.Iterable`` although they have ``__iter__``.
 
-Programs tell one output from several by ``isinstance(value, Iterable)``. The classes need ``__iter__`` all the same: to
-explain why they cannot be iterated over, or Python would ask for element after element without end.
+Programs distinguish one output from several by ``isinstance(value, Iterable)``. The classes need ``__iter__`` to raise
+an error; without it, Python would iterate with ``__getitem__`` without end.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ class NotIterable(type):
 
     @property
     def __dict__(cls) -> Mapping[str, Any]:  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]
-        """What the class defines, but for ``__iter__``."""
+        """The attributes of the class except ``__iter__``."""
         members = type.__dict__["__dict__"].__get__(cls)
         return {name: member for name, member in members.items() if name != "__iter__"}

@@ -1,7 +1,7 @@
-"""Packages that are loaded when first used.
+"""Packages that are imported at first use.
 
-``import dalify`` has to be quick and must work without the heavy packages; a proxy stands for each of them at module
-level, so that files import at the top like any other and pay on first use only.
+``import dalify`` must be fast and work without heavy packages. So modules bind a proxy for each of them at the top
+level, which imports the package at first use.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["LazyModule", "fsspec", "is_loaded", "require", "torch"]
 
 
 class LazyModule(ModuleType):
-    """A module that is imported when an attribute of it is first asked for.
+    """Proxy of a module that is imported at the first access to an attribute.
 
     Args:
         name: import name.
         purpose: what needs it, for the error message.
-        install: what to install, e.g. ``dalify[video]``; the import name where empty.
+        install: name to install, e.g. ``dalify[video]``; by default the import name.
     """
 
     def __init__(self, name: str, purpose: str, install: str = "") -> None:
@@ -34,7 +34,7 @@ class LazyModule(ModuleType):
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__version__":
-            raise AttributeError(attribute)  # inspection, e.g. by doctest or inspect, must not load the package
+            raise AttributeError(attribute)  # inspection, e.g. by doctest or inspect, must not import the package
         module = require(self)
         self.__dict__.update({key: value for key, value in module.__dict__.items() if not key.startswith("__")})
         return getattr(module, attribute)
@@ -44,14 +44,14 @@ def require(package: LazyModule) -> ModuleType:
     """Import a package and return the module.
 
     Args:
-        package: what stands for it.
+        package: its proxy.
 
     Raises:
-        MissingPackageError: it is not installed; says what needs it and how to install it.
+        MissingPackageError: it is not installed; the message says what needs it and how to install it.
     """
     name = package.__name__
     try:
-        with working(), kept_interrupts():  # a module that is half imported can never be imported in a forked child
+        with working(), kept_interrupts():  # a partly imported module cannot be imported in a forked child
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != name.split(".")[0]:
@@ -63,7 +63,7 @@ def require(package: LazyModule) -> ModuleType:
 
 
 def is_loaded(name: str) -> bool:
-    """Tell whether a package has been imported by anybody in this process, without importing it."""
+    """Return whether a package has been imported in this process, without importing it."""
     return name in sys.modules
 
 

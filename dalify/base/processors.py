@@ -1,4 +1,4 @@
-"""How many processors this process may use."""
+"""Number of processors that this process may use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ __all__ = ["available_processors"]
 
 
 def available_processors() -> int:
-    """Return the number of processors that the system lets this process run on, which may be less than it has."""
+    """Return the number of processors on which this process may run, which may be fewer than the machine has."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

@@ -1,7 +1,4 @@
-"""Where in the user's code something was written.
-
-Alone because every room reports places, and all must agree on one rule: the innermost frame that is not dalify's own.
-"""
+"""``SourceLine``: the user's line that caused something, in the innermost frame outside of dalify."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
-# pathlib takes longer to load than this whole room.
+# pathlib takes longer to import than this package.
 _PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
 _OWN_FILES: dict[str, bool] = {}
 _written: ContextVar[SourceLine | None] = ContextVar("_written", default=None)
@@ -44,7 +41,7 @@ class SourceLine:
 
     @classmethod
     def capture(cls) -> SourceLine | None:
-        """Return the innermost line outside dalify on the current stack, or None when all frames are ours."""
+        """Return the innermost line outside of dalify on the current stack, or None."""
         if (line := _written.get()) is not None:
             return line
         frame: FrameType | None = sys._getframe(1)
@@ -57,10 +54,10 @@ class SourceLine:
     @classmethod
     @contextmanager
     def standing_in(cls, line: SourceLine | None) -> Iterator[None]:
-        """Let a line stand for whatever is done in the block: a front carries out now what the user wrote there.
+        """Make `capture` return a line inside the ``with`` block, for calls that were recorded earlier.
 
         Args:
-            line: the place; None changes nothing.
+            line: the line; None has no effect.
         """
         token = _written.set(line if line is not None else _written.get())
         try:
@@ -75,15 +72,15 @@ class SourceLine:
 
     @property
     def text(self) -> str:
-        """The source text of the line without indentation, or "" where the source is not to be had."""
+        """The source text of the line without indentation, or "" if there is no source."""
         return linecache.getline(self.filename, self.line).strip()
 
     def __str__(self) -> str:
-        """Return ``file.py:31 in function``, the file without its folders."""
+        """Return ``file.py:31 in function``, the file name without folders."""
         place = f"{os.path.basename(self.filename)}:{self.line}"  # noqa: PTH119
         return place if self.function == "<module>" else f"{place} in {self.function}()"
 
     def quote(self, indent: str = "  ") -> str:
-        """Return the place and, one line further and deeper, the source text."""
+        """Return the location and, on an indented second line, the source text."""
         text = self.text
         return f"{indent}{self}" + (f"\n{indent}    {text}" if text else "")

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, whatever happens while they are written."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _FLAGS = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_NAME_CHARACTERS = 100  # of the name of the file in that of the unfinished one
+_NAME_CHARACTERS = 100  # of the file name, in the name of the unfinished file
 
 
 def write_whole(
     path: str | os.PathLike[str], parts: Iterable[bytes], *, mode: int = 0o666, is_durable: bool = False
 ) -> None:
-    """Write a file under a random name in the same folder, and give it its own name when it is complete.
+    """Write a file under a random name in the same folder, and rename it when it is complete.
 
-    The unfinished file is created exclusively, so no link or file that somebody else has put there is written to. A
-    symbolic link under the final name is replaced, not followed.
+    The unfinished file is created exclusively, so that existing links or files are not written to. A symbolic link
+    under the final name is replaced, not followed.
 
     Args:
-        path: of the file. Its folder must exist.
-        parts: the contents, one part after the other.
-        mode: permissions; the umask of the process is taken off.
-        is_durable: the contents are on the disk when the file gets its name: they outlast a machine that stops.
+        path: path of the file. Its folder must exist.
+        parts: the contents, in parts.
+        mode: permissions, modified by the umask of the process.
+        is_durable: flush the contents to the disk before the file is renamed.
 
     Raises:
-        OSError: the file cannot be written; nothing is left of it.
-        Exception: what `parts` raises; nothing is left of the file.
+        OSError: the file cannot be written; it is removed.
+        Exception: an exception of `parts`; the file is removed.
     """
     target = Path(path)
     unfinished = target.with_name(f"{target.name[:_NAME_CHARACTERS]}.{secrets.token_hex(8)}.part")

@@ -20,7 +20,7 @@ from dalify.deferred.calls import Call
 from dalify.deferred.recent import Recent
 from dalify.deferred.statistics import Fallback
 from dalify.eager.functions import column_hint
-from dalify.eager.prepared import apart, placeholders, rewired
+from dalify.eager.prepared import placeholders, rewired, without_aliasing
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine
 from dalify.executor.feeding import Feeds
@@ -31,7 +31,7 @@ from dalify.executor.recovery import Recovery
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
-from dalify.passes import optimise
+from dalify.passes import optimize
 
 __all__ = ["PLANS", "Recipe", "Structure"]
 
@@ -78,7 +78,7 @@ class Recipe:
             nodes.append(replace(rewired(call.template.node, edges), line=call.line, number=number))
         self._places = {node.number: place for place, node in enumerate(nodes)}
         graph = Graph(tuple(Edge(nodes[place], output) for place, output in structure.outputs))
-        graph, self.report = optimise(graph)
+        graph, self.report = optimize(graph)
         self._on_cpu = _sent_to_cpu(nodes, graph)
         check_packages(graph.nodes())
         plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
@@ -118,7 +118,7 @@ class Recipe:
                     self._engine.discard()  # Ctrl-C: what nobody waits for any more
         except Exception as error:
             raise self._located(error, calls) from error.__cause__
-        return [apart(batch, feeds) if batch.device == "gpu" else batch for batch in results]
+        return [without_aliasing(batch, feeds) if batch.device == "gpu" else batch for batch in results]
 
     def fallbacks(self, calls: Sequence[Call]) -> list[Fallback]:
         """Return the calls that were asked to run on the GPU and run on the CPU."""

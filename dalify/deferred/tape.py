@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from dalify.api.functions import arranged
+from dalify.api.functions import to_user_outputs
 from dalify.base.fork_lock import ForkLock
 from dalify.base.held_error import HeldError
 from dalify.base.optional import LazyModule
@@ -75,7 +75,7 @@ class Tape:
         template, _ = _templates.get(use_key(use, None), lambda: Template(use.made_node()))
         call = Call(use, template, SourceLine.capture(), self)
         self._calls.add(call)
-        return arranged(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
+        return to_user_outputs(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
 
     def _read(self, item: Any) -> Value:
         """Return what a user gave; of a call whose data he does not have, a promise."""

@@ -1,24 +1,25 @@
-"""Operators that compute at once, without a pipeline: ``eager.rotate(image, angle=45)``.
+"""Operators that compute immediately, without a pipeline: ``eager.rotate(image, angle=45)``.
 
-Each operator of ``dalify.fn`` but the readers, under the same name and with the same arguments.
+All operators of ``dalify.fn`` except readers, with the same names and arguments.
 
-*Samples and batches.* A tensor list, as ``eager.batch(...)`` makes it and as pipelines return it, or a list of arrays,
-tensors or bytes, is a batch. Anything else is one sample: an array is one sample however many dimensions it has, and a
-list of numbers is one array. A call without a batch computes one sample and returns what it was given: numpy arrays
-for numpy arrays (and for bytes and numbers), torch tensors for torch tensors, dalify's tensors for dalify's tensors. A
-call with a batch anywhere, or with ``batch_size=``, returns tensor lists; what is one sample in it goes with every
-sample of the batch. Arguments follow the same rule: ``angle=[10, 20]`` is one value, ``angle=eager.batch([10, 20])`` is
-one for each sample.
+*Samples and batches.* A tensor list, as returned by ``eager.batch(...)`` and pipelines, or a list of arrays, tensors or
+bytes, is a batch. Anything else is one sample: an array with any number of dimensions is one sample, and a list of
+numbers is one array. A call without a batch computes one sample and returns the type of its input: NumPy arrays for
+NumPy arrays (and for bytes and numbers), torch tensors for torch tensors, dalify tensors for dalify tensors. A call
+with a batch as input or argument, or with ``batch_size=``, returns tensor lists; single samples are broadcast to the
+batch.
+Arguments follow the same rule: ``angle=[10, 20]`` is one value, ``angle=eager.batch([10, 20])`` has one value per
+sample.
 
-*Layouts.* Plain arrays have none, and operators take them for what they take them for in a pipeline: images of three
-dimensions are HWC. Say otherwise with ``layout="CHW"``, or keep the layout with the data:
-``eager.tensor(array, "CHW")``, ``eager.batch(arrays, "CHW")``.
+*Layouts.* Plain arrays have no layout and are interpreted as in a pipeline: images with three dimensions are HWC.
+Specify another layout with ``layout="CHW"``, or attach it to the data: ``eager.tensor(array, "CHW")``,
+``eager.batch(arrays, "CHW")``.
 
-*Random numbers.* With ``seed=`` a call gives the same numbers each time, those of the first batch of a pipeline.
-Without, every call draws new ones from a generator of this module: ``eager.seed(7)`` begins it anew, ``get_state``
-and ``set_state`` save it.
+*Random numbers.* With ``seed=`` a call uses the same random numbers each time, those of the first batch of a pipeline.
+Without it, every call draws new numbers from a generator of this module: ``eager.seed(7)`` resets it, ``get_state`` and
+``set_state`` save and restore it.
 
-*Later.* In ``with dalify.lazy():`` calls are put off until a value is needed, and computed together.
+*Lazy mode.* In ``with dalify.lazy():`` calls are deferred until a value is needed, and computed together.
 """
 
 from typing import Any
@@ -35,7 +36,7 @@ _operators = install(__name__, "eager", make_eager, lambda name: name)
 
 def __getattr__(name: str) -> Any:
     member = getattr(_operators, name)
-    if name in vars(_operators):  # next time Python finds it without asking; old names warn each time
+    if name in vars(_operators):  # cached, except old names, which warn each time
         globals()[name] = member
     return member
 

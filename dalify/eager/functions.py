@@ -1,4 +1,4 @@
-"""Operators as functions that compute at once: ``eager.resize(image, size=224)``."""
+"""Operators as functions that compute immediately: ``eager.resize(image, size=224)``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.api.functions import arranged, make_function
+from dalify.api.functions import make_function, to_user_outputs
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from dalify.eager import prepared
     from dalify.eager.threads import Threads
 else:
-    # It loads the executor, which a program that only defines pipelines does not need yet.
-    prepared = LazyModule("dalify.eager.prepared", "computing at once")
+    # Imported at first use: it imports the executor.
+    prepared = LazyModule("dalify.eager.prepared", "computing immediately")
 
 __all__ = [
     "RECORDER",
@@ -51,22 +51,22 @@ __all__ = [
 _CACHE_LIMIT = 1024
 _LARGEST_KEY_BYTES = 4096
 _cache: dict[Any, Any] = {}
-_UNKNOWN: Any = object()  # a constant that nothing tells from another one
+_UNKNOWN: Any = object()  # a constant that cannot be compared with others
 
 
 @dataclass(slots=True)
 class Use:
-    """What a call means.
+    """A call with its inputs and arguments sorted by kind.
 
     Attributes:
-        operator: what to compute.
-        data: inputs; None for an optional one that was not given.
-        values: arguments that were computed, by name.
-        arguments: all others.
-        kind: what the results are.
+        operator: the operator.
+        data: inputs; None for an omitted optional input.
+        values: arguments that are data (arrays, tensors, batches), by name.
+        arguments: constant arguments.
+        kind: kind of the results.
         count: number of samples.
         drawing: seed and stream of a random operator.
-        number: of the call among those that draw.
+        number: number of the call among random calls.
     """
 
     operator: Operator
@@ -79,30 +79,30 @@ class Use:
     number: int
 
     def made_node(self) -> Node:
-        """Return the node of such calls; see ``prepared.made_node``."""
+        """Return a node for this call; see ``prepared.made_node``."""
         kinds = [None if item is None else item.batch for item in self.data]
         named = {name: value.batch for name, value in self.values.items()}
         return prepared.made_node(self.operator, kinds, named, self.arguments)
 
 
-# Takes calls down instead of computing them; None: they are computed at once.
+# Records calls instead of computing them; None: calls are computed immediately.
 RECORDER: ContextVar[Callable[[Operator, Sequence[Any], Mapping[str, Any]], Any] | None]
 RECORDER = ContextVar("dalify_recorder", default=None)
 
 
 def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """Compute an operator, or have the call recorded where somebody does.
+    """Compute an operator, or record the call if there is a recorder.
 
     Args:
-        operator: what to compute.
+        operator: the operator.
         inputs: samples or batches.
-        given: keyword arguments as the user wrote them.
+        given: keyword arguments of the user.
 
     Returns:
-        a sample or a batch for each output; a list of several, None for none.
+        a sample or a batch; a list of them for several outputs, None without outputs.
 
     Raises:
-        DalifyError: data or arguments that the operator cannot take; with the user's line.
+        DalifyError: the operator does not accept the data or arguments; with the user's line.
     """
     record = RECORDER.get()
     try:
@@ -113,9 +113,9 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
 
 
 def computed(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """Compute an operator at once; see ``use``."""
+    """Compute an operator immediately; see ``use``."""
     use = understood(operator, inputs, given)
-    return arranged(operator, [shown(result, use.kind) for result in outcome(use)], given)
+    return to_user_outputs(operator, [shown(result, use.kind) for result in outcome(use)], given)
 
 
 def outcome(use: Use, threads: Threads | None = None) -> list[Batch]:
@@ -123,10 +123,10 @@ def outcome(use: Use, threads: Threads | None = None) -> list[Batch]:
 
     Args:
         use: the call.
-        threads: that may divide its samples among them; None for the caller's alone.
+        threads: threads that share its samples; None for the caller's only.
 
     Raises:
-        DalifyError: the operator cannot take the data or arguments.
+        DalifyError: the operator does not accept the data or arguments.
     """
     batches = [value.repeated(use.count) for value in (*use.data, *use.values.values()) if value is not None]
     try:
@@ -142,16 +142,16 @@ def outcome(use: Use, threads: Threads | None = None) -> list[Batch]:
 def understood(
     operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], read: Callable[[Any], Value] = value_of
 ) -> Use:
-    """Return what a call means.
+    """Sort the inputs and arguments of a call by kind.
 
     Args:
-        operator: what to compute.
-        inputs: as the user wrote them.
-        given: keyword arguments as the user wrote them.
-        read: from what the user gave to a value.
+        operator: the operator.
+        inputs: inputs of the user.
+        given: keyword arguments of the user.
+        read: converts a user's object to a `Value`.
 
     Raises:
-        DalifyError: data or arguments that no operator takes, batches of different sizes.
+        DalifyError: invalid data or arguments, batches of different sizes.
     """
     surplus = inputs[len(operator.inputs) :] if not any(item.is_variadic for item in operator.inputs) else ()
     arguments = dict(given)
@@ -173,7 +173,7 @@ def understood(
 
 
 def _prepared(use: Use) -> prepared.Prepared:
-    """Return what computes such calls; prepared once for all of them, where they can be told from others."""
+    """Return the `Prepared` of a call, from a cache if its key is known."""
     key = use_key(use, use.drawing)
     found = None if key is None else _cache.get(key)
     if found is None:
@@ -186,15 +186,15 @@ def _prepared(use: Use) -> prepared.Prepared:
 
 
 def column_hint(use: Use) -> str:
-    """Say how to write one value for each sample, where a list looks as if it were meant so."""
+    """Return a hint about values per sample if an argument is a list with as many values as samples, or ""."""
     for name, argument in use.arguments.items():
         if isinstance(argument, (list, tuple)) and len(argument) == use.count > 1:
-            return f"A list is the value of every sample. One for each sample: {name}=eager.batch([...])."
+            return f"A list is one value for all samples. For one value per sample, use {name}=eager.batch([...])."
     return ""
 
 
 def _values(operator: Operator, arguments: dict[str, Any], read: Callable[[Any], Value]) -> dict[str, Value]:
-    """Return the arguments that were computed: arrays, tensors and batches."""
+    """Return the arguments that are data: arrays, tensors and batches."""
     found: dict[str, Value] = {}
     for name, argument in arguments.items():
         kind = type(argument)
@@ -211,7 +211,7 @@ def _values(operator: Operator, arguments: dict[str, Any], read: Callable[[Any],
             value = read(argument)
             if value.batch.device == "gpu":
                 raise DeviceError(
-                    f"the argument {name} must lie on the CPU; it lies on the GPU.", hint=f"Write {name}=value.cpu()."
+                    f"the argument {name} must be on the CPU; it is on the GPU.", hint=f"Write {name}=value.cpu()."
                 )
             found[name] = value
     return found
@@ -219,9 +219,9 @@ def _values(operator: Operator, arguments: dict[str, Any], read: Callable[[Any],
 
 def _set_layout(data: Sequence[Value | None], layout: Any) -> None:
     if not isinstance(layout, str):
-        raise ArgumentTypeError(f"layout must be a text; got {layout!r}.")
+        raise ArgumentTypeError(f"layout must be a string; got {layout!r}.")
     if not data:
-        raise ArgumentTypeError("layout describes inputs; there is none.")
+        raise ArgumentTypeError("layout describes inputs, but there is no input.")
     for index, item in enumerate(data):
         if item is None or (index and item.batch.ndim != len(layout)):
             continue
@@ -231,7 +231,7 @@ def _set_layout(data: Sequence[Value | None], layout: Any) -> None:
 
 
 def _form(data: Sequence[Value | None], values: Mapping[str, Value], size: Any) -> tuple[Kind, int]:
-    """Return what the results are, and how many samples the call computes."""
+    """Return the kind of the results and the number of samples."""
     if size is not None and (isinstance(size, bool) or not hasattr(size, "__index__") or int(size) < 1):
         raise ArgumentValueError(f"batch_size must be a positive integer; got {size!r}.")
     counts: dict[str, int] = {} if size is None else {"batch_size": int(size)}
@@ -251,9 +251,9 @@ def _form(data: Sequence[Value | None], values: Mapping[str, Value], size: Any) 
 
 
 def _drawing(operator: Operator, arguments: dict[str, Any]) -> tuple[tuple[int, int], int]:
-    """Return seed and stream, and the number of the call; a seed of the user's gives the same numbers each time.
+    """Return seed and stream, and the number of the call; remove ``seed`` from the arguments.
 
-    The seed is taken out of the arguments.
+    With ``seed``, each call draws the same random numbers.
     """
     if not operator.is_random:
         return (0, 0), 0
@@ -267,22 +267,20 @@ def _drawing(operator: Operator, arguments: dict[str, Any]) -> tuple[tuple[int, 
 
 
 def _with_surplus(operator: Operator, surplus: Sequence[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments, with those that were given by position."""
+    """Return the arguments, including positional ones."""
     positional = [item.name for item in operator.parameters.values() if item.is_positional]
     if len(surplus) > len(positional):
         wanted = len(operator.inputs)
-        raise ArgumentTypeError(
-            f"takes {wanted} input{'' if wanted == 1 else 's'}; {wanted + len(surplus)} were given."
-        )
+        raise ArgumentTypeError(f"takes {wanted} input{'' if wanted == 1 else 's'}; got {wanted + len(surplus)}.")
     return {**arguments, **dict(zip(positional, surplus, strict=False))}
 
 
 def use_key(use: Use, drawing: tuple[int, int] | None) -> Any:
-    """Return what tells a call from others as far as its preparation goes; None where that cannot be told.
+    """Return the cache key of a prepared call; None if a constant cannot be compared.
 
     Args:
         use: the call.
-        drawing: seed and stream where they belong to it.
+        drawing: seed and stream, if they are part of the key.
     """
     parts: list[Any] = [use.operator.name, drawing]
     for item in use.data:
@@ -298,7 +296,7 @@ def use_key(use: Use, drawing: tuple[int, int] | None) -> Any:
 
 
 def kind_key(batch: Batch) -> tuple[Any, ...]:
-    """Return the kind of data that a batch holds."""
+    """Return the key of the kind of data of a batch."""
     return (batch.dtype, batch.ndim, batch.layout, batch.device)
 
 
@@ -307,7 +305,7 @@ def _frozen(value: Any) -> Any:
     if kind is int or kind is bool or kind is str or value is None:
         return (kind, value)
     if kind is float:
-        return (kind, value.hex())  # tells 0.0 from -0.0
+        return (kind, value.hex())  # distinguishes 0.0 from -0.0
     if kind is list or kind is tuple:
         items = tuple(_frozen(item) for item in value)
         return _UNKNOWN if _UNKNOWN in items else (kind, items)
@@ -319,7 +317,7 @@ def _frozen(value: Any) -> Any:
 
 
 def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
-    """Make the function for an operator, with its signature and documentation.
+    """Create the function of an operator, with its signature and documentation.
 
     Args:
         operator: what it computes.
@@ -330,7 +328,7 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
     """
     if operator.is_reader or operator.name == "external_source" or operator.feed_function is not None:
         raise UnknownOperatorError(
-            f"{public_name} cannot compute at once: it gives a pipeline its data, batch after batch.",
+            f"{public_name} cannot compute immediately: it is a data source of a pipeline.",
             hint=f"Use {operator.public_name} in a function decorated with @pipeline_def.",
         )
 

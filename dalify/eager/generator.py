@@ -1,7 +1,7 @@
-"""Where the random numbers of immediate calls come from: a seed, and how many calls have drawn.
+"""The random number generator of immediate calls: a seed and the number of random calls.
 
-Alone because it is the only state of this room. Every drawing call takes the next number, as every batch of a
-pipeline does, so no two calls get the same numbers, in whatever threads they are made.
+Every random call takes the next number, like every batch of a pipeline, so no two calls draw the same random numbers in
+any thread.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from dalify.base.source_line import SourceLine
 
 __all__ = ["GENERATOR", "STREAM", "Generator", "get_state", "seed", "set_state"]
 
-STREAM = zlib.crc32(b"eager")  # no operator of a pipeline has this number
+STREAM = zlib.crc32(b"eager")  # no operator of a pipeline has this stream
 
 _KEYS = ("seed", "calls", "forks")
 _LARGEST = 1 << 63
 
 
 class Generator:
-    """A seed and the number of calls that have drawn from it.
+    """A seed and the number of random calls.
 
     Attributes:
-        seed: decides all numbers.
-        calls: how many calls have drawn.
-        forks: how many child processes this one has had: each continues with a seed of its own.
+        seed: seed of all random numbers.
+        calls: number of random calls.
+        forks: number of forked children; each continues with its own seed.
     """
 
     def __init__(self) -> None:
@@ -46,21 +46,21 @@ class Generator:
             return self.seed, number
 
     def restart(self, seed: int, calls: int = 0, forks: int = 0) -> None:
-        """Continue elsewhere."""
+        """Set the state."""
         with self._lock:
             self.seed, self.calls, self.forks = seed, calls, forks
 
     def before_fork(self) -> None:
-        """Count the child that is about to be made."""
+        """Count the child that is about to be forked."""
         self._lock.acquire()
         self.forks += 1
 
     def after_fork(self) -> None:
-        """Go on in the parent."""
+        """Continue in the parent."""
         self._lock.release()
 
     def begin_child(self) -> None:
-        """Take a seed of the child's own, which depends on the parent's state alone: runs can be repeated."""
+        """Derive a seed for the child from the state of the parent, so that runs are reproducible."""
         self._lock = threading.Lock()
         text = f"{self.seed} {self.calls} {self.forks}".encode()
         self.seed = zlib.crc32(text) << 31 ^ zlib.crc32(text[::-1])
@@ -78,10 +78,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def seed(value: int, /) -> None:
-    """Begin the random numbers of immediate calls anew.
+    """Reset the random number generator of immediate calls.
 
     Args:
-        value: the same one gives the same numbers to the same calls in the same order.
+        value: the seed. With the same seed, the same sequence of calls draws the same random numbers.
 
     Raises:
         ArgumentTypeError: not an integer.
@@ -95,23 +95,23 @@ def seed(value: int, /) -> None:
 
 
 def get_state() -> dict[str, int]:
-    """Return where the random numbers of immediate calls stand, as plain numbers that JSON can hold."""
+    """Return the state of the random number generator of immediate calls, as JSON data."""
     return {name: getattr(GENERATOR, name) for name in _KEYS}
 
 
 def set_state(state: Mapping[str, Any], /) -> None:
-    """Continue where ``get_state`` was called.
+    """Restore a state of ``get_state``.
 
     Raises:
-        CheckpointError: this is no state of it.
+        CheckpointError: not a state of the generator.
     """
     is_mapping = isinstance(state, Mapping) and set(state) == set(_KEYS)
     if not is_mapping or any(isinstance(item, bool) or not isinstance(item, int) for item in state.values()):
         raise CheckpointError(
-            f"{state!r} is no state of the random numbers of immediate calls.",
+            f"{state!r} is not a state of the random number generator of immediate calls.",
             line=SourceLine.capture(),
-            hint="Give what eager.get_state() returned.",
+            hint="Pass the result of eager.get_state().",
         )
     if not (0 <= state["calls"] < _LARGEST and 0 <= state["forks"] < _LARGEST):
-        raise CheckpointError("this state is damaged: a count is out of range.", line=SourceLine.capture())
+        raise CheckpointError("the state is damaged: a count is out of range.", line=SourceLine.capture())
     GENERATOR.restart(*(state[name] for name in _KEYS))

@@ -1,7 +1,6 @@
-"""Computes the nodes of a pipeline function one after the other, while the function runs: debug mode.
+"""Compute the nodes of a pipeline function while the function runs, for debug mode.
 
-Alone because immediate calls know no conditions: here a node in a branch gets the branch's samples, as the steps of
-``passes/split_branches`` would give it.
+A node in a branch of a condition is computed for the samples of the branch, as after ``passes/split_branches``.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _Source = Callable[[Node, str], "list[Batch]"]
 
 
 class OtherBatchSize(BaseException):
-    """A source has fewer samples than was assumed before it was asked; the function has to run again.
+    """A source returned a different number of samples than assumed; the function must run again.
 
     Not an Exception: the user's function must not catch it.
 
@@ -49,10 +48,10 @@ class Interpreter:
     """The values of one run of a pipeline function.
 
     Args:
-        source: gives the outputs of a reader or external source, by its node and its label.
+        source: returns the outputs of a reader or external source, from its node and label.
         count: number of samples of the batch.
-        number: of the batch: random numbers go by it.
-        seed: of the pipeline.
+        number: number of the batch, for random numbers.
+        seed: seed of the pipeline.
     """
 
     def __init__(self, source: _Source, count: int, number: int, seed: int) -> None:
@@ -67,7 +66,7 @@ class Interpreter:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Compute every node that is made meanwhile, and let nodes show their values."""
+        """Compute every node that is created inside the ``with`` block, and let nodes show their values."""
         with recording(_Computing(self._made)), watched(self._shown, self._given):
             yield
 
@@ -79,17 +78,17 @@ class Interpreter:
         self._compute(node)
 
     def _shown(self, edge: Edge) -> Any:
-        """Return what users see: in a branch, the branch's samples."""
+        """Return the value for users: in a branch, the samples of the branch."""
         branch, home = current_branch(), edge.node.branch
         is_inside = home is None or (branch is not None and is_within(branch, home))
         value = self._within(edge, branch) if is_inside else self._value(edge)
         return None if value is None else tensor_list(value)
 
     def _given(self, samples: Sequence[Any]) -> Edge:
-        """Return a value with the samples that the user gave.
+        """Return a value with samples of the user.
 
         Raises:
-            OtherBatchSize: they are more or fewer than the batch has.
+            OtherBatchSize: their number is not the batch size.
         """
         if len(samples) != self._count:
             raise OtherBatchSize(len(samples))
@@ -104,7 +103,7 @@ class Interpreter:
         """Return an output of the pipeline.
 
         Raises:
-            DivergentBranchesError: it exists for some of the samples only.
+            DivergentBranchesError: it exists only for some samples.
         """
         value = self._within(edge, None)
         assert value is not None, "dalify bug: an output without samples"
@@ -147,13 +146,13 @@ class Interpreter:
             self._values[Edge(node, output)] = batch
 
     def _drawing(self, node: Node) -> tuple[int, int]:
-        """Return seed and stream of a random node, those that it has in a pipeline."""
+        """Return seed and stream of a random node, as in a pipeline."""
         if node.seed is not None:
             return node.seed, 0
         return self._seed, zlib.crc32(self._labels.get(node, "").encode())
 
     def _end(self, node: Node, takes: Callable[[np.ndarray[Any, Any], int], np.ndarray[Any, Any]]) -> None:
-        """Put the sides of a condition together."""
+        """Merge the sides of a condition."""
         predicate, *sides = (edge for edge in node.inputs if edge is not None)
         positions = self._places(node.branch)
         decision = self._within(predicate, node.branch)
@@ -171,7 +170,7 @@ class Interpreter:
         self._keep(node, [frame.values[-1]])
 
     def _places(self, branch: Branch | None) -> np.ndarray[Any, Any]:
-        """Return the positions in the batch of a branch's samples."""
+        """Return the positions of the samples of a branch in the batch."""
         found = self._positions.get(branch)
         if found is None:
             assert branch is not None, "dalify bug: a batch without positions"
@@ -187,12 +186,12 @@ class Interpreter:
         """Return a value for the samples of a branch.
 
         Raises:
-            DivergentBranchesError: it exists for some of them only.
+            DivergentBranchesError: it exists only for some of them.
         """
         home = edge.node.branch
         if home is not branch and (home is not None and (branch is None or not is_within(branch, home))):
             raise DivergentBranchesError(
-                "a value made inside a branch of a condition is used outside it, where it exists only for some "
+                "a value from inside a branch of a condition is used outside of it, where it exists only for some "
                 "samples.",
                 line=edge.node.line,
                 operator=edge.node.operator.public_name,
@@ -209,7 +208,7 @@ class Interpreter:
 
 
 class _Computing(list[Node]):
-    """The list of made nodes, which computes each one as it comes."""
+    """A list of created nodes that computes each node when it is appended."""
 
     def __init__(self, compute: Callable[[Node], None]) -> None:
         super().__init__()
@@ -221,7 +220,7 @@ class _Computing(list[Node]):
 
 
 def _is_source(node: Node) -> bool:
-    """Tell whether a node gives a pipeline its data."""
+    """Return whether a node is a data source."""
     operator = node.operator
     return operator.is_reader or operator.name == "external_source" or operator.feed_function is not None
 

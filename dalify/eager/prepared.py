@@ -1,8 +1,7 @@
-"""One use of an operator, ready to be computed at once, in the caller's thread.
+"""Compute single operators immediately, in the caller's thread.
 
-Alone because this is all that an immediate call shares with a pipeline: a graph of one node goes through the same
-checks, and the same steps compute it. What was prepared for a call serves all calls with the same constants and the
-same kinds of data.
+A graph of one node goes through the same checks and steps as in a pipeline. A `Prepared` serves all calls with the same
+constants and the same kinds of data.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from dalify.graph import DataNode, Edge, Graph, Node, call, entered, node_specs,
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalogue
 
-__all__ = ["Prepared", "apart", "fed_node", "made_node", "placeholders", "rewired"]
+__all__ = ["Prepared", "fed_node", "made_node", "placeholders", "rewired", "without_aliasing"]
 
 _POOL_BYTES = 256 << 20
-_SECONDS_OF_A_PART = 0.001  # handing a part to another thread takes a tenth of that
+_SECONDS_OF_A_PART = 0.001  # submitting a part to another thread takes a tenth of that
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
-# Not one for each thread: a function of the user's that an operator calls may use operators in its turn.
+# Not one per thread, because a user function that an operator calls may call operators itself.
 _arenas: list[Arena] = []
 
 
@@ -43,7 +42,7 @@ class Prepared:
     """Computes a node.
 
     Args:
-        node: reads declared sources only.
+        node: a node whose inputs are declared sources.
         drawing: seed and stream number of a random operator.
     """
 
@@ -76,14 +75,14 @@ class Prepared:
         positions: np.ndarray[Any, Any] | None = None,
         threads: Threads | None = None,
     ) -> list[Batch]:
-        """Return the outputs, in memory of their own.
+        """Return the outputs, in newly allocated memory.
 
         Args:
-            batches: what the node reads, in the order of ``Node.edges``, each of ``count`` samples.
+            batches: inputs and arguments of the node, in the order of ``Node.edges``, each with ``count`` samples.
             count: number of samples.
-            number: of the call, for random numbers.
-            positions: of the samples in their batch; None for the first ones.
-            threads: that divide the samples among them, where that is worth it; None for the caller's alone.
+            number: number of the call, for random numbers.
+            positions: positions of the samples in their batch; None for the first ones.
+            threads: threads that share the samples if it is worthwhile; None for the caller's only.
         """
         collectors = {slot: Collector(count, _pool) for slot in self._outputs}
         if threads is None or not self._is_divisible:
@@ -96,7 +95,7 @@ class Prepared:
     def _divide(
         self, batches: Sequence[Batch], number: int, count: int, collectors: dict[int, Collector], threads: Threads
     ) -> None:
-        """Compute on as many threads as the time that samples have taken so far is worth."""
+        """Compute on a number of threads that depends on the measured time per sample."""
         wanted = math.ceil(count * self._seconds_per_sample / _SECONDS_OF_A_PART)
         parts = max(1, min(threads.count, count, wanted))
 
@@ -122,7 +121,7 @@ class Prepared:
         positions: np.ndarray[Any, Any] | None,
         collectors: dict[int, Collector],
     ) -> dict[int, Batch]:
-        """Compute some of the samples, into the collectors; return outputs on the device, by slot."""
+        """Compute some of the samples into the collectors; return outputs on the device, by slot."""
         values: list[Batch | None] = [None] * self._slot_count
         for slot, batch in zip(self._slots, batches, strict=True):
             values[slot] = batch
@@ -145,7 +144,7 @@ class Prepared:
                 batch = values[slot]
                 assert batch is not None, "dalify bug: an operator without result"
                 if batch.device == "gpu":
-                    on_device[slot] = apart(batch, batches)
+                    on_device[slot] = without_aliasing(batch, batches)
                 else:
                     collectors[slot].store(places.start, batch)
             return on_device
@@ -163,21 +162,21 @@ def _result(collector: Collector) -> Batch:
 def made_node(
     operator: Operator, inputs: Sequence[Batch | None], values: Mapping[str, Batch], constants: Mapping[str, Any]
 ) -> Node:
-    """Return the node of a call. It belongs to no pipeline, and to no line: calls from anywhere use it.
+    """Return a node for calls of one kind. It has no pipeline and no line, because many calls use it.
 
     Args:
-        operator: what to compute.
-        inputs: a batch of the kind of each input; None for an optional one that is not given.
-        values: the same for arguments that are no constants, by name.
-        constants: all other arguments, as the user wrote them.
+        operator: the operator.
+        inputs: a batch of the kind of each input; None for an omitted optional input.
+        values: the same for arguments that are data, by name.
+        constants: constant arguments of the user.
 
     Raises:
-        DalifyError: the operator cannot take such data or arguments; with the user's line.
+        DalifyError: the operator does not accept the data or arguments; with the user's line.
     """
     made: list[Node] = []
     if constants.get("on_error") not in (None, "raise"):
         raise ArgumentValueError(
-            "on_error is for pipelines, where another sample can take the place of a bad one.",
+            "on_error is only for pipelines, where another sample can replace a bad one.",
             hint="Catch the error instead: except dalify.base.errors.DecodeError.",
         )
     with recording(made), entered(None):
@@ -185,17 +184,17 @@ def made_node(
         arguments = {name: _placeholder(batch) for name, batch in values.items()}
         call(operator, placeholders, {**constants, **arguments})
         node = next(item for item in reversed(made) if item.operator is operator)
-    node_specs(node)  # with the line, for messages
+    node_specs(node)  # with the line, for error messages
     return replace(node, line=None, name=None)
 
 
 def fed_node(node: Node, batches: Sequence[Batch]) -> Node:
-    """Return a node of a pipeline that reads sources of the kind of some batches, in the order of ``Node.edges``."""
+    """Return a node of a pipeline with its inputs replaced by sources of the kind of batches."""
     return replace(rewired(node, placeholders(batches)), branch=None)
 
 
 def rewired(node: Node, edges: Iterable[Edge]) -> Node:
-    """Return a node that reads other edges, in the order of ``Node.edges``."""
+    """Return a node with other edges, in the order of ``Node.edges``."""
     given = iter(edges)
     inputs = tuple(None if edge is None else next(given) for edge in node.inputs)
     arguments = {name: next(given) if isinstance(value, Edge) else value for name, value in node.arguments.items()}
@@ -203,7 +202,7 @@ def rewired(node: Node, edges: Iterable[Edge]) -> Node:
 
 
 def placeholders(batches: Iterable[Batch]) -> list[Edge]:
-    """Return declared sources of the kind of some batches. They belong to no pipeline."""
+    """Return declared sources of the kind of batches. They belong to no pipeline."""
     with recording([]), entered(None):
         return [_placeholder(batch).edge for batch in batches]
 
@@ -217,15 +216,15 @@ def _placeholder(batch: Batch) -> DataNode:
 
 
 def _device_of(batches: Sequence[Batch], node: Node) -> str:
-    """Return the torch device: that of the data, or the one that a pipeline would take."""
+    """Return the torch device: that of the data, or the one that a pipeline would use."""
     for batch in batches:
         if batch.device == "gpu":
             return str((batch.samples[0] if batch.dense is None else batch.dense).device)
     return find_device(None, node)
 
 
-def apart(batch: Batch, given: Sequence[Batch]) -> Batch:
-    """Return a result on the device that shares no memory with what was given."""
+def without_aliasing(batch: Batch, given: Sequence[Batch]) -> Batch:
+    """Return a result on the device that shares no memory with the inputs."""
     theirs = {
         array.untyped_storage().data_ptr()
         for other in given

@@ -1,4 +1,4 @@
-"""Threads that divide the samples of one call among them; the caller takes part, and waits for all."""
+"""Threads that share the samples of one call with the calling thread, which waits for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Threads"]
 
 
 class _Call:
-    """One call, divided among threads."""
+    """One call that is divided among threads."""
 
     def __init__(self, count: int) -> None:
         self.lock = threading.Lock()
@@ -24,7 +24,7 @@ class _Call:
         self.ended = [Completion() for _ in range(count)]
 
     def run(self, number: int, task: Callable[[], None]) -> None:
-        """Run one of its tasks; must not raise in a thread of a pool."""
+        """Run one of its tasks and store its exception."""
         try:
             task()
         except BaseException as error:
@@ -35,10 +35,10 @@ class _Call:
 
 
 class Threads:
-    """Threads, which are started when they are first needed.
+    """A thread pool, started at first use.
 
     Args:
-        count: how many, the caller's included.
+        count: number of threads, including the caller's.
     """
 
     def __init__(self, count: int) -> None:
@@ -47,7 +47,7 @@ class Threads:
         self._process = 0
 
     def run(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Run tasks at the same time, the first one here, and wait for all.
+        """Run tasks in parallel, the first one in the calling thread, and wait for all.
 
         Raises:
             Exception: the error of the first task that failed.

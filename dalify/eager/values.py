@@ -1,7 +1,7 @@
-"""What users give to immediate calls, and what they get back.
+"""Conversion of inputs and results of immediate calls.
 
-Alone because here is the rule of samples and batches: a tensor list, or a list of arrays or bytes, is a batch; all
-else is one sample, an array of however many dimensions too. Lists of numbers are one array.
+A tensor list, or a list of arrays or bytes, is a batch; anything else is one sample, also an array with any number of
+dimensions. A list of numbers is one array.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Value:
     """An input or a per-sample argument.
 
     Attributes:
-        batch: the samples; one of them, unless the kind is ``batch``.
-        kind: what the user gave, and gets back.
-        is_array: whether results follow the kind: they do not follow that of numbers and bytes.
+        batch: the samples; one sample, unless the kind is ``batch``.
+        kind: type of the user's object, and of the result.
+        is_array: whether the kind determines the kind of results; that of numbers and bytes does not.
     """
 
     __slots__ = ("batch", "is_array", "kind")
@@ -43,24 +43,24 @@ class Value:
         self.is_array = is_array
 
     def moved(self, device: str) -> Value:
-        """Return an input where the operator was asked to run; ``mixed`` operators take it from the CPU."""
+        """Return an input on the device of the operator; inputs of ``mixed`` operators are on the CPU."""
         if device != "gpu" or self.batch.device == "gpu":
             return self
         return Value(shown(self.batch, "batch")._as_gpu()._batch, self.kind, self.is_array)
 
     def repeated(self, count: int) -> Batch:
-        """Return ``count`` samples: the one repeated, without copies, or the batch.
+        """Return ``count`` samples: one sample repeated without copies, or the batch.
 
         Raises:
-            BatchSizeError: a batch of another number of samples.
+            BatchSizeError: a batch with another number of samples.
         """
         data = self.batch
         if len(data) == count:
             return data
         if self.kind == "batch":
-            raise BatchSizeError(f"a batch of {len(data)} samples meets one of {count}.")
+            raise BatchSizeError(f"a batch of {len(data)} samples does not match a batch of {count} samples.")
         dense = data.dense
-        assert dense is not None, "dalify bug: a sample that is no array"
+        assert dense is not None, "dalify bug: a sample is not an array"
         shape = (count, *dense.shape[1:])
         dense = dense.expand(shape) if data.device == "gpu" else np.broadcast_to(dense, shape)
         origins = None if data.origins is None else list(data.origins) * count
@@ -68,22 +68,22 @@ class Value:
 
 
 class Deferred:
-    """The result of a call that is computed when it is needed."""
+    """The result of a deferred call."""
 
     __slots__ = ()
     is_batch = False
 
     def get(self) -> Any:
-        """Return what the call would have returned at once."""
+        """Return the result of the call in eager mode."""
         raise AssertionError("dalify bug: a deferred result without get")
 
 
 def value_of(item: Any) -> Value:
-    """Return what a user gave.
+    """Convert a user's object to a `Value`.
 
     Raises:
-        ArgumentTypeError: nothing that holds data.
-        DTypeError: elements that no operator can take.
+        ArgumentTypeError: a type that contains no data.
+        DTypeError: an unsupported element type.
     """
     if type(item) is np.ndarray:
         return Value(Batch(_owned(to_array(item))[None]), "numpy")
@@ -118,7 +118,7 @@ def value_of(item: Any) -> Value:
 
 
 def is_batch(item: object) -> bool:
-    """Tell whether a value is a batch: a tensor list, or a list or tuple of arrays, tensors, texts or bytes."""
+    """Return whether an object is a batch: a tensor list, or a list or tuple of arrays, tensors, strings or bytes."""
     if isinstance(item, (TensorListCPU, TensorListGPU)):
         return True
     if isinstance(item, Deferred):
@@ -127,7 +127,7 @@ def is_batch(item: object) -> bool:
 
 
 def is_value(item: object) -> bool:
-    """Tell whether an argument was computed, and is no constant: an array, a tensor or a batch of these."""
+    """Return whether an argument is data, not a constant: an array, a tensor or a batch of these."""
     if isinstance(item, (str, bytes, bool, int, float)):
         return False
     return (
@@ -136,7 +136,7 @@ def is_value(item: object) -> bool:
 
 
 def _constant(item: Expression) -> Value:
-    """Return what a typed constant is, such as ``types.Constant(3)``; a graph value has none yet."""
+    """Return the value of a typed constant, such as ``types.Constant(3)``; graph values are an error."""
     node = item.node().edge.node
     if isinstance(item, DataNode) or node.operator.name != "_literal":
         raise ArgumentTypeError(
@@ -155,7 +155,7 @@ def _numbers(item: Any) -> np.ndarray[Any, Any]:
         return constant_array(item)
     except ValueError:
         raise ShapeError(
-            "this list is no array: its parts have different lengths.",
+            "this list cannot be an array: its items have different lengths.",
             hint="A batch is a list of arrays: eager.batch([...]).",
         ) from None
 
@@ -174,25 +174,25 @@ def _bytes(item: Any) -> np.ndarray[Any, Any]:
 
 
 def _owned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    # Compiled loops are compiled a second time for memory that must not be written, such as Pillow's.
+    # A copy, because kernels would be compiled a second time for read-only arrays, such as Pillow's.
     return array if array.flags.writeable else array.copy()
 
 
 def _checked(data: Batch) -> Batch:
     if not len(data):
-        raise BatchSizeError("a batch of no samples.", hint="There is nothing to compute for it.")
+        raise BatchSizeError("the batch is empty.", hint="Eager operators require at least one sample.")
     return data
 
 
 def _unusable(item: object) -> ArgumentTypeError:
     return ArgumentTypeError(
         f"a value of type {type(item).__name__} cannot be used as data.",
-        hint="Give an array, a tensor, bytes, numbers, or a batch: eager.batch([...]).",
+        hint="Pass an array, a tensor, bytes, numbers, or a batch: eager.batch([...]).",
     )
 
 
 def shown(data: Batch, kind: Kind) -> Any:
-    """Return a result in the form in which the data came; a sample on the device is a torch tensor then."""
+    """Convert a result to the kind of the inputs; a sample on the device becomes a torch tensor."""
     if kind == "batch":
         return tensor_list(data)
     sample = data.dense[0, ...] if data.dense is not None else data.samples[0]
@@ -208,21 +208,21 @@ def batch(samples: Any, layout: str = "") -> TensorList:
     """Return a batch.
 
     Args:
-        samples: a list of samples of one type and one number of dimensions: arrays, tensors, bytes, numbers, lists of
-            numbers; or one array or tensor whose first axis counts the samples.
-        layout: letters of the dimensions of one sample, or "".
+        samples: a list of samples with the same element type and number of dimensions: arrays, tensors, bytes, numbers,
+            lists of numbers; or one array or tensor whose first axis is the sample.
+        layout: layout of one sample, or "".
 
     Raises:
-        BatchSizeError: there is no sample.
+        BatchSizeError: there are no samples.
         DTypeError: samples of different element types.
         ShapeError: samples of different numbers of dimensions, or a single number.
-        LayoutError: not one letter for each dimension.
+        LayoutError: the number of letters is not the number of dimensions.
 
     Example:
         >>> crops = eager.crop(eager.batch([image, image], layout="HWC"), crop=(20, 20))
     """
     if isinstance(samples, (list, tuple)) and not samples:
-        raise BatchSizeError("a batch of no samples.", hint="There is nothing to compute for it.")
+        raise BatchSizeError("the batch is empty.", hint="Eager operators require at least one sample.")
     if isinstance(samples, (list, tuple)) and not is_batch(samples):
         samples = [constant_array(item) if isinstance(item, (int, float, list, tuple)) else item for item in samples]
     result = value_of(list(samples)).batch if is_batch(samples) else to_batch(samples)
@@ -232,14 +232,14 @@ def batch(samples: Any, layout: str = "") -> TensorList:
 
 
 def tensor(data: Any, layout: str = "") -> TensorCPU | TensorGPU:
-    """Return one sample that knows its layout; results of a tensor are tensors, and keep what they know.
+    """Return one sample with a layout. Results of operators on tensors are tensors with layouts.
 
     Args:
-        data: an array, a tensor, bytes, or numbers. Memory is shared where that is possible.
-        layout: letters of the dimensions, or "".
+        data: an array, a tensor, bytes, or numbers. Memory is shared if possible.
+        layout: layout of the sample, or "".
 
     Raises:
-        LayoutError: not one letter for each dimension.
+        LayoutError: the number of letters is not the number of dimensions.
 
     Example:
         >>> planes = eager.tensor(image.transpose(2, 0, 1), "CHW")
@@ -248,7 +248,7 @@ def tensor(data: Any, layout: str = "") -> TensorCPU | TensorGPU:
         data = np.asarray(data)
     given = value_of(data)
     if given.kind == "batch":
-        raise ArgumentTypeError("this is a batch, and no single tensor.", hint="Write eager.batch(data).")
+        raise ArgumentTypeError("this is a batch, not a single tensor.", hint="Use eager.batch(data).")
     sample = given.batch.samples[0]
     kind = TensorGPU if given.batch.device == "gpu" else TensorCPU
     if layout and len(layout) != sample.ndim:

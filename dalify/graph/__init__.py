@@ -1,11 +1,8 @@
-"""The graph.
-
-Frozen nodes, what users hold while they define it, what is known about its edges, drawing and writing it down.
-"""
+"""The graph: frozen nodes, the `DataNode` of users, specs of edges, drawing and serialization."""
 
 from dalify.graph.branch import PREDICATE_INPUTS, Branch, current_branch, entered, is_within
 from dalify.graph.choice import choose
-from dalify.graph.datanode import DataNode, Expression, Operators, new_axis
+from dalify.graph.datanode import ArithmeticMixin, DataNode, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Edge, Node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
@@ -13,13 +10,13 @@ from dalify.graph.trace import apply, arithmetic, call, constant, is_promotable,
 
 __all__ = [
     "PREDICATE_INPUTS",
+    "ArithmeticMixin",
     "Branch",
     "DataNode",
     "Edge",
     "Expression",
     "Graph",
     "Node",
-    "Operators",
     "apply",
     "arithmetic",
     "call",

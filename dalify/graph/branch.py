@@ -1,7 +1,7 @@
-"""Which branch of a condition a node was made in.
+"""The branch of a condition in which a node was created.
 
-A node only remembers its branch while the function is traced; ``passes/split_branches.py`` inserts the splitting and
-merging afterwards, from these notes alone. So no maker of nodes has to know about conditions.
+Tracing only records the branch of a node; ``passes/split_branches.py`` inserts splits and merges afterwards, from
+these records. So code that creates nodes does not depend on conditions.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["PREDICATE_INPUTS", "Branch", "current_branch", "entered", "is_within"]
 
-# What carries out a branch, and which of its inputs tells the samples apart: that one lies on the CPU.
+# Operators that implement branches, and which of their inputs selects samples: that one is on the CPU.
 PREDICATE_INPUTS = {"_conditional.split": 1, "_conditional.merge": 0, "_conditional.join": 0}
 
 
 class Branch:
-    """One side of a condition, or one branch of a choice between many (``choice.py``).
+    """One side of a condition, or one branch of a choice among many (``choice.py``).
 
     Args:
-        condition: the value, one boolean per sample, that decides; of a choice, one integer.
-        taken: whether this is the side for true samples; of a choice, the number of the branch, which is no bool.
-        parent: the branch in which the condition stands; None for the whole batch.
+        condition: the condition, one boolean per sample; of a choice, one integer per sample.
+        taken: whether this is the side for true samples; of a choice, the number of the branch, not a bool.
+        parent: the branch that contains the condition; None for the whole batch.
         line: the user's line of the condition.
-        is_open: made by a function, not by an ``if``: what is made of its values belongs to it, wherever that happens.
+        is_open: created by `split`, not by an ``if``: nodes that read its values belong to it, wherever they are
+            created.
     """
 
     __slots__ = ("condition", "depth", "is_open", "line", "parent", "taken")
@@ -59,13 +60,13 @@ _CURRENT: ContextVar[Branch | None] = ContextVar("dalify_branch", default=None)
 
 
 def current_branch() -> Branch | None:
-    """Return the branch that is traced now in this thread; None outside all conditions."""
+    """Return the branch that is currently traced in this thread; None outside of conditions."""
     return _CURRENT.get()
 
 
 @contextmanager
 def entered(branch: Branch | None) -> Iterator[None]:
-    """Make a branch the current one; nodes made meanwhile remember it."""
+    """Make a branch the current one; nodes created inside the ``with`` block record it."""
     token = _CURRENT.set(branch)
     try:
         yield
@@ -74,7 +75,7 @@ def entered(branch: Branch | None) -> Iterator[None]:
 
 
 def is_within(inner: Branch | None, outer: Branch | None) -> bool:
-    """Tell whether ``inner`` is ``outer`` or lies inside it."""
+    """Return whether ``inner`` is ``outer`` or nested inside it."""
     while inner is not outer:
         if inner is None:
             return False

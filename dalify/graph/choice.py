@@ -1,7 +1,7 @@
-"""One of many branches for each sample, by number: what a chain of ``if index == k`` would be, in one step.
+"""Select one of many branches per sample by an integer, like a chain of ``if index == k``.
 
-Alone because Python has no statement for it; automatic augmentation is its user. Samples are split and put together
-once, however many branches there are, where nested conditions would do both at each level.
+Used by automatic augmentation. Samples are split and joined once for any number of branches; nested conditions would
+split and merge at each level.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ __all__ = ["choose"]
 
 
 def choose(index: DataNode, sides: Sequence[Callable[[], DataNode]]) -> DataNode:
-    """Trace all sides and make the value that is ``sides[index]()`` for each sample.
+    """Trace all sides and return the value that is ``sides[index]()`` for each sample.
 
     Args:
-        index: one integer per sample, on the CPU, at least 0 and less than the number of sides; another one is an
+        index: one integer per sample, on the CPU, at least 0 and less than the number of sides; other values are an
             error when the pipeline runs.
-        sides: at least one; each makes the value of its branch.
+        sides: at least one; each returns the value of its branch.
 
     Raises:
-        ConditionError: the index lies on the GPU.
+        ConditionError: the index is on the GPU.
     """
     line = SourceLine.capture()
     if index.device == "gpu":
         raise ConditionError(
-            "the index that chooses a branch lies on the GPU; the samples are told apart on the CPU.",
+            "the index that selects a branch is on the GPU; the branch of each sample is decided on the CPU.",
             line=line,
             hint="Compute it with device='cpu', or copy it with .cpu().",
         )

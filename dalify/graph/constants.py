@@ -1,7 +1,4 @@
-"""Numbers of the user's as arrays.
-
-Alone because graphs and immediate calls must take a number for the same type.
-"""
+"""Conversion of the user's numbers to arrays, with the same types in graphs and immediate calls."""
 
 from __future__ import annotations
 
@@ -17,18 +14,18 @@ __all__ = ["constant_array"]
 
 
 def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[Any, Any]:
-    """Return a number, a nested list of numbers or an array as an array, C-contiguous.
+    """Convert a number, a nested list of numbers or an array to a C-contiguous array.
 
     Members of an enumeration (``types.INTERP_LINEAR``) have the type of the enumeration.
 
     Args:
-        value: as in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type, but for lists of
-            Python numbers, which follow the rule for numbers.
+        value: as in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type; lists of
+            Python numbers follow the rule for numbers.
         dtype: element type, instead of that rule.
 
     Raises:
-        IntegerRangeError: an integer that does not fit 32 bits and has no dtype.
-        GraphError: neither numbers nor an array of numbers.
+        IntegerRangeError: an integer does not fit 32 bits and there is no dtype.
+        GraphError: not a number, an array, or a nested list of numbers.
     """
     dtype = enum_type(value) if dtype is None else dtype
     if dtype is not None:

@@ -1,4 +1,4 @@
-"""What users hold while a pipeline is traced: a value that will exist for each sample when the pipeline runs."""
+"""``DataNode``: a graph value, which exists per sample when the pipeline runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dalify.graph.watch import shown_value
 if TYPE_CHECKING:
     from dalify.graph.node import Edge
 
-__all__ = ["DataNode", "Expression", "Operators", "hook", "install", "new_axis"]
+__all__ = ["ArithmeticMixin", "DataNode", "Expression", "hook", "install", "new_axis"]
 
 _T = TypeVar("_T")
 
 
 class _NewAxis:
-    """Marks, in an index, an axis of extent one.
+    """A new axis of extent one in an index.
 
     ``x[newaxis]``, or with a letter for the layout, ``x[newaxis("F")]``.
     """
@@ -30,7 +30,7 @@ class _NewAxis:
         self.name = name
 
     def __call__(self, name: str) -> _NewAxis:
-        """Return the mark with a layout letter."""
+        """Return a new axis with a layout letter."""
         return _NewAxis(name)
 
     def __repr__(self) -> str:
@@ -40,13 +40,13 @@ class _NewAxis:
 new_axis = _NewAxis()
 
 
-class Operators(Generic[_T]):
-    """Python's operators as functions by name: ``a + b`` is ``_apply("add", a, b)``."""
+class ArithmeticMixin(Generic[_T]):
+    """Mixin that maps Python's operators to named functions: ``a + b`` is ``_apply("add", a, b)``."""
 
     __slots__ = ()
 
     def _apply(self, function: str, *operands: Any) -> _T:
-        raise AssertionError("dalify bug: operators without _apply")
+        raise AssertionError("dalify bug: ArithmeticMixin without _apply")
 
     def __add__(self, other: Any) -> _T:
         return self._apply("add", self, other)
@@ -153,31 +153,31 @@ class Operators(Generic[_T]):
         return self._apply("abs", self)
 
 
-class Expression(Operators["DataNode"]):
-    """Arithmetic of graph values; ``DataNode`` and typed constants share it.
+class Expression(ArithmeticMixin["DataNode"]):
+    """Base class of graph values and typed constants with arithmetic.
 
     A subclass provides ``_apply(function, *operands)`` and ``node()``.
     """
 
     __slots__ = ()
 
-    # numpy leaves `array + node` to the node, instead of adding the node to every element.
+    # With this, NumPy calls `node.__radd__` for `array + node` instead of adding the node to every element.
     __array_ufunc__ = None
 
     def node(self) -> DataNode:
         """Return the expression as a graph value."""
-        raise AssertionError("dalify bug: an expression without node")
+        raise AssertionError("dalify bug: Expression without node")
 
     def as_argument(self) -> Any:
-        """Return what an operator gets where the expression is one of its keyword arguments."""
+        """Return the value for a keyword argument of an operator."""
         return self
 
 
 class DataNode(Expression, metaclass=NotIterable):
     """One output of an operator in a pipeline's graph.
 
-    It has no value while the pipeline is defined; it takes part in arithmetic, indexing, conditions of ``if`` inside
-    functions decorated with ``@pipeline_def``, and is given to further operators.
+    It has no value while the pipeline is defined. It supports arithmetic, indexing and, inside functions decorated with
+    ``@pipeline_def``, conditions, and can be passed to operators.
     """
 
     __slots__ = ("edge",)
@@ -194,7 +194,7 @@ class DataNode(Expression, metaclass=NotIterable):
 
     @property
     def name(self) -> str:
-        """Name of the operator's use that computes this value."""
+        """Name of the node that computes this value."""
         return self.edge.node.label
 
     @property
@@ -204,7 +204,7 @@ class DataNode(Expression, metaclass=NotIterable):
 
     @property
     def index(self) -> int:
-        """Which output of the operator this is, from 0."""
+        """Index of the output of the operator, from 0."""
         return self.edge.output
 
     @property
@@ -214,54 +214,52 @@ class DataNode(Expression, metaclass=NotIterable):
 
     @property
     def ndim(self) -> int | None:
-        """Number of dimensions of a sample, where it follows from the graph alone; otherwise None."""
+        """Number of dimensions of a sample, or None if it is not known from the graph."""
         return _hooks["infer"](self.edge).ndim
 
     @property
     def dtype(self) -> DALIDataType | None:
-        """Element type, where it follows from the graph alone; otherwise None."""
+        """Element type, or None if it is not known from the graph."""
         return _hooks["infer"](self.edge).dtype
 
     @property
     def layout(self) -> str | None:
-        """Layout, where it follows from the graph alone; otherwise None."""
+        """Layout, or None if it is not known from the graph."""
         return _hooks["infer"](self.edge).layout
 
     def gpu(self) -> DataNode:
-        """Return the value copied to the GPU; itself where it lies there already."""
+        """Return the value copied to the GPU; itself if it is there already."""
         return _hooks["transfer"](self, "gpu")
 
     def cpu(self) -> DataNode:
-        """Return the value copied to the CPU; itself where it lies there already."""
+        """Return the value copied to the CPU; itself if it is there already."""
         return _hooks["transfer"](self, "cpu")
 
     def shape(self, *, dtype: DALIDataType | None = None, device: str = "cpu") -> DataNode:
         """Return the shape of each sample, a vector of ``ndim`` integers.
 
         Args:
-            dtype: type of the integers; INT64 where None.
-            device: where the shapes are wanted.
+            dtype: type of the integers; INT64 if None.
+            device: device of the result.
         """
         result = _hooks["apply"]("_shape", self, dtype=DALIDataType.INT64 if dtype is None else dtype)
         return result.gpu() if device == "gpu" else result.cpu()
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """Return a note that travels with each sample.
-
-        ``source_info`` (where it came from) or ``layout``, as bytes (UINT8, 1-D).
+        """Return a property of each sample: ``source_info`` (its origin) or ``layout``, as bytes (UINT8, 1-D).
 
         Args:
-            key: which note.
-            device: where it is wanted.
+            key: name of the property.
+            device: device of the result.
         """
         result = _hooks["apply"]("get_property", self, key=key)
         return result.gpu() if device == "gpu" else result.cpu()
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
-        """Return where each sample came from, as bytes (UINT8, 1-D).
+        """Return the origin of each sample, as bytes (UINT8, 1-D).
 
         Args:
-            device: where it is wanted.
+            device: device of the result.
         """
         return self.property("source_info", device=device)
 
@@ -275,10 +273,10 @@ class DataNode(Expression, metaclass=NotIterable):
 
     def __bool__(self) -> NoReturn:
         raise ConditionError(
-            "a graph value was used as a condition, but it has no value yet: it will differ from sample to sample.",
+            "a graph value was used as a condition, but it has no value yet: it may differ per sample.",
             line=SourceLine.capture(),
             hint="Inside a function decorated with @pipeline_def, `if`, `and`, `or` and `not` work on graph "
-            "values; here the code was not "
+            "values; this code was not "
             "rewritten\n  (library code, code without a source file, enable_conditionals=False, or @do_not_convert).",
         )
 
@@ -288,11 +286,11 @@ class DataNode(Expression, metaclass=NotIterable):
     def __iter__(self) -> NoReturn:
         self._refuse(
             "cannot iterate over",
-            "A node stands for one sample's data of unknown size; use indexing, fn.reductions or fn.per_frame.",
+            "The size of a graph value is not known yet; use indexing, fn.reductions or fn.per_frame.",
         )
 
     def __len__(self) -> NoReturn:
-        self._refuse("cannot take len() of", "Its extents are node.shape(), e.g. node.shape()[0].")
+        self._refuse("cannot take len() of", "Use node.shape(), e.g. node.shape()[0].")
 
     def __int__(self) -> NoReturn:
         self._refuse("cannot convert with int()", "Use fn.cast(node, dtype=types.INT32).")
@@ -309,7 +307,7 @@ class DataNode(Expression, metaclass=NotIterable):
         )
 
     def __matmul__(self, other: object) -> NoReturn:
-        self._refuse("cannot use `@` on", "Join matrices with fn.transforms.combine, or use fn.python_function.")
+        self._refuse("cannot use `@` on", "Multiply matrices with fn.transforms.combine, or use fn.python_function.")
 
     __rmatmul__ = __matmul__
 
@@ -325,38 +323,38 @@ class DataNode(Expression, metaclass=NotIterable):
         """Return the value for the samples of this run: a tensor list. In debug mode only.
 
         Returns:
-            None inside a condition that holds for no sample.
+            None inside a condition that is true for no sample.
 
         Raises:
-            PipelineStateError: the pipeline is not run with ``debug=True``, or the run is over.
+            PipelineStateError: the pipeline does not run with ``debug=True``, or the run has ended.
         """
         is_known, value = shown_value(self.edge)
         if not is_known:
             raise PipelineStateError(
                 "a graph value has no value while the graph is defined.",
                 line=SourceLine.capture(),
-                hint="Make the pipeline with debug=True: its function then runs with the values of each batch.",
+                hint="Create the pipeline with debug=True: its function then runs with the values of each batch.",
             )
         return value
 
     def __repr__(self) -> str:
-        """Return what, where and the user's line; no data, but in debug mode."""
+        """Return operator, device and the user's line; values only in debug mode."""
         is_known, value = shown_value(self.edge)
         if is_known:
             return f"<DataNode {self.edge.node!r}:\n{'no samples' if value is None else value}>"
         return f"<DataNode {self.edge.node!r}>"
 
 
-# DataNode's methods make nodes, and making nodes makes DataNodes: trace.py, which makes them, fills this table when
-# it is loaded.
+# The methods of DataNode create nodes, and creating nodes creates DataNodes. To avoid an import cycle, trace.py
+# registers its functions here.
 _hooks: dict[str, Any] = {}
 
 
 def install(**functions: Any) -> None:
-    """Give DataNode's methods the functions that make nodes."""
+    """Register the functions that create nodes."""
     _hooks.update(functions)
 
 
 def hook(name: str) -> Any:
-    """Return one of the installed functions."""
+    """Return a registered function."""
     return _hooks[name]

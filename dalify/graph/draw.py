@@ -1,7 +1,6 @@
-"""The graph as a picture: DOT text for graphviz, and SVG for machines that do not have it.
+"""Draw graphs: DOT for Graphviz, and SVG with a layered layout that needs no other program.
 
-Alone because nothing else needs to know what a node looks like. Both forms start from the same boxes and arrows; the
-SVG has a layout in layers of our own, so that a drawing needs no program beside Python.
+Both formats are generated from the same boxes and arrows.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from dalify.graph.node import Edge, Node
 
 __all__ = ["to_dot", "to_svg"]
 
-_COLOURS = {"cpu": "#dbe9f6", "mixed": "#fde7c8", "gpu": "#d9f0d3", "output": "#eeeeee"}
+_COLORS = {"cpu": "#dbe9f6", "mixed": "#fde7c8", "gpu": "#d9f0d3", "output": "#eeeeee"}
 _CHARACTER_PIXELS, _LINE_PIXELS, _PADDING, _COLUMN_GAP, _LAYER_GAP = 7.3, 16, 8, 24, 44
-_LONGEST_CONSTANTS = 42  # characters: what is cut off stands in the source, whose line is given
-_SWEEPS = 12  # crossings stop falling long before, in graphs of some dozens of nodes
+_LONGEST_CONSTANTS = 42  # characters; the drawing shows the source line for the rest
+_SWEEPS = 12  # more than enough in graphs of several dozen nodes
 
 
 @dataclass(eq=False, slots=True)
 class _Box:
-    """Something with a place in the drawing: a node, an output, or (without text) a bend of a long arrow."""
+    """An element of the drawing: a node, an output, or (without text) a bend of a long arrow."""
 
     lines: Sequence[str] = ()
-    colour: str = ""
+    color: str = ""
     layer: int = 0
-    x: float = 0.0  # centre
+    x: float = 0.0  # center
     y: float = 0.0  # top
     height: float = 0.0
     above: list[_Box] = field(default_factory=list)
@@ -53,11 +52,11 @@ class _Arrow:
 
 
 def to_dot(graph: Graph) -> str:
-    """Return the graph in graphviz's DOT language."""
+    """Return the graph in Graphviz' DOT language."""
     boxes, arrows = _boxes_and_arrows(graph)
     names = {box: f"n{index}" for index, box in enumerate(boxes)}
     text = ["digraph pipeline {", '  node [shape=box, style="filled,rounded", fontname="monospace", fontsize=11];']
-    text += [f'  {names[box]} [label="{_dot_label(box.lines)}", fillcolor="{box.colour}"];' for box in boxes]
+    text += [f'  {names[box]} [label="{_dot_label(box.lines)}", fillcolor="{box.color}"];' for box in boxes]
     for arrow in arrows:
         style = ', style="dashed"' if arrow.is_condition else ""
         text.append(f'  {names[arrow.tail]} -> {names[arrow.head]} [label="{_dot_label([arrow.text])}"{style}];')
@@ -65,7 +64,7 @@ def to_dot(graph: Graph) -> str:
 
 
 def to_svg(graph: Graph) -> str:
-    """Return the graph as an SVG picture; data flow down, dashed arrows lead from conditions to what they decide."""
+    """Return the graph as SVG; data flow down, dashed arrows connect conditions with the nodes of their branches."""
     boxes, arrows = _boxes_and_arrows(graph)
     _assign_layers(boxes, arrows)
     for arrow in arrows:
@@ -86,7 +85,7 @@ def to_svg(graph: Graph) -> str:
 
 
 def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
-    boxes = {node: _Box(_node_lines(node), _COLOURS[node.device]) for node in graph.nodes()}
+    boxes = {node: _Box(_node_lines(node), _COLORS[node.device]) for node in graph.nodes()}
     arrows = []
     for node, box in boxes.items():
         for text, edge in _named_edges(node):
@@ -97,13 +96,13 @@ def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
             arrows.append(_Arrow(boxes[node.branch.condition.node], box, side, is_condition=True))
     outputs = []
     for index, edge in enumerate(graph.outputs):
-        outputs.append(_Box([f"output {index}"], _COLOURS["output"]))
+        outputs.append(_Box([f"output {index}"], _COLORS["output"]))
         arrows.append(_Arrow(boxes[edge.node], outputs[-1], _edge_text(edge, "")))
     return [*boxes.values(), *outputs], arrows
 
 
 def _node_lines(node: Node) -> list[str]:
-    # What the splitting and merging of batches is given was not written by the user.
+    # The arguments of splits and merges were not written by the user.
     given = {} if node.operator.name.startswith("_conditional") else node.arguments
     constants = ", ".join(f"{name}={_constant(value)}" for name, value in given.items() if not isinstance(value, Edge))
     if len(constants) > _LONGEST_CONSTANTS:
@@ -120,7 +119,7 @@ def _constant(value: Any) -> str:
         return f"{value:g}"
     if isinstance(value, Enum):
         return value.name
-    # A callback or source by its name: its repr would show an address.
+    # The name of a callback or source; its repr would contain an address.
     return getattr(value, "__name__", type(value).__name__) if callable(value) else str(value)
 
 
@@ -135,7 +134,7 @@ def _edge_text(edge: Edge, text: str) -> str:
 
 
 def _opens_branch(node: Node, branch: Branch) -> bool:
-    """Tell whether the node is where data enter the branch: nothing that it reads was made inside."""
+    """Return whether data enter the branch at this node: all its inputs are from outside."""
     return not any(is_within(edge.node.branch, branch) for edge in node.edges())
 
 
@@ -144,8 +143,8 @@ def _dot_label(lines: Sequence[str]) -> str:
 
 
 def _assign_layers(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> None:
-    """Put each box one layer below the lowest that it reads, and one without inputs just above its first reader."""
-    for box in boxes:  # in the order of the graph, so what a box reads has its layer already
+    """Place each box one layer below its lowest input, and boxes without inputs just above their first reader."""
+    for box in boxes:  # in the order of the graph, so the inputs of a box have their layers already
         box.layer = max((arrow.tail.layer + 1 for arrow in arrows if arrow.head is box), default=0)
     for box in boxes:
         readers = [arrow.head.layer for arrow in arrows if arrow.tail is box]
@@ -154,7 +153,7 @@ def _assign_layers(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> None:
 
 
 def _bend(arrow: _Arrow) -> None:
-    """Give an arrow a bend in each layer that it crosses, so that it goes around the boxes there."""
+    """Add a bend in each layer that an arrow crosses, so that it avoids the boxes there."""
     arrow.bends = [_Box(layer=layer) for layer in range(arrow.tail.layer + 1, arrow.head.layer)]
     for upper, lower in pairwise([arrow.tail, *arrow.bends, arrow.head]):
         upper.below.append(lower)
@@ -170,7 +169,7 @@ def _layers(boxes: Sequence[_Box]) -> list[list[_Box]]:
 
 
 def _reduce_crossings(layers: Sequence[list[_Box]]) -> None:
-    """Order each layer by the mean position of the neighbours, downwards and upwards in turn."""
+    """Order each layer by the mean position of its neighbors, alternately downwards and upwards."""
     for sweep in range(_SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             means = {box: _mean_x(box.above if sweep % 2 == 0 else box.below, box.x) for box in layer}
@@ -193,34 +192,34 @@ def _place(layers: Sequence[list[_Box]]) -> tuple[float, float]:
         for box in layer:
             box.x -= left
             box.y = top
-            # A bend is as high as the layer, so that its arrow passes the boxes there straight.
+            # A bend has the height of the layer, so that its arrow is vertical beside the boxes.
             box.height = len(box.lines) * _LINE_PIXELS + _PADDING if box.lines else height
         top += height + _LAYER_GAP
     right = max(box.x + box.width / 2 for layer in layers for box in layer) + _COLUMN_GAP
     return right, top - _LAYER_GAP + _COLUMN_GAP
 
 
-def _mean_x(neighbours: Sequence[_Box], otherwise: float) -> float:
-    return sum(box.x for box in neighbours) / len(neighbours) if neighbours else otherwise
+def _mean_x(neighbors: Sequence[_Box], otherwise: float) -> float:
+    return sum(box.x for box in neighbors) / len(neighbors) if neighbors else otherwise
 
 
-def _separate(layer: Sequence[_Box], wished: Sequence[float]) -> None:
-    """Place boxes near their wishes without overlap: midway between packing from the left and from the right.
+def _separate(layer: Sequence[_Box], desired: Sequence[float]) -> None:
+    """Place boxes near their desired positions without overlap: the mean of packing from the left and from the right.
 
-    Both packings keep the distances, so their mean does too.
+    Both packings keep the distances, so their mean does, too.
     """
     distances = [(a.width + b.width) / 2 + _COLUMN_GAP for a, b in pairwise(layer)]
-    from_left, from_right = list(wished), list(wished)
+    from_left, from_right = list(desired), list(desired)
     for index, distance in enumerate(distances):
-        from_left[index + 1] = max(wished[index + 1], from_left[index] + distance)
+        from_left[index + 1] = max(desired[index + 1], from_left[index] + distance)
     for index, distance in reversed(list(enumerate(distances))):
-        from_right[index] = min(wished[index], from_right[index + 1] - distance)
+        from_right[index] = min(desired[index], from_right[index + 1] - distance)
     for box, a, b in zip(layer, from_left, from_right, strict=True):
         box.x = (a + b) / 2
 
 
 def _svg_arrows(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> Iterator[str]:
-    """Draw all arrows; those of one box leave and arrive side by side, in the order of their other ends."""
+    """Draw all arrows; those of one box are side by side, in the order of their other ends."""
     starts: dict[_Arrow, float] = {}
     for box in boxes:
         leaving = [arrow for arrow in arrows if arrow.tail is box]
@@ -234,7 +233,7 @@ def _svg_arrows(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> Iterator[str
 
 
 def _ports(box: _Box, count: int) -> list[float]:
-    """Return where arrows touch a box, from left to right."""
+    """Return the horizontal positions where arrows meet a box, from left to right."""
     return [box.x + box.width * ((index + 1) / (count + 1) - 0.5) for index in range(count)]
 
 
@@ -251,21 +250,21 @@ def _svg_arrow(arrow: _Arrow, start_x: float, end_x: float, index: int) -> Itera
     dashes = ' stroke-dasharray="5 4"' if arrow.is_condition else ""
     yield f'<path d="{path}" fill="none" stroke="#777"{dashes} marker-end="url(#tip)"/>'
     if arrow.text:
-        # Beside the arrow's end: there it says what the argument is for. Neighbours' texts are at different heights.
+        # At the arrow's end, where the argument is used. Neighbors' texts are at different heights.
         text_y = arrow.head.y - 9 - 11 * (index % 3)
         style = 'font-size="10" fill="#444" stroke="white" stroke-width="3" paint-order="stroke"'
         yield f'<text x="{end_x + 4:.1f}" y="{text_y:.1f}" {style}>{_escaped(arrow.text)}</text>'
 
 
 def _escaped(text: str) -> str:
-    # Not html.escape: loading that package takes longer than the rest of this file.
+    # Not html.escape, whose import takes longer than the rest of this file.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _svg_box(box: _Box) -> list[str]:
     left = box.x - box.width / 2
     shape = f'<rect x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="6"'
-    lines = [f'{shape} fill="{box.colour}" stroke="#888"/>']
+    lines = [f'{shape} fill="{box.color}" stroke="#888"/>']
     for index, text in enumerate(box.lines):
         style = ' font-weight="bold"' if index == 0 else ' fill="#555" font-size="11"'
         y = box.y + (index + 1) * _LINE_PIXELS - 1

@@ -1,7 +1,4 @@
-"""A graph.
-
-Its outputs, and what has to run although no output needs it. All else is found by walking back from there.
-"""
+"""``Graph``: its outputs and sinks. All other nodes are found by walking back from them."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ __all__ = ["Graph", "rewrite", "unique"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
-    """What a pipeline computes.
+    """The graph of a pipeline.
 
     Attributes:
         outputs: edges in the order in which the user returned them.
@@ -28,11 +25,11 @@ class Graph:
     sinks: tuple[Node, ...] = ()
 
     def nodes(self) -> list[Node]:
-        """Return all nodes, each after everything that it reads, depth first from the first output on."""
+        """Return all nodes in topological order, depth first from the first output on."""
         order: list[Node] = []
         done: set[Node] = set()
         for root in (*(edge.node for edge in self.outputs), *self.sinks):
-            # An explicit stack: pipelines of thousands of nodes must not meet Python's recursion limit.
+            # An explicit stack, because pipelines with thousands of nodes would exceed Python's recursion limit.
             stack: list[tuple[Node, bool]] = [(root, False)]
             while stack:
                 node, expanded = stack.pop()
@@ -54,22 +51,22 @@ class Graph:
 def _needed(node: Node) -> list[Node]:
     needed = [edge.node for edge in node.edges()]
     branch = node.branch
-    while branch is not None:  # a node in a branch runs after the condition that splits its samples off
+    while branch is not None:  # a node in a branch depends on the condition of the branch
         needed.append(branch.condition.node)
         branch = branch.parent
     return needed
 
 
 def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node | tuple[Edge, ...]]) -> Graph:
-    """Build a graph anew from its first nodes on.
+    """Apply a function to each node of a graph, in topological order, and return the new graph.
 
     Args:
-        graph: where to start.
-        change: gets each node with its inputs, arguments and branch already replaced, and a function from old edges
-            to new ones; returns the node itself or another, or the edges that stand for its outputs.
+        graph: any graph.
+        change: called with each node, whose inputs, arguments and branch are already replaced, and a function from
+            old edges to new ones; returns the node itself or another node, or edges that replace its outputs.
 
     Returns:
-        the graph of the new nodes; nodes that nothing needs any more are gone.
+        the graph of the new nodes, without nodes that are no longer needed.
     """
     table: dict[Edge, Edge] = {}
     branches: dict[Branch, Branch] = {}
@@ -91,7 +88,7 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
     for node in graph.nodes():
         result = change(_with_edges(node, new_edge, new_branch(node.branch)), new_edge)
         if isinstance(result, Node):
-            kept = [result]  # a node without outputs is a sink, too
+            kept = [result]  # a node without outputs is also a sink
             result = tuple(Edge(result, output) for output in range(result.output_count))
         else:
             kept = [edge.node for edge in result[:1]]

@@ -1,7 +1,4 @@
-"""One use of an operator in a graph, and the edges between uses.
-
-Frozen: a pass replaces nodes, it never changes them.
-"""
+"""``Node``, one use of an operator in a graph, and ``Edge``, one output of a node. Both are frozen."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from dalify.registry import Operator
 __all__ = ["DEVICES", "Edge", "Node", "fresh_numbers"]
 
 DEVICES = ("cpu", "gpu", "mixed")
-"""Where a node may run; ``mixed``: CPU inputs, GPU outputs."""
+"""The devices of nodes; ``mixed``: CPU inputs, GPU outputs."""
 _numbers = itertools.count()
 
 
@@ -29,12 +26,12 @@ class Edge(NamedTuple):
 
     @property
     def device(self) -> str:
-        """Device on which the data lie: ``cpu`` or ``gpu``."""
+        """Device of the data: ``cpu`` or ``gpu``."""
         return self.node.output_device
 
 
 def fresh_numbers(count: int) -> list[int]:
-    """Return numbers for nodes that are to be made in another order than that of their numbers."""
+    """Reserve numbers for nodes that are created in a different order than that of their numbers."""
     return [next(_numbers) for _ in range(count)]
 
 
@@ -43,18 +40,18 @@ class Node:
     """One use of an operator.
 
     Attributes:
-        operator: what it does.
-        inputs: positional inputs; None for an optional one that was not given.
-        arguments: keyword arguments that were given: normalised constants, or edges for per-sample values.
-        device: where it runs: ``cpu``, ``gpu`` or ``mixed`` (CPU inputs, GPU outputs).
+        operator: the operator.
+        inputs: positional inputs; None for an omitted optional input.
+        arguments: specified keyword arguments: normalized constants, or edges for per-sample values.
+        device: device on which it runs: ``cpu``, ``gpu`` or ``mixed`` (CPU inputs, GPU outputs).
         output_count: number of outputs.
-        branch: branch of a condition that it was written in; None for the whole batch.
+        branch: branch of a condition in which it was created; None for the whole batch.
         line: the user's line.
-        name: name that the user gave; None otherwise.
-        seed: seed that the user gave to a random operator; None: derived from the pipeline's.
+        name: name that the user specified, or None.
+        seed: seed that the user specified for a random operator; None: derived from the pipeline's seed.
         preserve: kept even when no output needs it.
-        number: position in the order in which nodes were made. A replaced node keeps it: random streams and messages
-            go by it.
+        number: position in the order in which nodes were created. A replaced node keeps it, because random streams
+            and messages depend on it.
     """
 
     operator: Operator
@@ -70,7 +67,7 @@ class Node:
     number: int = field(default_factory=_numbers.__next__)
 
     def edges(self) -> Iterator[Edge]:
-        """Yield everything the node reads: inputs, then arguments."""
+        """Yield all edges that the node reads: inputs, then arguments."""
         for edge in self.inputs:
             if edge is not None:
                 yield edge
@@ -85,10 +82,10 @@ class Node:
 
     @property
     def label(self) -> str:
-        """Short unique name for messages, drawings and serialised graphs."""
+        """Short unique name for messages, drawings and serialized graphs."""
         return self.name or f"{self.operator.name}_{self.number}"
 
     def __repr__(self) -> str:
-        """Return what, where it runs and where it was written; no data."""
+        """Return operator, device and source line; no data."""
         place = f" at {self.line}" if self.line else ""
         return f"{self.operator.name}({self.device}){place}"

@@ -1,7 +1,7 @@
-"""A graph as a flat list, on its way to another process.
+"""Convert a graph to a flat list for pickling.
 
-Alone because pickle follows one node after the other: a graph of thousands would meet Python's recursion limit.
-Python functions stay what they are, so that nothing here can be read from a file; ``serialize`` does that.
+Pickle recurses along edges, so a graph with thousands of nodes would exceed Python's recursion limit. The list contains
+Python functions; use ``serialize`` to write graphs to files.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class _PackedNode(NamedTuple):
 
 
 class PackedGraph(NamedTuple):
-    """A graph without references from node to node.
+    """A graph without references between nodes.
 
     Attributes:
-        nodes: each after all that it reads.
-        branches: each after the one around it.
-        outputs: of the graph.
-        sinks: numbers of nodes in the list.
+        nodes: the nodes in topological order.
+        branches: the branches, each after its parent.
+        outputs: outputs of the graph.
+        sinks: indices of nodes in the list.
     """
 
     nodes: Sequence[_PackedNode]
@@ -64,7 +64,7 @@ class PackedGraph(NamedTuple):
 
 
 def branches_of(graph: Graph) -> list[Branch]:
-    """Return all branches of a graph, each after the one around it; in the same order for a graph that was packed."""
+    """Return all branches of a graph, each after its parent; packing preserves the order."""
     found: dict[Branch, None] = {}
     for node in graph.nodes():
         chain: list[Branch] = []
@@ -118,7 +118,7 @@ def pack(graph: Graph) -> PackedGraph:
 
 
 def unpack(packed: PackedGraph) -> Graph:
-    """Return the graph that ``pack`` got. Nodes keep their numbers."""
+    """Return the packed graph. Nodes keep their numbers."""
     nodes: list[Node] = []
     branches: dict[int, Branch] = {}
 

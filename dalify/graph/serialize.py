@@ -1,6 +1,6 @@
-"""A graph as JSON, and back.
+"""Conversion of graphs to JSON and back.
 
-Nothing in the text is executed: operators are found by name in the catalogue, values are plain data.
+Reading executes no code: operators are found by name in the catalogue, values are plain data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dalify.registry import Operator, catalogue
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
 
 FORMAT = "dalify graph 1"
-_ELEMENTS = re.compile(r"[<>=|]?[biuf][1248]")  # types of arrays that may be in a text
+_ELEMENTS = re.compile(r"[<>=|]?[biuf][1248]")  # allowed array types
 _ENUMERATIONS = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 
 
@@ -36,7 +36,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
     """
     nodes = graph.nodes()
     numbers = {node: index for index, node in enumerate(nodes)}
-    # Random streams go by the order in which nodes were made, which is not the one in which they are written.
+    # Random streams depend on the order in which nodes were created, which differs from the order in the JSON.
     made = {node: rank for rank, node in enumerate(sorted(nodes, key=lambda node: node.number))}
     branches: list[Branch] = []
 
@@ -58,11 +58,11 @@ def to_json(graph: Graph) -> dict[str, Any]:
                 arguments[name] = {"edge": edge_data(value)} if isinstance(value, Edge) else _encoded(value)
             except TypeError:
                 raise SerializationError(
-                    f"the argument {name} is a Python {type(value).__name__}, which cannot be written down "
-                    "without executing code later.",
+                    f"the argument {name} is a Python {type(value).__name__}, which cannot be "
+                    "serialized as plain data.",
                     line=node.line,
                     operator=node.operator.public_name,
-                    hint="Only graphs of operators with plain arguments can be serialised; feed data with "
+                    hint="Only graphs of operators with plain arguments can be serialized; feed data with "
                     "feed_input instead of a callback.",
                 ) from None
         return {
@@ -123,31 +123,30 @@ def _decoded(value: Any) -> Any:
     if "items" in value:
         return tuple(_decoded(item) for item in value["items"])
     if not _ELEMENTS.fullmatch(value["dtype"]):
-        raise ValueError(f"arrays of {value['dtype'][:20]!r} elements are not allowed")
+        raise ValueError(f"arrays with element type {value['dtype'][:20]!r} are not allowed")
     dtype = np.dtype(value["dtype"])
     return np.frombuffer(base64.b64decode(value["array"], validate=True), dtype).reshape(value["shape"])
 
 
 def from_json(data: Any, *, allow_side_effects: bool) -> Graph:
-    """Return the graph that ``to_json`` wrote.
+    """Return the graph in the result of ``to_json``.
 
     Args:
         data: plain data.
-        allow_side_effects: operators may write files and run Python code.
+        allow_side_effects: accept operators that write files or run Python code.
 
     Raises:
-        SerializationError: the data are no graph, or one of operators that this version does not have, or that have
-            side effects.
+        SerializationError: the data are not a graph, or contain unknown operators or operators with side effects.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise SerializationError(f"this is no serialised pipeline: its format is {found!r}, expected {FORMAT!r}.")
+        raise SerializationError(f"not a serialized pipeline: its format is {found!r}, expected {FORMAT!r}.")
     try:
         graph = _graph(data)
     except DalifyError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise SerializationError(f"this serialised pipeline is damaged: {type(error).__name__}: {error}") from None
+        raise SerializationError(f"this serialized pipeline is damaged: {type(error).__name__}: {error}") from None
     for node in () if allow_side_effects else graph.nodes():
         effect = node.operator.effect(node.arguments)
         if effect:
@@ -168,9 +167,9 @@ def _graph(data: dict[str, Any]) -> Graph:
             return None
         number, output = item
         if type(number) is not int or type(output) is not int:
-            raise ValueError(f"{item!r} are not the numbers of a node and an output")
+            raise ValueError(f"{item!r} is not a pair of node and output")
         if not 0 <= number < len(nodes) or not 0 <= output < nodes[number].output_count:
-            raise ValueError(f"there is no output {output} of node {number} before it is read")
+            raise ValueError(f"node {number} has no output {output}, or is defined after it is read")
         return Edge(nodes[number], output)
 
     def some_edge(item: Any) -> Edge:
@@ -185,7 +184,7 @@ def _graph(data: dict[str, Any]) -> Graph:
         if number not in branches:
             item = data["branches"][number]
             if item["parent"] is not None and item["parent"] >= number:
-                raise ValueError("a branch stands before the one around it")
+                raise ValueError("a branch is defined before its parent")
             branches[number] = Branch(
                 some_edge(item["condition"]), _taken(item["taken"]), branch(item["parent"]), _line(item["line"])
             )
@@ -193,19 +192,19 @@ def _graph(data: dict[str, Any]) -> Graph:
 
     made = [item.get("made", position) for position, item in enumerate(data["nodes"])]
     if sorted(made) != list(range(len(made))):
-        raise ValueError("the order in which the nodes were made is not told")
+        raise ValueError("the creation order of the nodes is missing")
     numbers = fresh_numbers(len(made))
     for rank, item in zip(made, data["nodes"], strict=True):
         operator = catalogue.find(str(item["operator"]))
         if item["device"] not in DEVICES:
-            raise ValueError(f"there is no device {item['device']!r}")
+            raise ValueError(f"unknown device {item['device']!r}")
         inputs = tuple(edge(value) for value in item["inputs"])
         arguments = _arguments(operator, item["arguments"], some_edge)
         if item["branch"] is not None and not any(inputs) and not any(isinstance(v, Edge) for v in arguments.values()):
-            raise ValueError(f"{operator.public_name} reads nothing, and is inside a condition")
+            raise ValueError(f"{operator.public_name} has no inputs, but is inside a condition")
         name, seed = item["name"], item["seed"]
         if not isinstance(name, str | None) or not isinstance(seed, int | None):
-            raise ValueError(f"{name!r} is no name or {seed!r} is no seed")
+            raise ValueError(f"{name!r} is not a name or {seed!r} is not a seed")
         nodes.append(
             Node(
                 operator,
@@ -228,19 +227,19 @@ def _graph(data: dict[str, Any]) -> Graph:
 def _line(value: Any) -> SourceLine | None:
     line = _decoded(value)
     if not isinstance(line, SourceLine | None):
-        raise ValueError(f"{line!r} is no line of source code")
+        raise ValueError(f"{line!r} is not a source line")
     return line
 
 
 def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any], Edge]) -> dict[str, Any]:
-    """Return a node's arguments, with the checks that users' own have to pass."""
+    """Return the arguments of a node, with the same checks as in calls."""
     arguments: dict[str, Any] = {}
     for name, value in given.items():
         parameter = operator.parameter(name)
         if not (isinstance(value, dict) and "edge" in value):
             arguments[name] = parameter.normalise(_decoded(value), operator.public_name)
             if operator.name == "_literal" and name == "value" and not isinstance(arguments[name], np.ndarray):
-                raise ValueError(f"the constant {arguments[name]!r} is no array")
+                raise ValueError(f"the constant {arguments[name]!r} is not an array")
         elif parameter.accepts_node:
             arguments[name] = edge(value["edge"])
         else:
@@ -252,7 +251,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
 
 
 def _output_count(operator: Operator, inputs: Sequence[Edge | None], arguments: Mapping[str, Any], written: Any) -> int:
-    """Return the number of outputs, after checking that it and the number of inputs are those of the operator."""
+    """Return the number of outputs; check it and the number of inputs."""
     declared = operator.inputs
     required = sum(not (item.is_optional or item.is_variadic) for item in declared)
     is_variadic = any(item.is_variadic for item in declared)
@@ -267,24 +266,24 @@ def _output_count(operator: Operator, inputs: Sequence[Edge | None], arguments: 
 
 
 def dumps(data: dict[str, Any]) -> bytes:
-    """Return plain data as JSON text, UTF-8."""
+    """Return plain data as JSON, UTF-8."""
     return json.dumps(data, separators=(",", ":"), allow_nan=True).encode()
 
 
 def _taken(value: Any) -> bool | int:
-    """Return which side or branch it is that was written down."""
+    """Return the side of a condition or the number of a branch."""
     if not isinstance(value, int) or value < 0:
-        raise ValueError(f"there is no branch {value!r}")
+        raise ValueError(f"unknown branch {value!r}")
     return value
 
 
 def loads(text: bytes | str) -> Any:
-    """Return the plain data of a JSON text.
+    """Parse JSON.
 
     Raises:
-        SerializationError: the text is not JSON.
+        SerializationError: not JSON.
     """
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SerializationError(f"this is no serialised pipeline: {error}") from None
+        raise SerializationError(f"not a serialized pipeline: {error}") from None

@@ -1,4 +1,4 @@
-"""What is known about every edge before anything runs: the operators' rules, applied along the graph."""
+"""Infer the specs of all edges by applying the operators' rules along the graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _known: weakref.WeakKeyDictionary[Node, tuple[Spec, ...]] = weakref.WeakKeyDicti
 
 
 def rule_arguments(node: Node) -> dict[str, Any]:
-    """Return the arguments with which a node's rule is called at build: constants, defaults, VARIES for nodes."""
+    """Return the arguments of a node's rule at build: constants, defaults, VARIES for nodes."""
     parameters = node.operator.parameters
     given = node.arguments
     arguments = {name: given.get(name, parameter.default) for name, parameter in parameters.items()}
@@ -33,14 +33,14 @@ def _varying(parameter: Parameter, edge: Edge) -> Any:
 
 
 def node_specs(node: Node) -> tuple[Spec, ...]:
-    """Return what is known about each output of a node, or raise the error of its rule with the user's line.
+    """Return the spec of each output of a node.
 
     Raises:
-        DalifyError: the operator cannot take such inputs or arguments.
+        DalifyError: the operator does not accept these inputs or arguments; with the user's line.
     """
     found = _known.get(node)
     if found is None:
-        # Inputs first, without recursion: graphs may be thousands of nodes deep.
+        # Inputs first, without recursion, because graphs may be thousands of nodes deep.
         stack = [node]
         while stack:
             waiting = [edge.node for edge in stack[-1].edges() if edge.node not in _known]
@@ -55,7 +55,7 @@ def node_specs(node: Node) -> tuple[Spec, ...]:
 
 
 def edge_spec(edge: Edge) -> Spec:
-    """Return what is known about one edge."""
+    """Return the spec of one edge."""
     return node_specs(edge.node)[edge.output]
 
 
@@ -63,7 +63,7 @@ def _apply_rule(node: Node) -> tuple[Spec, ...]:
     operator = node.operator
     inputs = [None if edge is None else edge_spec(edge) for edge in node.inputs]
     device = node.output_device
-    # Whether an argument has entries by frame is told by its layout, and decides like an input.
+    # The layout of an argument determines whether it has entries by frame, which affects the rule.
     inputs_and_frames = inputs + [
         edge_spec(value)
         for name, value in node.arguments.items()

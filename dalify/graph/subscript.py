@@ -1,4 +1,4 @@
-"""Indexing of graph values: from Python's index syntax to the arguments of the indexing operator."""
+"""Convert Python's index syntax to the arguments of the indexing operator."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["index_entries", "subscript"]
 
 
 def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any, ...], ...], list[Any]]:
-    """Return an index as the operator ``tensor_subscript`` takes it, and the values in it, its further inputs.
+    """Return an index as an argument of ``tensor_subscript``, and the graph values in it, its additional inputs.
 
     Args:
-        index: as the user wrote it.
-        kind: class of the values that are known later.
-        wanted: what an entry has to be, for the error.
+        index: the user's index.
+        kind: class of graph values.
+        wanted: description of allowed entries, for the error.
 
     Returns:
         for each entry ``("at", i)``, ``("slice", start, stop, step)``, ``("newaxis", letter or None)`` or
-        ``("ellipsis",)``, where in place of a number ``("node", k)`` is the k-th value; and the values.
+        ``("ellipsis",)``, where ``("node", k)`` in place of a number is the k-th value; and the values.
 
     Raises:
-        ArgumentTypeError: an entry that is no integer, slice, value, newaxis or Ellipsis.
+        ArgumentTypeError: an entry is not an integer, slice, value, newaxis or Ellipsis.
     """
     values: list[Any] = []
 
@@ -58,10 +58,10 @@ def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any,
 
 
 def subscript(node: DataNode, index: Any) -> DataNode:
-    """Make the node for ``node[index]``.
+    """Create the node for ``node[index]``.
 
     Raises:
-        ArgumentTypeError: an index that is no integer, slice, node, newaxis or Ellipsis.
+        ArgumentTypeError: an entry is not an integer, slice, node, newaxis or Ellipsis.
     """
     entries, nodes = index_entries(index, DataNode, "a graph value or newaxis")
     return datanode.hook("apply")("tensor_subscript", node, *nodes, items=entries)

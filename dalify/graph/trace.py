@@ -1,8 +1,7 @@
-"""From calls to nodes: the one place where graph nodes are made.
+"""Create graph nodes from calls of operators.
 
-Needs no current pipeline: a node is context-free, and a pipeline is found by walking back from its outputs. The
-pipeline that is being traced records the nodes only to find those that must be kept without being an output
-(``preserve=True``, side effects), and to tell what was pruned.
+This does not require a current pipeline: a graph is found by walking back from its outputs. The pipeline that is being
+traced records nodes only to find sinks (``preserve=True``, side effects) and to report pruned nodes.
 """
 
 from __future__ import annotations
@@ -54,10 +53,7 @@ _MADE: ContextVar[list[Node] | None] = ContextVar("dalify_made_nodes", default=N
 
 @contextmanager
 def recording(made: list[Node]) -> Iterator[None]:
-    """Collect in ``made`` the nodes made meanwhile.
-
-    Some must run although no output needs them, and users ask what was pruned.
-    """
+    """Append all nodes that are created inside the ``with`` block to ``made``."""
     token = _MADE.set(made)
     try:
         yield
@@ -66,12 +62,12 @@ def recording(made: list[Node]) -> Iterator[None]:
 
 
 def call(operator: Operator, inputs: Sequence[Any], arguments: Mapping[str, Any]) -> DataNode | list[DataNode] | None:
-    """Make a node for one use of an operator.
+    """Create a node for one call of an operator.
 
     Args:
-        operator: what to use.
+        operator: the operator.
         inputs: positional arguments: nodes, or numbers and arrays that become constants.
-        arguments: keyword arguments as the user wrote them.
+        arguments: keyword arguments of the user.
 
     Returns:
         one DataNode, a list of several, or None for an operator without outputs.
@@ -93,7 +89,7 @@ def _call(
     given = dict(given)
     name = given.pop("name", None)
     if name is not None and not isinstance(name, str):
-        raise ArgumentTypeError(f"name must be a text; got {name!r}.")
+        raise ArgumentTypeError(f"name must be a string; got {name!r}.")
     device = given.pop("device", None)
     preserve = bool(given.pop("preserve", False))
     given.pop("bytes_per_sample_hint", None)
@@ -108,9 +104,9 @@ def _call(
     read = [edge for edge in (*edges, *arguments.values()) if isinstance(edge, Edge)]
     branch = _followed(read)
     if not read:
-        # What reads nothing (random numbers, readers, constants) runs for the whole batch: every sample then gets the
-        # number that it would have had without the condition, and a reader advances the same way whatever the
-        # condition says.
+        # Nodes without inputs (random numbers, readers, constants) run for the whole batch: every sample then gets the
+        # random number that it would have without the condition, and readers advance independently of the
+        # condition.
         branch = None
     elif operator.is_reader:
         branch = _outside(arguments)
@@ -134,7 +130,7 @@ def _call(
 
 
 def _followed(read: Sequence[Edge]) -> Branch | None:
-    """Return the branch of a node: the one that is traced now, or an open one that it reads from."""
+    """Return the branch of a node: the one that is currently traced, or an open one that it reads from."""
     branch = current_branch()
     for edge in read:
         home = edge.node.branch
@@ -144,7 +140,7 @@ def _followed(read: Sequence[Edge]) -> Branch | None:
 
 
 def split(node: DataNode, predicate: DataNode) -> tuple[DataNode, DataNode]:
-    """Return a value for the samples whose predicate is true, and for the others, as values of two open branches.
+    """Split a value by a predicate into values of two open branches: true samples and false samples.
 
     Args:
         node: the value.
@@ -160,24 +156,24 @@ def split(node: DataNode, predicate: DataNode) -> tuple[DataNode, DataNode]:
 
 
 def _outside(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that exist for some samples only: a reader reads for the whole batch."""
+    """Reject arguments of readers from inside a condition: a reader reads for the whole batch."""
     for name, value in arguments.items():
         if isinstance(value, Edge) and value.node.branch is not None:
             raise GraphError(
-                f"the argument {name} was computed inside a condition, for some of the samples only; a reader reads "
-                "for all.",
+                f"the argument {name} was computed inside a condition, for some samples only; a reader needs it "
+                "for all samples.",
                 hint="Compute it before the condition.",
             )
 
 
 def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None:
-    """Return the seed that the user gave; None where it is to be derived from the pipeline's."""
+    """Return the seed that the user specified; None to derive it from the pipeline's seed."""
     if value is None:
         return None
     if isinstance(value, DataNode) or not isinstance(value, SupportsIndex):
         raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
     if not (operator.is_random or operator.is_reader):
-        warn_deprecated(f"{operator.public_name} draws no random numbers; its seed has no effect.", line)
+        warn_deprecated(f"{operator.public_name} is not random; its seed has no effect.", line)
         return None
     seed = int(value)
     return None if seed < 0 else seed
@@ -190,7 +186,7 @@ def _defaults(operator: Operator) -> dict[str, Any]:
 def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
     """Check the number of inputs.
 
-    Move positional arguments that are no inputs (``external_source(source)``) to the keywords.
+    Move positional arguments that are not inputs (``external_source(source)``) to the keywords.
     """
     declared = operator.inputs
     values = list(inputs)
@@ -205,7 +201,7 @@ def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]
         raise ArgumentTypeError(_count_text(operator, len(values)))
     for name, value in zip(positional, surplus, strict=False):
         if name in given:
-            raise ArgumentTypeError(f"the argument {name} was given twice: by position and as {name}=.")
+            raise ArgumentTypeError(f"the argument {name} was specified twice: by position and as {name}=.")
         given[name] = value
     values = values[: len(declared)]
     required = sum(1 for item in declared if not item.is_optional)
@@ -215,13 +211,13 @@ def _positional(operator: Operator, inputs: Sequence[Any], given: dict[str, Any]
 
 
 def _check_given(operator: Operator, values: Sequence[Any]) -> None:
-    """Refuse None for an input that is needed: a function of the user that forgot its ``return``, most often."""
+    """Reject None for a required input; usually a user function has no ``return``."""
     for index, value in enumerate(values):
         item = operator.inputs[min(index, len(operator.inputs) - 1)]
         if value is None and not item.is_optional:
             raise ArgumentTypeError(
                 f"the input {item.name!r} is None; it must be a graph node, a number or an array.",
-                hint="Does the function that should have made it return anything?",
+                hint="Check that the function that creates it has a `return`.",
             )
 
 
@@ -232,11 +228,11 @@ def _count_text(operator: Operator, count: int) -> str:
     names = f" ({', '.join(required)})" if required else ""
     extra = f" and up to {len(optional)} more ({', '.join(optional)})" if optional else ""
     extra = " or more" if any(item.is_variadic for item in operator.inputs) else extra
-    return f"takes {wanted}{extra}{names}; {count} were given."
+    return f"takes {wanted}{extra}{names}; got {count}."
 
 
 def _is_list_of_arrays(value: Any) -> bool:
-    """Tell whether a value is a list of samples: arrays and scalars of numpy, tensors, but no numbers of Python."""
+    """Return whether a value is a list of samples: NumPy arrays and scalars, tensors, but not Python numbers."""
     if not isinstance(value, (list, tuple)) or not value:
         return False
     return all(
@@ -251,8 +247,8 @@ def _input(operator: Operator, value: Any) -> Edge:
         given = batch_of_samples(value)
         if given is None:
             raise ArgumentTypeError(
-                "a list of arrays is no graph value: outside debug mode nobody knows the batch that it would be.",
-                hint="Write numpy.stack(arrays) for a constant that is the same for every sample, or use "
+                "a list of arrays cannot be a graph value; only debug mode accepts the samples of a batch.",
+                hint="Use numpy.stack(arrays) for a constant that is the same for every sample, or "
                 "fn.external_source for samples.",
                 operator=operator.public_name,
             )
@@ -274,12 +270,12 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
             modern = operator.old_arguments.get(name)
             if modern is not None:
                 if modern in given:
-                    raise ArgumentTypeError(f"{name!r} is the old name of {modern!r}; both were given.")
+                    raise ArgumentTypeError(f"{name!r} is the old name of {modern!r}; both were specified.")
                 warn_deprecated(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
                 name = modern
             elif name in RETIRED_ARGUMENTS:
                 warn_deprecated(
-                    f"{operator.public_name}: the argument {name!r} has no effect any more and can be left out.", line
+                    f"{operator.public_name}: the argument {name!r} no longer has an effect and can be omitted.", line
                 )
                 continue
         parameter = operator.parameter(name)
@@ -287,11 +283,11 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
             if not parameter.accepts_node:
                 raise ArgumentTypeError(
                     f"{name} must be the same for the whole batch; it cannot be a graph node.",
-                    hint=f"Give a constant: {name}={parameter.default if not parameter.is_required else '...'}",
+                    hint=f"Use a constant: {name}={parameter.default if not parameter.is_required else '...'}",
                 )
             if value.edge.device == "gpu":
                 raise DeviceError(
-                    f"the argument {name} must lie on the CPU; it was computed on the GPU.",
+                    f"the argument {name} must be on the CPU; it was computed on the GPU.",
                     hint=f"Compute it with device='cpu', or write {name}=value.cpu().",
                 )
             arguments[name] = value.edge
@@ -299,7 +295,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
             arguments[name] = given_batch
         elif parameter.accepts_node and _has_node(value):
             raise ArgumentTypeError(
-                f"{name} is a list with graph nodes in it.", hint=f"Join them first: {name}=fn.stack(a, b)."
+                f"{name} is a list that contains graph nodes.", hint=f"Combine them first: {name}=fn.stack(a, b)."
             )
         else:
             value = parameter.normalise(value, operator.public_name)
@@ -309,7 +305,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
     missing = [name for name in missing if name not in arguments]
     if missing:
         plural = "s" if len(missing) > 1 else ""
-        raise ArgumentTypeError(f"needs the argument{plural} {', '.join(missing)}.")
+        raise ArgumentTypeError(f"requires the argument{plural} {', '.join(missing)}.")
     return arguments
 
 
@@ -324,20 +320,20 @@ def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None])
         raise DeviceError("has no 'mixed' variant.", hint="Use device='cpu' or device='gpu'.")
     if device != "gpu" and any(edge is not None and edge.device == "gpu" for edge in edges):
         raise DeviceError(
-            f"runs on the CPU (device={device!r}), but an input lies on the GPU.",
-            hint="Write input.cpu() to copy it back, or leave out device= so that the operator follows its input.",
+            f"runs on the CPU (device={device!r}), but an input is on the GPU.",
+            hint="Write input.cpu() to copy it back, or omit device= to run the operator on the device of its input.",
         )
 
 
 def apply(name: str, *inputs: Any, **arguments: Any) -> DataNode:
-    """Use an operator of one output by its name."""
+    """Call an operator with one output by its name."""
     result = call(catalogue.find(name), inputs, arguments)
     assert isinstance(result, DataNode), f"dalify bug: {name} does not have one output"
     return result
 
 
 def is_promotable(value: object) -> bool:
-    """Tell whether a value becomes a constant of the graph when it meets nodes."""
+    """Return whether a value can be an operand together with nodes, as a constant."""
     if isinstance(value, (bool, int, float, np.generic, np.ndarray, Expression)):
         return True
     if isinstance(value, (list, tuple)):
@@ -346,20 +342,20 @@ def is_promotable(value: object) -> bool:
 
 
 def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", device: str = "cpu") -> DataNode:
-    """Make a node with the same value for every sample.
+    """Create a node with the same value for every sample.
 
     Args:
-        value: number or array. As in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type,
-            but for lists of Python numbers, which follow the rule for numbers.
+        value: number or array. As in DALI, Python integers are INT32 and Python floats FLOAT; arrays keep their type;
+            lists of Python numbers follow the rule for numbers.
         dtype: element type, instead of that rule.
         layout: layout of an array.
-        device: where the value is wanted.
+        device: device of the result.
 
     Raises:
-        IntegerRangeError: an integer that does not fit 32 bits and has no dtype.
-        GraphError: neither numbers nor an array of numbers.
+        IntegerRangeError: an integer does not fit 32 bits and there is no dtype.
+        GraphError: not a number, an array, or a nested list of numbers.
     """
-    if isinstance(value, Expression):  # a typed constant, or a graph value already
+    if isinstance(value, Expression):  # a typed constant or a graph value
         return transfer(value.node(), device) if device == "gpu" else value.node()
     array = constant_array(value, dtype)
     array.flags.writeable = False
@@ -369,7 +365,7 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
 
 
 def transfer(node: DataNode, device: str) -> DataNode:
-    """Make a copy on another device; the node itself where it lies there already."""
+    """Return a copy on another device; the node itself if it is there already."""
     if node.edge.device == device:
         return node
     copy = Node(
@@ -386,14 +382,14 @@ def merge(
     name: str = "",
     lines: tuple[SourceLine | None, SourceLine | None] = (None, None),
 ) -> DataNode:
-    """Make the node that is ``if_true`` for samples whose condition holds and ``if_false`` for the others.
+    """Create the node that is ``if_true`` for samples whose condition is true and ``if_false`` for the others.
 
     Args:
         condition: one boolean or number per sample.
-        if_true: value made in the true branch of the condition, or before it.
-        if_false: value made in the false branch, or before it.
-        name: the variable, for messages.
-        lines: where the two values were defined.
+        if_true: value from the true branch of the condition, or before it.
+        if_false: value from the false branch, or before it.
+        name: name of the variable, for messages.
+        lines: where the two values were assigned.
     """
     sides = [if_true, if_false]
     if if_true.device != if_false.device:
@@ -413,16 +409,16 @@ def merge(
 
 
 def logical_not(node: DataNode) -> DataNode:
-    """Make the node that is true where a value is false or zero."""
+    """Create the node that is true if a value is false or zero."""
     return apply("_conditional.not_", node)
 
 
 def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
-    """Make the node of an element-wise function of nodes, typed constants and numbers."""
+    """Create the node of an element-wise function of nodes, typed constants and numbers."""
     for operand in operands:
         if not isinstance(operand, Expression) and not is_promotable(operand):
             raise ArgumentTypeError(
-                f"graph values cannot be combined with {type(operand).__name__} by {function!r}.",
+                f"{function!r} does not support graph values together with {type(operand).__name__}.",
                 line=SourceLine.capture(),
                 hint="Use numbers, numpy arrays or graph nodes.",
             )

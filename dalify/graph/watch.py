@@ -1,6 +1,6 @@
-"""Values of nodes while a pipeline function runs operator by operator, in debug mode.
+"""Values of nodes in debug mode.
 
-Alone because ``DataNode`` shows values that rooms above it compute.
+Upper layers register functions that compute the values that ``DataNode`` shows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _SHOW: ContextVar[Callable[[Edge], Any] | None] = ContextVar("dalify_show_value"
 
 @contextmanager
 def watched(show: Callable[[Edge], Any], give: Callable[[Sequence[Any]], Edge]) -> Iterator[None]:
-    """Let nodes show their values meanwhile, and let users give samples where a graph value is wanted.
+    """Inside the ``with`` block, nodes show their values, and lists of samples are accepted as graph values.
 
     Args:
-        show: from an edge to what users see: a tensor list, or None where a branch has no samples.
-        give: from the samples of a batch to an edge.
+        show: returns the tensor list of an edge, or None if its branch has no samples.
+        give: creates an edge from the samples of a batch.
     """
     token, other = _SHOW.set(show), _GIVE.set(give)
     try:
@@ -36,12 +36,12 @@ def watched(show: Callable[[Edge], Any], give: Callable[[Sequence[Any]], Edge]) 
 
 
 def batch_of_samples(samples: Sequence[Any]) -> Edge | None:
-    """Return a graph value with these samples; None while the samples are not known."""
+    """Return a graph value with these samples; None outside of debug mode."""
     give = _GIVE.get()
     return None if give is None else give(samples)
 
 
 def shown_value(edge: Edge) -> tuple[bool, Any]:
-    """Return whether values are known now, and the value."""
+    """Return whether values are known, and the value."""
     show = _SHOW.get()
     return (False, None) if show is None else (True, show(edge))

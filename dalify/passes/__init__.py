@@ -1,9 +1,7 @@
-"""What happens to a graph between tracing and running.
+"""The passes that transform a traced graph, ``Graph -> Graph``, in the order of ``PASSES``.
 
-``Graph -> Graph``, one verb per file, in the order of ``PASSES``.
-
-Pruning needs no pass of its own: a graph is found by walking back from its outputs, and every rewrite drops what
-nothing needs.
+`optimize` adds ``narrow``, ``insert_caches`` and ``share_cached`` if options of the pipeline need them. There is no
+pass for pruning: a graph is found by walking back from its outputs, and every rewrite drops nodes that are not needed.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ __all__ = [
     "insert_caches",
     "is_cache",
     "narrow",
-    "optimise",
+    "optimize",
     "place",
     "push_crop",
     "share_cached",
@@ -47,8 +45,8 @@ __all__ = [
 
 Pass = Callable[[Graph, Report], Graph]
 
-# In order, each with what holds after it. Types are inferred first: they are the user's mistakes, to be told about
-# his graph and not about what we made of it.
+# In order, each with the stage that `verify` checks afterwards. Types are inferred first, so that errors refer to the
+# user's graph and not to a transformed one.
 PASSES: tuple[tuple[Pass, Stage], ...] = (
     (infer_specs, "traced"),
     (fold_constants, "traced"),
@@ -60,22 +58,22 @@ PASSES: tuple[tuple[Pass, Stage], ...] = (
 )
 
 
-def optimise(
+def optimize(
     graph: Graph, precision: DALIDataType | None = None, outputs: int = 0, *, with_caches: bool = False
 ) -> tuple[Graph, Report]:
     """Run all passes.
 
     Args:
-        graph: as traced.
-        precision: how images of float32 leave the graph; None: as they are.
-        outputs: how many of the outputs, from the first on, `precision` is for.
-        with_caches: samples are kept from epoch to epoch, where the graph says so.
+        graph: the traced graph.
+        precision: element type of float32 output images; None: unchanged.
+        outputs: number of outputs, from the first, to which `precision` applies.
+        with_caches: enable caches across epochs.
 
     Returns:
-        the graph to execute, and what was done to it.
+        the graph to execute, and the report.
 
     Raises:
-        DalifyError: the graph cannot run; with operator and the user's line.
+        DalifyError: the graph cannot run; the message names the operator and the user's line.
     """
     report = Report()
     report.counts["trace and prune"] = len(graph.nodes())

@@ -1,6 +1,6 @@
-"""Compute equal things once: nodes with the same operator, inputs and arguments become one.
+"""Merge nodes with the same operator, inputs and arguments.
 
-Never random operators without a seed of their own, readers, users' functions or sources, nor what is to be preserved.
+Except random operators without ``seed``, readers, users' functions, sources, and nodes with ``preserve=True``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: any graph.
-        report: gets a note on every node that was replaced by an equal one.
+        report: receives a note for every node that was replaced by an equal one.
     """
     seen: dict[Hashable, Node] = {}
 
@@ -46,7 +46,7 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
     return rewrite(graph, change)
 
 
-# Arguments that only serve messages.
+# Arguments that are only used in messages.
 _NOTES = frozenset({"variable", "lines"})
 
 
@@ -54,5 +54,5 @@ def _key(value: Any) -> Hashable:
     if isinstance(value, np.ndarray):
         return (value.dtype.str, value.shape, value.tobytes())
     hash(value)
-    # 1, 1.0 and True are equal in Python and are not the same constant.
+    # 1, 1.0 and True are equal in Python but different constants.
     return (type(value).__name__, repr(value) if isinstance(value, tuple) and not isinstance(value, Edge) else value)

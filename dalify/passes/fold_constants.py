@@ -1,4 +1,4 @@
-"""Compute once, when the graph is built, what depends on constants only."""
+"""Evaluate element-wise arithmetic of constants when the graph is built."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dalify.registry import catalogue
 
 __all__ = ["fold_constants"]
 
-# Larger results are computed again for every batch, rather than kept for the pipeline's life.
+# Larger results are computed for every batch instead of being stored for the life of the pipeline.
 _LIMIT_BYTES = 1 << 20
 
 
@@ -24,7 +24,7 @@ def fold_constants(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: any graph.
-        report: gets a note on every node that became a constant.
+        report: receives a note for every node that became a constant.
     """
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
@@ -63,7 +63,7 @@ def _evaluated(node: Node) -> np.ndarray[Any, Any] | None:
     try:
         kernel.function(out, *(value[None] for value in values), **{name: known[name] for name in kernel.names})
     except (DalifyError, ArithmeticError, ValueError):
-        return None  # the same error comes with the first batch, with the sample's context
+        return None  # the first batch raises the same error, with its sample
     result = out[0, ...]
     result.flags.writeable = False
     return result

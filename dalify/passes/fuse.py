@@ -1,8 +1,8 @@
-"""Resample only what a crop behind a resize keeps.
+"""Fuse a resize with the crop after it, so that only the pixels of the crop are resampled.
 
-``resize`` before ``crop_mirror_normalize`` with a crop is the standard preparation of images for validation. The crop
-moves into the resize (as ``resize_crop_mirror``, which reads the same pixels around its window), and all images then
-have one size, so that the normalisation runs once for many images.
+``resize`` before ``crop_mirror_normalize`` with a crop is the standard preprocessing of images for validation. The crop
+becomes part of the resize (``resize_crop_mirror``, which reads the same pixels around its window). All images then have
+the same size, so normalization runs once for many images.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _EXACT_PARTS = 256
 
 
 def fuse(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which a resize makes only the part that a crop behind it keeps.
+    """Return the graph in which a resize computes only the window of the crop after it.
 
     Args:
         graph: any graph.
-        report: gets a note on every resize that took in a crop.
+        report: receives a note for every fused resize.
     """
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs)
@@ -46,17 +46,17 @@ def fuse(graph: Graph, report: Report) -> Graph:
         if crop is None or node.operator.name != "resize":
             return node
         taken = {name: crop.arguments[name] for name in _OF_CROP if name in crop.arguments}
-        report.note("fuse", f"{node!r} makes only the part that {crop!r} keeps")
+        report.note("fuse", f"{node!r} computes only the window of {crop!r}")
         return replace(node, operator=catalogue.find("resize_crop_mirror"), arguments={**node.arguments, **taken})
 
     return rewrite(graph, change) if crops else graph
 
 
 def _can_take_in(resize: Node, crop: Node) -> bool:
-    """Tell whether the crop's window is sure to lie within the resized image, and nothing else stands in the way."""
+    """Return whether the crop window is always inside the resized image and no other option prevents fusion."""
     if resize.operator.name != "resize" or resize.preserve or resize.branch is not crop.branch:
         return False
-    if resize.output_count != 1:  # with save_attrs there is an output that resize_crop_mirror does not have
+    if resize.output_count != 1:  # resize_crop_mirror does not have the second output of save_attrs
         return False
     source = resize.inputs[0]
     if source is None or edge_spec(source).layout != "HWC" or resize.device != crop.device:
@@ -64,16 +64,17 @@ def _can_take_in(resize: Node, crop: Node) -> bool:
     given = crop.arguments
     if any(isinstance(given.get(name), Edge) for name in _OF_CROP) or given.get("crop_d"):
         return False
-    # The two operators multiply positions in other precisions; with a few binary digits, as 0.5 has, both are exact.
+    # The operators compute positions in different precisions; for numbers with few binary digits, such as 0.5, both are
+    # exact.
     if any(given.get(name, 0.5) * _EXACT_PARTS % 1 for name in ("crop_pos_x", "crop_pos_y")):
         return False
     window = given.get("crop") or (given.get("crop_h", 0), given.get("crop_w", 0))
-    least = _least_size(resize.arguments)
+    least = _minimum_size(resize.arguments)
     return len(window) == 2 and least is not None and all(0 < a <= b for a, b in zip(window, least, strict=True))
 
 
-def _least_size(arguments: Any) -> tuple[float, float] | None:
-    """Return the least height and width that a resize gives, whatever the image; None where that is not known."""
+def _minimum_size(arguments: Any) -> tuple[float, float] | None:
+    """Return the minimum height and width of the result of a resize for any image; None if unknown."""
     if any(isinstance(value, Edge) for value in arguments.values()):
         return None
     sizes = {name for name in arguments if name in ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y")}

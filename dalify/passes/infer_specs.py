@@ -1,4 +1,4 @@
-"""Run every operator's rule with what is known before anything runs, so that mistakes show when the graph is built."""
+"""Apply every operator's rule when the graph is built, to detect errors before the first run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def infer_specs(graph: Graph, report: Report) -> Graph:
     """Return the graph unchanged, after checking dtype, dimensions and layout along all edges.
 
     Args:
-        graph: as traced.
-        report: gets a note on edges about which nothing can be known before data come.
+        graph: the traced graph.
+        report: receives a note for edges whose spec is unknown until data arrive.
 
     Raises:
-        DalifyError: an operator cannot take its inputs or arguments; with the user's line.
+        DalifyError: an operator does not accept its inputs or arguments; with the user's line.
     """
     for node in graph.nodes():
         specs = node_specs(node)
@@ -25,7 +25,7 @@ def infer_specs(graph: Graph, report: Report) -> Graph:
             _check_condition(node.branch)
         if node.operator.name == "external_source" and not all(spec.is_known for spec in specs):
             report.note(
-                "infer_specs", f"{node!r} declares no dtype and layout (or ndim): its users are checked when data come"
+                "infer_specs", f"{node!r} declares no dtype and layout (or ndim): its consumers are checked at run time"
             )
     return graph
 

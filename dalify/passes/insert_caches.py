@@ -1,4 +1,4 @@
-"""Put a cache behind decoders that were asked for one, and refuse caches of what is not the same in each epoch."""
+"""Insert caches after decoders with cache arguments, and reject caches of data that differ between epochs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ CACHE_ARGUMENTS = frozenset({*_OF_CACHE, "cache_batch_copy", "cache_debug"})
 
 
 def insert_caches(graph: Graph, report: Report) -> Graph:
-    """Return the graph with a ``fn.cache`` behind each decoder whose arguments ask for one.
+    """Return the graph with a ``fn.cache`` after each decoder with cache arguments.
 
-    A decoder of data that cannot be told apart stays as it is, as in DALI.
+    A decoder of samples without identity is not changed, as in DALI.
 
     Args:
         graph: any graph.
-        report: gets a note on every such decoder.
+        report: receives a note for every such decoder.
 
     Raises:
-        CacheError: a ``fn.cache`` stands where it cannot work; with its line.
+        CacheError: a ``fn.cache`` cannot work at its position; with its line.
     """
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
@@ -57,16 +57,16 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
 
 
 def is_cache(node: Node) -> bool:
-    """Tell whether a node is a ``fn.cache``."""
+    """Return whether a node is a ``fn.cache``."""
     return node.operator.name == "cache"
 
 
 def _refusal(cache: Node) -> CacheError | None:
-    """Return why a cache cannot work; None where it can."""
+    """Return the error of a cache that cannot work, or None."""
     if cache.branch is not None:
-        return _refused(cache, "it stands in a condition.", "Cache in front of the condition, or behind it.")
+        return _refused(cache, "it is inside a condition.", "Place fn.cache before or after the condition.")
     if cache.device == "gpu":
-        return _refused(cache, "samples are kept on the CPU.", "Cache first, and write .gpu() behind it.")
+        return _refused(cache, "caches are on the CPU.", "Place fn.cache before .gpu().")
     nodes = Graph(tuple(cache.edges())).nodes()
     for node in nodes:
         found = _obstacle(node)
@@ -76,44 +76,44 @@ def _refusal(cache: Node) -> CacheError | None:
             return _refused(cache, f"it depends on {node.operator.public_name}{place}, {what}", hint)
     if not any(node.operator.is_reader for node in nodes):
         return _refused(
-            cache, "no reader is in front of it, so that samples cannot be told apart.", "Cache what readers give."
+            cache, "there is no reader before it, so samples have no identity.", "Cache data that come from a reader."
         )
     return None
 
 
 def _refused(cache: Node, why: str, hint: str) -> CacheError:
     return CacheError(
-        f"what is in front cannot be cached: {why}", line=cache.line, hint=hint, operator=cache.operator.public_name
+        f"the input cannot be cached: {why}", line=cache.line, hint=hint, operator=cache.operator.public_name
     )
 
 
 def _obstacle(node: Node) -> tuple[str, str] | None:
-    """Return why what a node gives is not the same for a sample in each epoch, and what to do; None where it is."""
+    """Return why the result of a node differs between epochs, and what to do; None if it does not."""
     operator = node.operator
     if operator.is_random:
-        return "which draws random numbers.", "Put fn.cache in front of it."
+        return "which is random.", "Place fn.cache before it."
     if operator.name == "external_source" or operator.feed_function is not None:
-        return "whose samples have no name by which they could be found again.", "Read the data with a reader."
+        return "whose samples have no identity.", "Read the data with a reader."
     if operator.is_reader:
         if operator.identity_function is None:
             readers = [name for name in catalogue.names() if "readers." in name]
             names = ", ".join(name for name in readers if catalogue.find(name).identity_function is not None)
-            return "which cannot tell whether its data have changed.", f"These readers can: {names}."
+            return "which cannot detect whether its data have changed.", f"These readers can: {names}."
         return None
     if operator.runs_user_code and not _is_deterministic(node):
         return (
-            "which calls a function that may give something else each time.",
-            "If it depends on its inputs alone, write fn.python_function(..., deterministic=True).",
+            "which calls a function that may return different results each time.",
+            "If it depends only on its inputs, use fn.python_function(..., deterministic=True).",
         )
     if operator.has_side_effect and not operator.runs_user_code:
-        return "which does something besides computing its result.", "Put it behind fn.cache."
+        return "which has side effects.", "Place it after fn.cache."
     if node.output_device != "cpu":
-        return "which runs on the GPU; samples are kept on the CPU.", "Cache first, and write .gpu() behind it."
+        return "which runs on the GPU; caches are on the CPU.", "Place fn.cache before .gpu()."
     whole = operator.whole_batch is not None and operator.whole_batch({**node.arguments, "on_error": "raise"})
     if whole or (operator.is_batchwise and not operator.runs_user_code):
         return (
-            "which looks at the whole batch: a sample is another one beside other samples.",
-            "Put it behind fn.cache.",
+            "which processes the whole batch: its result for a sample depends on the other samples.",
+            "Place it after fn.cache.",
         )
     return None
 

@@ -1,7 +1,7 @@
-"""Store images as 16-bit floats at the very end, for ``precision=``.
+"""Store output images as 16-bit floats, for ``precision=``.
 
-Everything before computes in float32: only what leaves the pipeline gets smaller, by half, and with it the copies to
-the accelerator. Boxes, coordinates and sound, whose layouts have no H and W, stay float32.
+Everything is computed in float32; only outputs, and copies of them to the accelerator, are half as large. Boxes,
+coordinates and audio, whose layouts have no H and W, remain float32.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _STORES_ANY_TYPE = "crop_mirror_normalize"
 
 
 def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Graph:
-    """Return the graph whose outputs are of 16 bits where they are images of float32.
+    """Return the graph with 16-bit outputs for images of float32.
 
     Args:
-        graph: as traced.
-        report: gets a note on every output that changes.
+        graph: the traced graph.
+        report: receives a note for every output that changes.
         dtype: FLOAT16 or BFLOAT16.
-        count: how many of the outputs, from the first on, to look at.
+        count: number of outputs to process, from the first.
     """
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs[count:])

@@ -1,7 +1,7 @@
-"""Decide where every node runs, and insert the copies between the devices.
+"""Assign a device to every node, and insert copies between devices.
 
-``mixed`` becomes a CPU node and a copy. Where the GPU was asked for and an operator has no GPU kernel, its CPU kernel
-is used, between copies; the reason is kept for ``Pipeline.explain``.
+``mixed`` becomes a CPU node and a copy. A GPU node whose operator has no GPU kernel runs on the CPU, with copies; the
+report contains the reason for ``Pipeline.explain``.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dalify.registry import catalogue
 
 __all__ = ["place"]
 
-# Carried out by the executor itself, on any device.
+# Implemented by the executor, on any device.
 _STRUCTURAL = frozenset({*PREDICATE_INPUTS, "_transfer", "_literal", "external_source"})
 
 
 def place(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which every node runs where it has a kernel and reads from its own device.
+    """Return the graph in which every node has a kernel on its device and reads inputs from it.
 
     Args:
         graph: any graph.
-        report: gets a note on every node that could not run where it was asked to, and on every copy.
+        report: receives a note for every node that was moved to the CPU, and for every copy.
     """
     copies: dict[tuple[Edge, str], Edge] = {}
 
@@ -58,7 +58,7 @@ def place(graph: Graph, report: Report) -> Graph:
             return (moved(source, node.output_device),)
         device = node.device
         if node.operator.feed_function is not None:
-            return replace(node, device=node.output_device)  # what is fed is brought there before a batch begins
+            return replace(node, device=node.output_device)  # fed data are copied there before a batch begins
         if name in _STRUCTURAL:
             return _with_inputs(node, device, moved, name)
         runs_on = "cpu" if device == "mixed" else device
@@ -69,7 +69,7 @@ def place(graph: Graph, report: Report) -> Graph:
         ):
             runs_on = "cpu"
             if node.inputs:
-                report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, between copies")
+                report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, with copies")
         if device == "cpu" and "cpu" not in node.operator.kernels and "gpu" in node.operator.kernels:
             runs_on = "gpu"
         placed = _with_inputs(node, runs_on, moved, name)
@@ -84,7 +84,7 @@ def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge], na
     wanted = "cpu" if device == "mixed" else device
     inputs = list(node.inputs)
     for index, edge in enumerate(inputs):
-        # A predicate decides on the host which samples go where, whatever device they lie on.
+        # Predicates are read on the host, on whatever device the samples are.
         predicate = index == PREDICATE_INPUTS.get(name)
         if edge is not None:
             inputs[index] = moved(edge, "cpu" if predicate else wanted)

@@ -1,7 +1,7 @@
-"""Have a decoder decode only the part of an image that the random crop after it reads.
+"""Decode only the part of an image that the random crop after the decoder reads.
 
-The crop stays as it is. Its window follows from its random numbers and from the size of the image, which is in the
-file's header. So the decoder computes the same window, and leaves the rest of the image undefined.
+The crop is not changed: its window is a function of its random numbers and the size of the image, which the header of
+the file contains. So the decoder computes the same window and leaves the rest of the image undefined.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _OF_CROP = ("num_attempts", "random_area", "random_aspect_ratio", "size")
 
 
 def push_crop(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which decoders that only feed a random crop leave out what it does not read.
+    """Return the graph in which decoders whose only consumer is a random crop skip rows that it does not read.
 
     Args:
         graph: any graph.
-        report: gets a note on every such decoder.
+        report: receives a note for every such decoder.
     """
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs)
@@ -44,7 +44,7 @@ def push_crop(graph: Graph, report: Report) -> Graph:
         arguments = {name: node.arguments[name] for name in _OF_DECODER if name in node.arguments}
         arguments |= {name: crop.arguments.get(name, crop.operator.parameters[name].default) for name in _OF_CROP}
         report.note("push_crop", f"{node!r} decodes only what {crop!r} reads")
-        # The crop's number: random numbers go by it, and both nodes must draw the same window.
+        # With the number of the crop, both nodes draw the same random numbers and compute the same window.
         return replace(node, operator=catalogue.find("_decode_for_crop"), arguments=arguments, number=crop.number)
 
     return rewrite(graph, change) if crops else graph

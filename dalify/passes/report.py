@@ -1,4 +1,4 @@
-"""What the passes did and why: the text of ``Pipeline.explain``."""
+"""The report of the passes, which ``Pipeline.explain`` prints."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ __all__ = ["Report"]
 
 @dataclass(slots=True)
 class Report:
-    """Notes in the order in which they were made.
+    """Notes of the passes, in order.
 
     Attributes:
-        notes: name of the pass and what it did.
-        counts: nodes after each pass, by its name.
+        notes: pairs of the name of a pass and a note.
+        counts: number of nodes after each pass, by its name.
     """
 
     notes: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def note(self, verb: str, text: str) -> None:
-        """Add a note, once."""
+        """Add a note, unless it exists."""
         if (verb, text) not in self.notes:
             self.notes.append((verb, text))
 
     def __str__(self) -> str:
-        """Return the passes in order, with the nodes left after each and what it did."""
+        """Return the passes in order, with the number of nodes after each and its notes."""
         lines: list[str] = []
         for verb, count in self.counts.items():
             lines.append(f"{verb}: {count} node{'' if count == 1 else 's'}")

@@ -1,7 +1,7 @@
-"""Let a cache give what a reader gives beside it, so that the reader need not be asked for a sample that is cached.
+"""Cache other outputs of a reader together with the samples, so that a hit does not call the reader.
 
-``images = fn.cache(fn.decoders.image(encoded))``, and the labels are used as they come from the reader: reading a
-file for its label alone would take as long as before. So the cache keeps the labels of its samples, too.
+With ``images = fn.cache(fn.decoders.image(encoded))`` and labels from the reader, each file would still be read for its
+label. So the cache stores the labels of its samples, too.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["share_cached"]
 
 
 def share_cached(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which whatever can come from a cache does.
+    """Return the graph in which caches store further outputs of their readers.
 
     Args:
-        graph: with every node on its device.
-        report: gets a note on every output of a reader that a cache keeps as well.
+        graph: a placed graph.
+        report: receives a note for every output of a reader that a cache stores.
     """
-    # The last ones first: what is in front of a cache may have one itself.
+    # The last ones first, because there may be another cache before a cache.
     for number in [node.number for node in reversed(graph.nodes()) if is_cache(node)]:
         cache = next((node for node in graph.nodes() if node.number == number and is_cache(node)), None)
         if cache is not None:
@@ -45,7 +45,7 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     ]
     other_caches = {node for node in behind if is_cache(node)}
     readers = {edge.node for edge in beside}
-    # A reader that has to read anyway gives the rest for nothing.
+    # If the reader must read anyway, nothing is saved.
     reads_anyway = any(edge.node in readers and edge in used_behind for edge in used_in_front) or any(
         readers & set(Graph(tuple(other.edges())).nodes())
         for other in other_caches
@@ -56,7 +56,7 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     if not beside and not any(edge in used_behind for edge in inputs):
         return graph
     for edge in beside:
-        report.note("share_cached", f"{cache!r} keeps output {edge.output} of {edge.node!r} as well")
+        report.note("share_cached", f"{cache!r} also stores output {edge.output} of {edge.node!r}")
     every = (*inputs, *beside)
     made = replace(cache, inputs=every, output_count=len(every))
     table = {edge: Edge(made, place) for place, edge in enumerate(every)}
@@ -77,7 +77,7 @@ def _read_by(node: Node) -> Iterator[Edge]:
 
 
 def _redirected(graph: Graph, behind: list[Node], table: dict[Edge, Edge]) -> Graph:
-    """Return the graph in which the nodes ``behind``, in their order, read other edges."""
+    """Return the graph in which the nodes ``behind``, in topological order, read the edges of ``table``."""
     nodes: dict[Node, Node] = {}
     branches: dict[Branch, Branch] = {}
 

@@ -1,8 +1,7 @@
-"""Make conditions explicit: split samples where a branch begins to use a value, put them together where it ends.
+"""Insert the splits and merges of conditions.
 
-While a function is traced, a node only remembers the branch that it was written in. This pass alone knows what
-follows: a value from outside a branch that is used inside it must be reduced to the branch's samples, once per value
-and branch.
+Tracing only records the branch of a node. This pass splits every value from outside of a branch that is read inside it,
+once per value and branch.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: any graph.
-        report: gets a note on every condition.
+        report: receives a note for every condition.
 
     Raises:
         DivergentBranchesError: a value of a branch is used outside it without being merged.
@@ -74,7 +73,7 @@ class _Splitter:
         return replace(node, inputs=inputs, arguments=arguments, branch=branch)
 
     def _canonical(self, branch: Branch | None) -> Branch | None:
-        """Return the one object that stands for all branches with the same condition and side."""
+        """Return one representative of all branches with the same condition and side."""
         if branch is None:
             return None
         parent = self._canonical(branch.parent)
@@ -85,7 +84,7 @@ class _Splitter:
     def _side(
         self, predicate: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None = None
     ) -> Branch:
-        # The side True of a condition and branch 1 of a choice are equal as numbers.
+        # True, a side of a condition, and 1, a branch of a choice, are equal in Python.
         key = (predicate, isinstance(taken, bool), taken, parent)
         found = self._branches.get(key)
         if found is None:
@@ -93,7 +92,7 @@ class _Splitter:
         return found
 
     def _reduced(self, edge: Edge, branch: Branch | None, user: Node) -> Edge:
-        """Return the edge with only the samples of a branch."""
+        """Return the edge reduced to the samples of a branch."""
         home = edge.node.branch
         if home is branch:
             return edge
@@ -118,7 +117,7 @@ class _Splitter:
 def _leak(node: Node, user: Node | None) -> DivergentBranchesError:
     where = f"\n  It is used at\n{user.line.quote('    ')}" if user is not None and user.line else ""
     return DivergentBranchesError(
-        "a value made inside a branch of a condition is used outside it, where it exists only for some "
+        "a value from inside a branch of a condition is used outside of it, where it exists only for some "
         f"samples.{where}",
         line=node.line,
         operator=node.operator.public_name,

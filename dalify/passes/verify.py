@@ -1,7 +1,4 @@
-"""What holds at each stage of a graph's life.
-
-Checked after every pass: a pass that breaks a promise is our bug, and found at once.
-"""
+"""Check the invariants of a graph after every pass. A violation is an internal error."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ def verify(graph: Graph, stage: Stage) -> None:
     """Check a graph.
 
     Args:
-        graph: what a pass returned.
-        stage: ``traced``: edges lead to outputs that exist, arguments lie on the CPU; ``split``: also, a node reads
-            only values of its own branch; ``placed``: also, an edge joins equal devices, and every node has a kernel
-            there.
+        graph: result of a pass.
+        stage: ``traced``: edges refer to existing outputs, arguments are on the CPU; ``split``: also, a node reads
+            only values of its own branch; ``placed``: also, edges do not change the device, and every node has a
+            kernel on its device.
 
     Raises:
-        AssertionError: a promise is broken.
+        AssertionError: an invariant is violated.
     """
     for node in graph.nodes():
         for edge in node.edges():

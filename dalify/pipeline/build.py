@@ -10,7 +10,7 @@ from dalify.executor.assembly import Resources, assemble, node_seeds
 from dalify.executor.engine import Engine
 from dalify.executor.remote import Elsewhere
 from dalify.graph import Graph
-from dalify.passes import Report, optimise
+from dalify.passes import Report, optimize
 from dalify.pipeline.options import PRECISIONS, PipelineOptions
 
 __all__ = ["Built", "build"]
@@ -58,7 +58,7 @@ def build(
     asked = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
     seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
-    graph, report = optimise(graph, PRECISIONS[options.precision], outputs, with_caches=True)
+    graph, report = optimize(graph, PRECISIONS[options.precision], outputs, with_caches=True)
     resources = Resources(
         batch_size=options.batch_size,
         num_threads=options.num_threads,

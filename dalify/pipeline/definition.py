@@ -116,7 +116,7 @@ def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) ->
             known = [*sorted(names), *sorted(option_names())]
             takes = f"The function accepts: {', '.join(sorted(names))}. " if names else ""
             raise UnknownArgumentError(
-                f"neither {function.__name__}() nor Pipeline has an argument {name!r}.{suggestion(name, known)}",
+                f"{function.__name__}() and its pipeline have no argument {name!r}.{suggestion(name, known)}",
                 hint=f"{takes}The pipeline accepts batch_size, num_threads, seed … (see Pipeline).",
             )
     return own, options

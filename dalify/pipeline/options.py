@@ -174,9 +174,9 @@ class PipelineOptions:
         known = option_names()
         for name in given:
             if name not in known:
-                raise UnknownArgumentError(f"Pipeline has no argument {name!r}.{suggestion(name, known)}")
+                raise UnknownArgumentError(f"a pipeline has no argument {name!r}.{suggestion(name, known)}")
         if given.get("batch_size") in (None, -1):
-            raise ArgumentTypeError("Pipeline requires batch_size.", hint="For instance: batch_size=32.")
+            raise ArgumentTypeError("a pipeline requires batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
             given["num_threads"] = min(8, available_processors())
         for name in ("batch_size", "num_threads", "py_num_workers", "processes", "seed"):

@@ -268,7 +268,7 @@ class TestSelect:
             augmented(choosing(0), ZEROS)
         with pytest.raises(ArgumentValueError, match="at least one operation"):
             augmented(lambda x: select([], batch_of([0] * 16), x), ZEROS)
-        with pytest.raises(ConditionError, match="lies on the GPU"):
+        with pytest.raises(ConditionError, match="is on the GPU"):
             augmented(choosing(lambda: batch_of([0] * 16).gpu()), ZEROS)
         with pytest.raises(DTypeError, match="must be an integer"):
             augmented(choosing(lambda: fn.random.uniform(range=[0, 1])), ZEROS)

@@ -151,7 +151,7 @@ def test_working_folder_that_was_deleted(toy: Path, tmp_path: Path) -> None:
         try:
             toy.caller.outer(1)
         except RuntimeError as error:
-            assert "the working folder of this process was deleted" in str(error), error
+            assert "the working directory of this process was deleted" in str(error), error
         else:
             raise SystemExit("compiled")
         os.chdir("/")

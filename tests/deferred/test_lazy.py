@@ -206,7 +206,7 @@ def test_passes_do_what_they_do_in_a_pipeline():
         fused = eager.crop_mirror_normalize(small, crop=(8, 8))
         del small
     fused.get()
-    assert "makes only the part" in lazy.explain()
+    assert "computes only the window" in lazy.explain()
     with lazy():
         image = eager.flip(photos(2))
         one, other = eager.rotate(image, angle=30), eager.rotate(image, angle=30)

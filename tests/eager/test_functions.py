@@ -108,7 +108,7 @@ def test_batches_of_different_sizes_are_refused(photo):
         eager.flip([photo] * 2, batch_size=3)
     with pytest.raises(ArgumentValueError, match="batch_size"):
         eager.flip(photo, batch_size=0)
-    with pytest.raises(BatchSizeError, match="no samples"):
+    with pytest.raises(BatchSizeError, match="batch is empty"):
         eager.batch([])
 
 
@@ -168,7 +168,7 @@ def test_wrong_layouts(photo):
         eager.tensor(photo, "HW")
     with pytest.raises(LayoutError):
         eager.batch([photo], "HW")
-    with pytest.raises(ArgumentTypeError, match="layout must be a text"):
+    with pytest.raises(ArgumentTypeError, match="layout must be a string"):
         eager.flip(photo, layout=3)
 
 

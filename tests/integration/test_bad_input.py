@@ -303,7 +303,7 @@ CASES = [
         "cast without dtype",
         lambda d: d.fn.cast(data(d)),
         ArgumentTypeError,
-        "needs the argument dtype",
+        "requires the argument dtype",
         "fn.cast",
         built=True,
         in_dali=False,
@@ -320,7 +320,7 @@ CASES = [
         "too many inputs",
         lambda d: d.fn.rotate(data(d), data(d), data(d), angle=3.0),
         ArgumentTypeError,
-        r"takes 1 input \(x\); 3 were given",
+        r"takes 1 input \(x\); got 3",
         "fn.rotate",
         built=True,
         in_dali=False,
@@ -329,7 +329,7 @@ CASES = [
         "no input",
         lambda d: d.fn.resize(size=(3, 3)),
         ArgumentTypeError,
-        r"takes 1 input \(x\); 0 were given",
+        r"takes 1 input \(x\); got 0",
         "fn.resize",
         built=True,
         in_dali=False,
@@ -369,7 +369,7 @@ CASES = [
         "list with nodes",
         lambda d: d.fn.crop(data(d), crop=[uniform(d), 3]),
         ArgumentTypeError,
-        r"crop is a list with graph nodes in it.*crop=fn\.stack\(",
+        r"crop is a list that contains graph nodes.*crop=fn\.stack\(",
         "fn.crop",
         built=True,
         in_dali=False,
@@ -403,7 +403,7 @@ CASES = [
         "CPU operator of GPU data",
         lambda d: d.fn.resize(data(d).gpu(), size=(3, 3), device="cpu"),
         DeviceError,
-        r"an input lies on the GPU.*Write input\.cpu\(\)",
+        r"an input is on the GPU.*Write input\.cpu\(\)",
         "fn.resize",
         built=True,
         in_dali=False,
@@ -546,7 +546,7 @@ def test_unknown_operators(use: Callable[[], Any], message: str) -> None:
 OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
     ({"batch_size": 0}, ArgumentValueError, "batch_size must be at least 1; got 0"),
     ({"batch_size": "a"}, ArgumentTypeError, "batch_size must be an integer; got 'a'"),
-    ({"batch_size": None}, ArgumentTypeError, "Pipeline requires batch_size"),
+    ({"batch_size": None}, ArgumentTypeError, "a pipeline requires batch_size"),
     ({"num_threads": 0}, ArgumentValueError, "num_threads must be at least 1; got 0"),
     ({"num_threads": 1.5}, ArgumentTypeError, "num_threads must be an integer; got 1.5"),
     ({"seed": "x"}, ArgumentTypeError, "seed must be an integer or None; got 'x'"),
@@ -603,10 +603,10 @@ def test_what_a_pipeline_returns() -> None:
         (
             {"output_dtype": types.FLOAT},
             DTypeError,
-            "the dtype DALIDataType.UINT8, but output_dtype says DALIDataType.FLOAT",
+            "dtype DALIDataType.UINT8, but output_dtype is DALIDataType.FLOAT",
         ),
-        ({"output_ndim": 2}, ShapeError, "the ndim 3, but output_ndim says 2"),
-        ({"output_layout": "CHW"}, LayoutError, "the layout 'HWC', but output_layout says 'CHW'"),
+        ({"output_ndim": 2}, ShapeError, "ndim 3, but output_ndim is 2"),
+        ({"output_layout": "CHW"}, LayoutError, "layout 'HWC', but output_layout is 'CHW'"),
     ],
 )
 def test_outputs_that_are_not_as_expected(options: dict[str, Any], error: type[DalifyError], message: str) -> None:
@@ -669,7 +669,7 @@ def test_an_argument_on_the_gpu() -> None:
     with pytest.raises(DeviceError) as caught:
         fn.rotate(data(OURS), angle=uniform(OURS).gpu())
     text = check_text(caught.value, "fn.rotate")
-    assert "the argument angle must lie on the CPU; it was computed on the GPU." in text
+    assert "the argument angle must be on the CPU; it was computed on the GPU." in text
     assert text.endswith("Compute it with device='cpu', or write angle=value.cpu().")
 
 

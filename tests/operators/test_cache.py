@@ -31,20 +31,20 @@ def _built(function: Any, **options: Any) -> Any:
 REFUSED = {
     "an argument that is drawn": (
         lambda images: fn.rotate(images, angle=fn.random.uniform(range=(0.0, 9.0))),
-        r"fn.random.uniform at .*test_cache.py:\d+ in <lambda>\(\), which draws random numbers",
+        r"fn.random.uniform at .*test_cache.py:\d+ in <lambda>\(\), which is random",
     ),
-    "a random operator": (lambda images: fn.random_resized_crop(images, size=[9, 9]), "which draws random numbers"),
+    "a random operator": (lambda images: fn.random_resized_crop(images, size=[9, 9]), "which is random"),
     "noise far in front": (
         lambda images: fn.flip(fn.cast(fn.noise.gaussian(images, stddev=3.0), dtype=types.UINT8)) + 1,
         "fn.noise.gaussian",
     ),
     "data from outside": (
         lambda images: images + fn.external_source(source=lambda: IMAGES),
-        "no name by which they could be found again",
+        "samples have no identity",
     ),
     "a Python function": (
         lambda images: fn.python_function(images, function=lambda image: image),
-        "which calls a function that may give something else each time",
+        "which calls a function that may return different results each time",
     ),
     "a Python function of batches": (
         lambda images: fn.python_function(
@@ -54,12 +54,12 @@ REFUSED = {
     ),
     "the whole batch": (
         lambda images: fn.normalize(images, batch=True, axes=[0, 1]),
-        "which looks at the whole batch",
+        "which processes the whole batch",
     ),
-    "other samples": (lambda images: fn.pad(images), "fn.pad at .* which looks at the whole batch"),
-    "a permuted batch": (lambda images: fn.permute_batch(images, indices=[2, 1, 0]), "which looks at the whole batch"),
-    "files that are written": (lambda images: fn.dump_image(images), "which does something besides"),
-    "the GPU": (lambda images: images.gpu(), "samples are kept on the CPU"),
+    "other samples": (lambda images: fn.pad(images), "fn.pad at .* which processes the whole batch"),
+    "a permuted batch": (lambda images: fn.permute_batch(images, indices=[2, 1, 0]), "which processes the whole batch"),
+    "files that are written": (lambda images: fn.dump_image(images), "which has side effects"),
+    "the GPU": (lambda images: images.gpu(), "caches are on the CPU"),
 }
 
 
@@ -81,7 +81,7 @@ def test_refused(photo_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_refused_without_a_reader() -> None:
-    with pytest.raises(CacheError, match="no reader is in front"):
+    with pytest.raises(CacheError, match="there is no reader before it"):
         _built(lambda: fn.cache(types.Constant(np.zeros(3, np.uint8), device="cpu") + 1))
     with pytest.raises(CacheError, match="on fn\\.external_source"):
         _built(lambda: fn.cache(fn.external_source(source=lambda: IMAGES)))
@@ -95,7 +95,7 @@ def test_refused_in_a_condition(photo_folder: Path) -> None:
             images = fn.cache(fn.flip(images))
         return images
 
-    with pytest.raises(CacheError, match="it stands in a condition"):
+    with pytest.raises(CacheError, match="it is inside a condition"):
         _built(run)
 
 
@@ -105,7 +105,7 @@ def test_readers_that_do_not_know_their_entries_are_refused() -> None:
     def run() -> Any:
         return fn.cache(fn.readers.dataset(dataset=data))
 
-    with pytest.raises(CacheError, match="cannot tell whether its data have changed") as caught:
+    with pytest.raises(CacheError, match="cannot detect whether its data have changed") as caught:
         _built(run)
     assert "readers.file" in str(caught.value.hint)
     assert "readers.dataset" not in str(caught.value.hint)

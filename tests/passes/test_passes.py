@@ -166,7 +166,7 @@ def test_a_value_that_leaks_out_of_a_branch_is_refused() -> None:
             y = x
         return y, leaked[0]
 
-    with pytest.raises(DivergentBranchesError, match="used outside it"):
+    with pytest.raises(DivergentBranchesError, match="used outside of it"):
         pipeline().build()
 
 

@@ -233,8 +233,12 @@ def test_an_error_while_building_does_not_spoil_the_pipeline() -> None:
         (lambda: fn.random.uniform(seed="a"), ArgumentTypeError, "seed must be an integer; got 'a'"),
         (lambda: fn.random.uniform(seed=1.5), ArgumentTypeError, "seed must be an integer; got 1.5"),
         (lambda: fn.random.uniform(seed=fn.random.coin_flip()), ArgumentTypeError, "seed must be an integer"),
-        (lambda: fn.cast(source(), dtype=types.FLOAT, output_dtype=types.INT64), ArgumentTypeError, "both were given"),
-        (lambda: fn.random.uniform(name=3), ArgumentTypeError, "name must be a text; got 3"),
+        (
+            lambda: fn.cast(source(), dtype=types.FLOAT, output_dtype=types.INT64),
+            ArgumentTypeError,
+            "both were specified",
+        ),
+        (lambda: fn.random.uniform(name=3), ArgumentTypeError, "name must be a string; got 3"),
         (lambda: fn.cast(source(), dtype=3.5), ArgumentValueError, "dtype must be one of types.UINT8"),
         (lambda: fn.cast(source(), dtype=[1]), ArgumentValueError, "dtype must be one of types.UINT8"),
         (lambda: fn.cast(source(), dtype=dict), DTypeError, "cannot be used"),
@@ -252,7 +256,7 @@ def test_mistakes_are_told_in_our_words_with_the_users_line(mistake: Any, error:
 
 
 def test_a_seed_without_effect_is_told_at_the_users_line() -> None:
-    with pytest.warns(DeprecationWarning, match="draws no random numbers") as caught:
+    with pytest.warns(DeprecationWarning, match="is not random") as caught:
         run(lambda: fn.flip(np.zeros((2, 2, 3), np.uint8), seed=4))
     assert caught[0].filename == __file__
 

@@ -11,7 +11,7 @@ from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.held import Held
-from dalify.graph import Operators, is_promotable
+from dalify.graph import ArithmeticMixin, is_promotable
 from dalify.graph.subscript import index_entries
 
 __all__ = ["Arithmetic", "function_of", "subscripted"]
@@ -44,7 +44,7 @@ def subscripted(data: Held, index: Any) -> Any:
     return apply("tensor_subscript", data, *values, items=entries)
 
 
-class Arithmetic(Held, Operators[Any]):
+class Arithmetic(Held, ArithmeticMixin[Any]):
     """What ``+``, ``<`` and the like make of tensors and batches; types meet as in a pipeline."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.api.functions import arranged, make_function
+from dalify.api.functions import make_function, to_user_outputs
 from dalify.base.errors import ArgumentTypeError, BatchSizeError, DalifyError, ShapeError, UnknownArgumentError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
@@ -136,7 +136,7 @@ def use(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> 
     except DalifyError as error:
         tell(error, SourceLine.capture(), operator.public_name)
         raise
-    result = arranged(operator, results, given)
+    result = to_user_outputs(operator, results, given)
     return tuple(result) if isinstance(result, list) else result
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from dalify.api.functions import arranged, keyword_parameters
+from dalify.api.functions import keyword_parameters, to_user_outputs
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -171,7 +171,7 @@ class Reader:
     def _outputs(self, pipe: Pipeline, is_many: bool) -> Any:
         kind = Batch if is_many else Tensor
         results = [kind.holding(item._batch) for item in pipe.run()]
-        result = arranged(self.operator, results, self._arguments)
+        result = to_user_outputs(self.operator, results, self._arguments)
         if isinstance(result, (Batch, Tensor)):
             return (result,)
         return tuple(result) if isinstance(result, list) else result

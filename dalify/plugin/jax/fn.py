@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.api.functions import use
+from dalify.api.functions import apply_operator
 from dalify.base.errors import ArgumentTypeError, SourceError
 from dalify.base.optional import torch
 from dalify.plugin.frameworks import framework
@@ -86,7 +86,7 @@ def jax_function(
     }
 
     def on_nodes(*inputs: Any) -> Any:
-        return use(operator, inputs, arguments)
+        return apply_operator(operator, inputs, arguments)
 
     functools.update_wrapper(on_nodes, function, updated=())
     return on_nodes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dalify.api.functions import use
+from dalify.api.functions import apply_operator
 from dalify.registry import catalogue
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema
@@ -71,7 +71,7 @@ def numba_function(
         "preserve": preserve,
     }
     operator = catalogue.find("experimental._numba_batch_function" if batch_processing else _NAME)
-    return use(operator, (input_0, *inputs), arguments)
+    return apply_operator(operator, (input_0, *inputs), arguments)
 
 
 class NumbaFunction:

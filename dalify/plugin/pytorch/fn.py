@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dalify.api.functions import use
+from dalify.api.functions import apply_operator
 from dalify.registry import catalogue
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema
@@ -63,7 +63,7 @@ def torch_python_function(
         "name": name,
         "preserve": preserve,
     }
-    return use(catalogue.find("python_function"), inputs, arguments)
+    return apply_operator(catalogue.find("python_function"), inputs, arguments)
 
 
 class TorchPythonFunction:
