@@ -1,8 +1,7 @@
-"""Lazy mode: calls of ``dalify.eager`` that are put off, and computed together as one graph.
+"""Lazy mode: calls of ``dalify.eager`` are recorded, and computed together as one graph.
 
-A pipeline is defined and then run; an immediate call is run alone. Here a program is written like the second and
-computed like the first: calls make the nodes of a graph, and where a value is needed, the graph goes through the passes
-and the threads of pipelines.
+Programs are written as in eager mode and computed like pipelines: calls create the nodes of a graph, and when a value
+is needed, the graph goes through the passes and threads of pipelines.
 """
 
 from dalify.deferred.mode import Lazy, lazy

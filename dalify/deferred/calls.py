@@ -1,7 +1,7 @@
-"""Calls that wait: what they compute, what of, and who still wants it.
+"""Recorded calls, their inputs and their consumers.
 
-Alone because pruning is nothing but this structure. A call is held by the lazy values that users hold and by the calls
-that read it; when both are gone, so is the call, and nobody computes it.
+A call is referenced by the lazy values of users and by the calls that read it. When all of these are deleted, the call
+is deleted without being computed, so pruning is reference counting.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _places = itertools.count()
 
 
 class Template:
-    """What calls of one kind share.
+    """The node and output specs that calls of one kind share.
 
     Args:
-        node: of the operator's use; its inputs are placeholders.
+        node: a node whose inputs are placeholders.
 
     Attributes:
-        specs: what is known of the outputs before anything is computed.
+        specs: specs of the outputs.
     """
 
     __slots__ = ("node", "specs")
@@ -47,18 +47,18 @@ class Template:
 
 
 class Call:
-    """One call that was put off.
+    """One recorded call.
 
     Attributes:
-        use: what the call means; its data and values are forgotten when it is done.
+        use: the call; its data and values are released when it is done.
         template: its node.
         line: the user's line.
-        tape: it was recorded there.
-        place: in the order of all calls: what a call reads has a smaller one.
-        results: by output; None for one that was not computed, or not kept.
-        values: the lazy values that stand for the outputs, as far as users hold them.
-        has_run: computed, though perhaps not kept.
-        is_done: nothing more will be computed of it.
+        tape: the tape that recorded it.
+        place: position in the order of all calls; a call reads calls with smaller positions.
+        results: results by output; None if not computed or not kept.
+        values: the lazy values of the outputs that users still reference.
+        has_run: whether it was computed, even if results were not kept.
+        is_done: whether nothing is left to compute.
     """
 
     __slots__ = (
@@ -94,18 +94,18 @@ class Call:
 
     def _add_reader(self, reader: Call) -> None:
         readers = self._readers
-        if not len(readers) & (len(readers) - 1):  # each time that their number has doubled
+        if not len(readers) & (len(readers) - 1):  # each time their number has doubled
             self._readers = readers = [known for known in readers if known() is not None]
         readers.append(ref(reader))
 
     @property
     def readers(self) -> list[Call]:
-        """Calls that read this one, as far as they are there."""
+        """The live calls that read this one."""
         found = [reader() for reader in self._readers]
         return [reader for reader in found if reader is not None]
 
     def mark_run(self) -> None:
-        """Note that it was computed: it is not given up any more when it ends."""
+        """Record that it was computed, so that deleting it does not count as pruning."""
         self.has_run = True
         self._pruned.__setstate__((bool, (), {}, {}))  # pyright: ignore[reportAttributeAccessIssue] -- partial has it
 
@@ -116,20 +116,20 @@ class Call:
                 yield item
 
     def awaited(self) -> list[Result]:
-        """Return what the call reads and what is not there yet."""
+        """Return the inputs of the call that are not computed yet."""
         return [source for source in self.sources() if isinstance(source, Result) and source.known() is None]
 
     def held(self) -> list[int]:
-        """Return the outputs that a user holds and that were not computed."""
+        """Return the outputs that a user references and that were not computed."""
         pairs = enumerate(zip(self.values, self.results, strict=True))
         return [output for output, (value, result) in pairs if value() is not None and result is None]
 
     def waiting_readers(self) -> list[Call]:
-        """Return the calls that read this one and wait."""
+        """Return the calls that read this one and are not computed."""
         return [reader for reader in self.readers if not reader.is_done]
 
     def keep(self, output: int, result: Batch) -> None:
-        """Take a result. With the last one that anybody can ask for, what the call read is let go."""
+        """Store a result. When no other result can be requested, release the inputs of the call."""
         self.results[output] = result
         waiting = [self]
         while waiting:
@@ -142,12 +142,12 @@ class Call:
 
 
 class Result(Value):
-    """An output of a call as an input of another: its kind is known, its data come later.
+    """An output of a call as the input of another call; its kind is known, its data may be computed later.
 
     Args:
-        call: whose output it is.
-        output: which one.
-        device: where it is wanted.
+        call: the call.
+        output: index of the output.
+        device: required device.
     """
 
     __slots__ = ("call", "output")
@@ -158,16 +158,16 @@ class Result(Value):
         self.output = output
 
     def known(self) -> Batch | None:
-        """Return the data where they are there."""
+        """Return the data, or None if not computed."""
         return self.call.results[self.output]
 
     def moved(self, device: str) -> Value:
-        """Return it with the device where the operator was asked to run; the copy is inserted with the others."""
+        """Return it with the device of the operator; `place` inserts the copy."""
         return Result(self.call, self.output, "gpu") if device == "gpu" else self
 
 
 def _kind_of(call: Call, output: int, device: str) -> Batch:
-    """Return samples of no elements that stand for data to come: element type, dimensions, layout, number, device."""
+    """Return empty samples with the element type, dimensions, layout, number and device of an output."""
     spec = call.template.specs[output]
     assert spec.dtype is not None, "dalify bug: a result of unknown type"
     assert spec.ndim is not None, "dalify bug: a result of unknown dimensions"
@@ -176,13 +176,13 @@ def _kind_of(call: Call, output: int, device: str) -> Batch:
 
 
 def kind_of_result(call: Call, output: int) -> Kind:
-    """Return what a user gets for an output: of a sample on the device, a tensor of torch."""
+    """Return the kind of the user's result; a sample on the device becomes a torch tensor."""
     is_on_device = call.template.specs[output].device == "gpu"
     return "torch" if call.use.kind == "numpy" and is_on_device else call.use.kind
 
 
 def copied(batch: Batch) -> Batch:
-    """Return data that stay as they are, whatever is done with these."""
+    """Return a copy of the data."""
     copy = (lambda array: array.clone()) if batch.device == "gpu" else (lambda array: array.copy())
     dense = None if batch.dense is None else copy(batch.dense)
     samples = None if batch.dense is not None else [copy(sample) for sample in batch.samples]

@@ -1,4 +1,4 @@
-"""``with dalify.lazy():`` — where calls are put off, and what users ask lazy mode for."""
+"""``dalify.lazy``: the context manager of lazy mode, and its functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dalify.eager.functions import RECORDER
 if TYPE_CHECKING:
     from dalify.deferred import tape
 else:
-    # `import dalify` comes here, and most programs put nothing off.
+    # Imported at first use, because `import dalify` imports this module.
     tape = LazyModule("dalify.deferred.tape", "lazy mode")
 
 __all__ = ["Lazy", "lazy"]
@@ -26,22 +26,22 @@ __all__ = ["Lazy", "lazy"]
 class Lazy:
     """Lazy mode: ``dalify.lazy``.
 
-    In ``with dalify.lazy():`` the operators of ``dalify.eager`` compute nothing. They return values that know their
-    type, dimensions, layout and number of samples, and that are computed when their data are asked for: by ``get()``,
+    In ``with dalify.lazy():`` the operators of ``dalify.eager`` compute nothing. They return values with known
+    type, dimensions, layout and number of samples, which are computed when their data are accessed: by ``get()``,
     ``numpy()``, ``torch()``, ``np.asarray``, indexing, iteration, ``print``, or by any method of a tensor list or an
-    array. Everything that a value depends on is then one graph, which goes through the passes of pipelines (fused,
-    deduplicated, without what nobody holds any more) and runs on several threads.
+    array. Everything that a value depends on is then one graph, which is optimized by the passes of pipelines (fused,
+    deduplicated, pruned) and runs on several threads.
 
-    *Plans* are kept: a graph that differs from an earlier one only in its data, in the number and size of its samples,
-    in seeds or in the line where it was written is run without being planned again. ``statistics()`` counts. Compiled
-    loops are kept on disk by numba, as in all modes.
+    *Plans* are cached: a graph that differs from an earlier one only in its data, the number and size of its
+    samples, seeds or source lines reuses its plan. ``statistics()`` counts them. Compiled kernels are cached on
+    disk, as in all modes.
 
-    *Equal results.* Random numbers go by the order of calls, so a program draws in lazy mode what it draws without.
-    Arrays are copied when they are given: what is done to them afterwards changes no result. Users' Python functions,
-    and what writes files, run at once and as often as they are called.
+    *Equal results.* Random numbers depend on the order of calls, so they are the same as in eager mode. Input arrays
+    are copied, so later changes to them have no effect. User functions, and operators that write files, run
+    immediately, once per call.
 
-    *Errors* that need no data are raised by the call; others when the value is computed, with the line of the call.
-    Other values can then still be computed.
+    *Errors* that do not depend on data are raised by the call; others when the value is computed, with the line of the
+    call. Other values can still be computed.
 
     Example:
         >>> with dalify.lazy():
@@ -55,15 +55,14 @@ class Lazy:
         self._local = threading.local()
 
     def __call__(self, *, num_threads: int | None = None, copy: bool = True) -> AbstractContextManager[None]:
-        """Put off the calls of ``dalify.eager`` in a block, in this thread.
+        """Return a context manager that records the calls of ``dalify.eager`` in this thread.
 
-        What the block leaves behind is computed when it is needed, after the block as well.
+        Values are computed when they are needed, also after the block.
 
         Args:
-            num_threads: threads that compute; 1: the one that asks for a value; None: as many as this process has
-                processors.
-            copy: copy arrays that are given to operators. Without, the user must not change them before what is made of
-                them was computed.
+            num_threads: number of threads; 1: the calling thread; None: the number of processors.
+            copy: copy input arrays. With False, they must not be modified before the values that depend on them were
+                computed.
 
         Raises:
             ArgumentValueError: not a positive number of threads.
@@ -90,7 +89,7 @@ class Lazy:
                 own.num_threads, own.copies = before
 
     def flush(self) -> None:
-        """Compute all values of this thread that somebody holds.
+        """Compute all live values of this thread.
 
         Raises:
             Exception: the first error, after all others have been computed.
@@ -99,10 +98,10 @@ class Lazy:
 
     def statistics(self) -> Statistics:
         """Return the counts of this process, of all threads: plans, operators, fallbacks to the CPU."""
-        return COUNTS.shown()
+        return COUNTS.snapshot()
 
     def explain(self) -> str:
-        """Return what the passes did with the graph that this thread computed last; "" before the first one."""
+        """Return the report of the passes for the graph that this thread computed last; "" before the first one."""
         report = self._tape().report
         return "" if report is None else str(report)
 

@@ -1,4 +1,4 @@
-"""A mapping that keeps what was used of late."""
+"""A mapping with a least-recently-used (LRU) limit."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _T = TypeVar("_T")
 
 
 class Recent(Generic[_T]):
-    """Values by key; of too many, the one that was not used for the longest time is forgotten.
+    """An LRU cache.
 
     Args:
-        limit: most values.
+        limit: maximum number of values.
     """
 
     def __init__(self, limit: int) -> None:
@@ -26,18 +26,18 @@ class Recent(Generic[_T]):
         self._values: OrderedDict[Hashable, _T] = OrderedDict()
 
     def get(self, key: Hashable | None, make: Callable[[], _T]) -> tuple[_T, bool]:
-        """Return the value of a key, and whether it was there.
+        """Return the value of a key, and whether it was cached.
 
         Args:
-            key: None for a value that is used once.
-            make: makes it where it is not there.
+            key: the key; None for a value that is not cached.
+            make: creates the value.
         """
         with self._lock:
             found = None if key is None else self._values.get(key)
             if found is not None:
                 self._values.move_to_end(key)
                 return found, True
-        # Without the lock: it may take long, and another thread that makes the same at the same time does no harm.
+        # Without the lock: it may take long, and concurrent creation of the same value is harmless.
         made = make()
         if key is not None:
             with self._lock:
@@ -47,10 +47,10 @@ class Recent(Generic[_T]):
         return made, False
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of values."""
         return len(self._values)

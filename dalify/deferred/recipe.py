@@ -1,7 +1,6 @@
-"""A graph of calls, made ready once for all graphs of the same structure.
+"""Compiled graphs of calls, reused for all graphs with the same structure.
 
-Alone because this is what lazy mode shares with a pipeline: the passes, the plan, and the engine that takes chunks of a
-batch through it on several threads.
+They use the passes, the plan and the engine of pipelines.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ _threads_lock = ForkLock()
 
 
 class Structure(NamedTuple):
-    """How calls read each other.
+    """The connections of calls.
 
     Attributes:
-        reads: for each call and each thing that it reads: number of a call and output, or -1 and number of a feed.
-        outputs: number of a call and output, of all that is wanted.
-        num_threads: that compute.
-        device: of torch, where feeds lie there; "" for the one that pipelines take.
+        reads: for each call, its inputs: index of a call and output, or -1 and index of a feed.
+        outputs: index of a call and output, for each requested output.
+        num_threads: number of threads.
+        device: torch device of the feeds; "" for the default of pipelines.
     """
 
     reads: tuple[tuple[tuple[int, int], ...], ...]
@@ -59,15 +58,15 @@ class Structure(NamedTuple):
 
 
 class Recipe:
-    """Computes graphs of one structure.
+    """Computes graphs with one structure.
 
     Args:
-        calls: each after all that it reads; the first ones of this structure.
-        structure: how they read each other.
+        calls: calls in topological order; the first ones with this structure.
+        structure: their connections.
         feeds: a batch of the kind of each feed.
 
     Raises:
-        DalifyError: the graph cannot run; with operator and the user's line.
+        DalifyError: the graph cannot run; the message names the operator and the user's line.
     """
 
     def __init__(self, calls: Sequence[Call], structure: Structure, feeds: Sequence[Batch]) -> None:
@@ -83,7 +82,7 @@ class Recipe:
         check_packages(graph.nodes())
         plan = make_plan(graph, {node: (0, 0) for node in graph.nodes() if node.operator.is_random}, {})
         slots = {node.number: slots[0] for node, slots in plan.externals}
-        self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass found that nobody reads it
+        self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass removed its consumers
         on_device = next((node for node in nodes if node.output_device == "gpu"), None)
         device = structure.device or (None if on_device is None else find_device(None, on_device))
         self._engine = Engine(
@@ -93,15 +92,15 @@ class Recipe:
         self._lock = threading.Lock()
 
     def compute(self, calls: Sequence[Call], feeds: Sequence[Batch], count: int) -> list[Batch]:
-        """Return what is wanted, in memory of its own.
+        """Return the requested outputs, in newly allocated memory.
 
         Args:
-            calls: of the structure.
+            calls: calls with this structure.
             feeds: a batch of ``count`` samples for each feed.
             count: number of samples.
 
         Raises:
-            DalifyError: an operator cannot take the data; with the line of its call.
+            DalifyError: an operator does not accept the data; with the line of its call.
         """
         iteration = Iteration(next(_numbers), count, self._engine.plan.slot_count)
         iteration.before = self._engine.state()
@@ -115,24 +114,24 @@ class Recipe:
                     self._engine.set_off(iteration, given)
                     results = self._engine.collect()
                 finally:
-                    self._engine.discard()  # Ctrl-C: what nobody waits for any more
+                    self._engine.discard()  # drop batches after Ctrl-C
         except Exception as error:
             raise self._located(error, calls) from error.__cause__
         return [without_aliasing(batch, feeds) if batch.device == "gpu" else batch for batch in results]
 
     def fallbacks(self, calls: Sequence[Call]) -> list[Fallback]:
-        """Return the calls that were asked to run on the GPU and run on the CPU."""
+        """Return the calls that should run on the GPU and run on the CPU."""
         sent = [calls[place] for place in self._on_cpu]
         return [Fallback(call.use.operator.public_name, "it has no GPU kernel", str(call.line or "")) for call in sent]
 
     def _located(self, error: Exception, calls: Sequence[Call]) -> Exception:
-        """Say where the call stands: the plan may have been made for another line."""
+        """Add the line of the call to an error: the plan may have been created for another line."""
         failure: Any = getattr(error, "__dalify_failure__", None)
         if failure is None or failure.node.number not in self._places:
             return error
         call = calls[self._places[failure.node.number]]
         if not isinstance(error, DalifyError):
-            if failure.node.line != call.line:  # the executor has noted the line of the call that was planned
+            if failure.node.line != call.line:  # the error has the line of the call for which the plan was created
                 error.add_note(f"the call is at {call.line}")
             return error
         error.line = call.line
@@ -147,14 +146,14 @@ PLANS: Recent[Recipe] = Recent(256)
 
 
 def _sent_to_cpu(nodes: Sequence[Node], graph: Graph) -> list[int]:
-    """Return the places of the nodes that were asked to run on the GPU and run on the CPU."""
+    """Return the indices of the nodes that should run on the GPU and run on the CPU."""
     placed = {node.number: node.device for node in graph.nodes()}
     asked = [node.inputs and node.device == "gpu" for node in nodes]
     return [place for place, node in enumerate(nodes) if asked[place] and placed.get(node.number) == "cpu"]
 
 
 def _threads_of(count: int) -> AwaitedThreads:
-    """Return the threads that all recipes of a process share."""
+    """Return the threads that all compiled graphs of a process share."""
     with _threads_lock:
         found = _threads.get(count)
         if found is None:
@@ -163,7 +162,7 @@ def _threads_of(count: int) -> AwaitedThreads:
 
 
 def _begin_child() -> None:
-    """Go on in a child process: threads do not survive a fork, and plans hold them."""
+    """Drop threads and the plans that reference them in a forked child."""
     _threads.clear()
     PLANS.clear()
 

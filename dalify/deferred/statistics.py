@@ -1,4 +1,4 @@
-"""What lazy mode has done so far, in numbers."""
+"""Statistics of lazy mode."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["COUNTS", "Counts", "Fallback", "Statistics"]
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """An operator that was asked to run on the GPU and ran on the CPU.
+    """An operator that should run on the GPU and ran on the CPU.
 
     Attributes:
         operator: public name.
-        reason: why.
-        line: of the call, ``file:line``.
+        reason: the reason.
+        line: line of the call, ``file:line``.
     """
 
     operator: str
@@ -27,15 +27,15 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts since the program began.
+    """Counts since the start of the program.
 
     Attributes:
-        plans_made: graphs that were checked, optimised and planned.
-        plans_reused: graphs for which a plan was there already.
-        operators_run: calls that were computed.
-        operators_repeated: of these, calls that had been computed before, inside a graph that kept only its end.
-        operators_pruned: calls that were never computed, because nobody held what they would have given.
-        fallbacks: how often which operators ran on the CPU although the GPU was asked for.
+        plans_made: number of graphs that were checked, optimized and planned.
+        plans_reused: number of graphs that reused a plan.
+        operators_run: number of computed calls.
+        operators_repeated: number of these that had been computed before, as part of a graph that did not keep them.
+        operators_pruned: number of calls that were never computed, because their results were not referenced.
+        fallbacks: how often each operator ran on the CPU although the GPU was requested.
     """
 
     plans_made: int
@@ -50,7 +50,7 @@ class Counts:
     """The counts of a process."""
 
     def __init__(self) -> None:
-        self.pruned = bytearray()  # a byte for each call that was given up: appending one is a single call of C
+        self.pruned = bytearray()  # one byte per pruned call: appending is a single, atomic C call
         self._lock = ForkLock()
         self._counts: Counter[str] = Counter()
         self._fallbacks: Counter[Fallback] = Counter()
@@ -67,13 +67,13 @@ class Counts:
         self._counts["operators_pruned"] += count
 
     def add_fallbacks(self, fallbacks: list[Fallback]) -> None:
-        """Count operators of one run."""
+        """Count fallbacks of one run."""
         if fallbacks:
             with self._lock:
                 self._fallbacks.update(fallbacks)
 
-    def shown(self) -> Statistics:
-        """Return all counts as they stand."""
+    def snapshot(self) -> Statistics:
+        """Return the current counts."""
         with self._lock:
             self._count_pruned()
             counts = self._counts

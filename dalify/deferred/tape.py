@@ -1,7 +1,7 @@
-"""What a thread has recorded, and how it is computed.
+"""The recorded calls of a thread, and their computation.
 
-Where a value is needed, everything that it depends on becomes one graph, together with what else is made of the same
-data and still held; what nobody holds is not there any more.
+When a value is needed, everything that it depends on becomes one graph, together with other live values that share work
+with it. Calls whose results are not referenced have been deleted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dalify.deferred import recipe
     from dalify.passes import Report
 else:
-    # It loads the executor, which a program needs only when something is computed.
+    # Imported at first use: it imports the executor.
     recipe = LazyModule("dalify.deferred.recipe", "computing what was recorded")
 
 __all__ = ["Tape"]
@@ -40,12 +40,12 @@ _Wanted = tuple[Call, int]
 
 
 class Tape:
-    """The calls of one thread that wait.
+    """The recorded calls of one thread.
 
     Attributes:
-        num_threads: that compute; of the block that was entered last.
-        copies: whether arrays are copied when they are given.
-        report: what the passes did with the graph that was computed last.
+        num_threads: number of threads, from the block that was entered last.
+        copies: whether input arrays are copied.
+        report: report of the passes for the graph that was computed last.
     """
 
     def __init__(self) -> None:
@@ -58,13 +58,13 @@ class Tape:
     # -- recording
 
     def record(self, operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
-        """Take down a call; return lazy values in the place of its results.
+        """Record a call; return lazy values for its results.
 
         Raises:
-            DalifyError: a mistake that shows without the data.
+            DalifyError: an error that does not depend on data.
         """
         if operator.is_serial or operator.has_side_effect:
-            # A user's function is called when, and as often as, it says in his program.
+            # User functions run immediately, once per call.
             token = RECORDER.set(None)
             try:
                 return computed(operator, inputs, given)
@@ -78,13 +78,13 @@ class Tape:
         return to_user_outputs(operator, [lazy_value(call, output) for output in range(len(call.results))], given)
 
     def _read(self, item: Any) -> Value:
-        """Return what a user gave; of a call whose data he does not have, a promise."""
+        """Convert a user's object to a `Value`; results of recorded calls become a `Result`."""
         if isinstance(item, LazyValue) and item.call.tape is self and item.is_known and not item.is_shown:
             return Result(item.call, item.output, item.call.template.specs[item.output].device)
         return self._read_data(item)
 
     def _read_data(self, item: Any) -> Value:
-        """Return what a user gave, as it is now."""
+        """Convert a user's data, copied if `copies`."""
         value = value_of(item)
         is_fresh = not value.is_array or isinstance(item, (list, tuple))
         return value if is_fresh or not self.copies else Value(copied(value.batch), value.kind)
@@ -92,7 +92,7 @@ class Tape:
     # -- computing
 
     def compute(self, call: Call, output: int) -> None:
-        """Compute an output, with what is held and made of the same data."""
+        """Compute an output, together with other live values that share work with it."""
         with self._lock:
             if call.results[output] is not None:
                 return
@@ -100,13 +100,13 @@ class Tape:
             if (call, output) not in wanted:
                 wanted.append((call, output))
             if len(wanted) > 1:
-                with suppress(Exception):  # it may be another's, which raises it when it is asked for
+                with suppress(Exception):  # an error of another value is raised when that value is accessed
                     self._compute(wanted)
                     return
             self._compute([(call, output)])
 
     def flush(self) -> None:
-        """Compute all that is held; what fails keeps nothing else from being computed.
+        """Compute all live values; after an error the others are still computed.
 
         Raises:
             Exception: the first error.
@@ -135,7 +135,7 @@ class Tape:
             self._compute_group(group, count)
 
     def _compute_group(self, wanted: list[_Wanted], count: int) -> None:
-        """Compute outputs of one number of samples."""
+        """Compute outputs with the same number of samples."""
         wanted = [(call, output) for call, output in wanted if call.results[output] is None]
         found: set[Call] = set()
         before: list[_Wanted] = []
@@ -147,7 +147,7 @@ class Tape:
                 for source in call.awaited():
                     if source.call.use.count == count:
                         waiting.append(source.call)
-                    else:  # a single sample that goes with each of a batch
+                    else:  # a single sample that is broadcast to a batch
                         before.append((source.call, source.output))
         self._compute(before)
         if not wanted:
@@ -175,9 +175,9 @@ class Tape:
     def _structure(
         self, calls: Sequence[Call], wanted: Sequence[_Wanted], count: int, feeds: list[Batch]
     ) -> recipe.Structure:
-        """Return how calls read each other; fill in the data that they read."""
+        """Return the connections of calls; collect the data that they read."""
         places = {call: place for place, call in enumerate(calls)}
-        numbers: dict[int, int] = {}  # of feeds, by what they are made of: what is read twice is one feed
+        numbers: dict[int, int] = {}  # indices of feeds by data, so that data read twice are one feed
         device = ""
 
         def read(source: Value) -> tuple[int, int]:
@@ -201,10 +201,11 @@ class Tape:
 
 
 def _beside(call: Call) -> list[_Wanted]:
-    """Return what is computed together with a call.
+    """Return the outputs that are computed together with a call.
 
-    That is all that is held and read by no other call, where it shares work with this one: to compute it later would
-    repeat the work. What is held and read is not kept: it would have to leave the graph, which then could not fuse it.
+    These are live outputs that no other call reads and that share work with the call, because computing them later
+    would repeat the work. Live outputs that another call reads are not included, because outputs of the graph cannot be
+    fused.
     """
     found: set[Call] = set()
     waiting = [call]

@@ -1,7 +1,7 @@
-"""What users hold of a call that was put off: it is computed when its data are asked for.
+"""Lazy values: results of recorded calls, computed when their data are accessed.
 
-A lazy value stands for what the call would have returned, a tensor list, an array or a tensor, and has all of its
-methods. What the graph tells already (element type, dimensions, layout, number of samples) computes nothing.
+A lazy value has all methods of the result of the call, a tensor list, an array or a tensor. Element type, dimensions,
+layout and number of samples are known without computing.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "
 
 
 class LazyValue(Deferred):
-    """The result of a call that was put off.
+    """A result of a recorded call.
 
     Args:
         call: the call.
-        output: which of its results.
+        output: index of the output.
     """
 
     __slots__ = ("__weakref__", "_shown", "call", "output")
@@ -46,12 +46,12 @@ class LazyValue(Deferred):
 
     @property
     def is_computed(self) -> bool:
-        """Whether the data are there."""
+        """Whether the data have been computed."""
         return self.call.results[self.output] is not None
 
     @property
     def is_known(self) -> bool:
-        """Whether element type, dimensions and layout are known before anything is computed."""
+        """Whether element type, dimensions and layout are known without computing."""
         return self.call.template.specs[self.output].is_known
 
     @property
@@ -60,7 +60,7 @@ class LazyValue(Deferred):
         return self._shown is not None
 
     def computed(self) -> Batch:
-        """Return the data; compute them where that was not done yet."""
+        """Return the data; compute them if necessary."""
         if not self.is_computed:
             self.call.tape.compute(self.call, self.output)
         result = self.call.results[self.output]
@@ -68,10 +68,10 @@ class LazyValue(Deferred):
         return result
 
     def get(self) -> Any:
-        """Return what the call would have returned at once: a tensor list, an array or a tensor."""
+        """Return the result of eager mode: a tensor list, an array or a tensor."""
         if self._shown is None:
             result = self.computed()
-            if self.call.waiting_readers():  # they read it as it is now
+            if self.call.waiting_readers():  # they read its current content
                 result = copied(result)
             self._shown = shown(result, kind_of_result(self.call, self.output))
         return self._shown
@@ -87,7 +87,7 @@ class LazyValue(Deferred):
         return np.asarray(value)
 
     def torch(self) -> Any:
-        """Return the data as one tensor of torch, where they lie; of a batch ``[N, ...]``.
+        """Return the data as one torch tensor on their device; of a batch ``[N, ...]``.
 
         Raises:
             ShapeError: the samples have different shapes.
@@ -100,13 +100,13 @@ class LazyValue(Deferred):
         return torch.from_dlpack(value.as_tensor() if self.is_batch else value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """Return what numpy asks for."""
+        """Return the data as a NumPy array."""
         return np.array(self.numpy(), dtype, copy=copy)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the data."""
         if name.startswith("__") and name not in _PROTOCOLS:
-            raise AttributeError(name)  # what Python asks for, as when it copies
+            raise AttributeError(name)  # special methods that Python looks up, for instance to copy
         return getattr(self.get(), name)
 
     def __iter__(self) -> Iterator[Any]:
@@ -123,7 +123,7 @@ class LazyValue(Deferred):
         return str(self.get())
 
     def __reduce__(self) -> Any:
-        """Copy and pickle the data: nobody else can compute them."""
+        """Copy and pickle the computed data."""
         return _itself, (self.get(),)
 
 
@@ -132,9 +132,9 @@ def _itself(value: Any) -> Any:
 
 
 class LazyBatch(LazyValue, Expression):
-    """A batch that is computed when it is needed: it stands for a tensor list.
+    """A lazy tensor list.
 
-    Arithmetic and comparisons are operators like others, with the rules of pipelines.
+    Arithmetic and comparisons are recorded operators with the rules of pipelines.
     """
 
     __slots__ = ()
@@ -144,15 +144,15 @@ class LazyBatch(LazyValue, Expression):
         return use(catalogue.find("arithmetic"), operands, {"function": function})
 
     def node(self) -> NoReturn:
-        """Refuse to be a value of a graph that is being defined.
+        """Raise an error: a lazy batch is not a graph value.
 
         Raises:
             ArgumentTypeError: always.
         """
         raise ArgumentTypeError(
-            "a batch of lazy mode is no graph value.",
+            "a batch of lazy mode is not a graph value.",
             line=SourceLine.capture(),
-            hint="Use dalify.eager instead of dalify.fn and dalify.math, or give the data: batch.get().",
+            hint="Use dalify.eager instead of dalify.fn and dalify.math, or pass the data: batch.get().",
         )
 
     def __len__(self) -> int:
@@ -177,15 +177,15 @@ class LazyBatch(LazyValue, Expression):
 
     def layout(self) -> str:
         """Return the layout of a sample, or ""."""
-        if self._shown is None and self.is_known:  # who has seen it may have set another one
+        if self._shown is None and self.is_known:  # a user with the data may have changed it
             return self.call.template.specs[self.output].layout or ""
         return self.get().layout()
 
     def __bool__(self) -> NoReturn:
         raise ConditionError(
-            "a batch has no truth value: it may differ from sample to sample.",
+            "a batch has no truth value, because it may differ per sample.",
             line=SourceLine.capture(),
-            hint="Write batch.numpy().all(), or use a pipeline, whose `if` takes each sample its own way.",
+            hint="Use batch.numpy().all(), or a pipeline, whose `if` is evaluated per sample.",
         )
 
 
@@ -211,10 +211,9 @@ def _now(item: Any) -> Any:
 
 
 class LazySample(LazyValue):
-    """A single sample that is computed when it is needed: it stands for an array or a tensor.
+    """A lazy array or tensor.
 
-    What arrays can do beside operators, arithmetic above all, they do here when it is written, and by the rules of
-    numpy or torch.
+    Arithmetic and other operations of arrays compute immediately, with the rules of NumPy or torch.
     """
 
     __slots__ = ()
@@ -236,7 +235,7 @@ class LazySample(LazyValue):
     __le__, __ge__ = _both_ways(operator.le)
     __eq__ = _both_ways(operator.eq)[0]
     __ne__ = _both_ways(operator.ne)[0]
-    # In place: the name then stands for the array.
+    # In place: the variable then refers to the array.
     __iadd__ = _both_ways(operator.iadd)[0]
     __isub__ = _both_ways(operator.isub)[0]
     __imul__ = _both_ways(operator.imul)[0]
@@ -259,13 +258,13 @@ class LazySample(LazyValue):
 
     @classmethod
     def __torch_function__(cls, function: Any, _types: Any, given: Any = (), arguments: Any = None) -> Any:
-        """Take part in functions of torch with the data."""
+        """Call a torch function with the data."""
         positional = [[_now(one) for one in item] if isinstance(item, (list, tuple)) else _now(item) for item in given]
         return function(*positional, **{name: _now(item) for name, item in (arguments or {}).items()})
 
     @property
     def dtype(self) -> Any:
-        """Element type, as the array or the tensor tells it."""
+        """Element type, of the array or tensor."""
         dtype = self.call.template.specs[self.output].dtype
         kind = kind_of_result(self.call, self.output)
         if dtype is None:
@@ -274,7 +273,7 @@ class LazySample(LazyValue):
 
     @property
     def ndim(self) -> Any:
-        """Number of dimensions, as the array or the tensor tells it."""
+        """Number of dimensions, of the array or tensor."""
         ndim = self.call.template.specs[self.output].ndim
         if ndim is None or self.call.use.kind == "tensor":
             return self.get().ndim  # a method of dalify's tensors
@@ -282,5 +281,5 @@ class LazySample(LazyValue):
 
 
 def lazy_value(call: Call, output: int) -> LazyValue:
-    """Return what users get for an output of a call that was put off."""
+    """Return the lazy value of an output of a call."""
     return (LazyBatch if call.use.kind == "batch" else LazySample)(call, output)

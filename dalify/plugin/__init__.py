@@ -1,1 +1,1 @@
-"""What connects pipelines with frameworks: iterators, and operators that call the user's own functions."""
+"""Integration with frameworks: iterators, and operators that call user functions."""

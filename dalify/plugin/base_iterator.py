@@ -1,8 +1,8 @@
-"""What the iterators of all frameworks share: epochs, resets, several pipelines in step.
+"""The base class of the iterators of all frameworks: epochs, resets, several pipelines in lockstep.
 
-The options and the samples of every epoch are DALI's. Beyond DALI, an epoch can be left and begun anew at any time:
-after a ``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample, where DALI would
-go on in the old one.
+The options and the samples of every epoch are those of DALI. Unlike in DALI, an epoch can be left at any time: after a
+``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample. DALI would continue the old
+one.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
     """An iterator over the batches of one or more pipelines. Frameworks add the conversion of a batch.
 
     Args:
-        pipelines: one pipeline, or several that run in step.
+        pipelines: one pipeline, or several that run in lockstep.
         size: samples of an epoch, over all pipelines; -1: from the reader, or until the sources end.
-        reader_name: name of the reader that decides on the size of an epoch.
-        auto_reset: whether the next epoch begins by itself: True, "yes", False, None or "no". A new ``for`` loop
-            begins it in any case.
-        fill_last_batch: old way to ask for FILL (True) or PARTIAL (False).
+        reader_name: name of the reader that determines the size of an epoch.
+        auto_reset: whether the next epoch begins automatically: True, "yes", False, None or "no". A new ``for`` loop
+            always begins it.
+        fill_last_batch: old argument for FILL (True) or PARTIAL (False).
         last_batch_padded: with ``size``: the reader pads the last batch.
-        last_batch_policy: what to do with a last batch that the samples of the epoch do not fill.
-        prepare_first_batch: begin to compute the first batches at once.
+        last_batch_policy: what to do with a partial last batch.
+        prepare_first_batch: start computing the first batches immediately.
         fresh_epochs: begin every epoch at the first sample of the shard, so that ``len()`` never changes and no sample
             comes in the epoch after its own; otherwise, and in DALI, a batch that was filled from the next epoch makes
             that one shorter.
@@ -58,8 +58,8 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         batch_size: samples in a batch of one pipeline.
 
     Raises:
-        ArgumentTypeError: something that is no pipeline.
-        ArgumentValueError: arguments out of range, or that exclude each other.
+        ArgumentTypeError: not a pipeline.
+        ArgumentValueError: arguments out of range, or mutually exclusive arguments.
         PipelineStateError: no reader has that name.
     """
 
@@ -83,7 +83,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         self._fresh_epochs = fresh_epochs
         for pipeline in self._pipelines:
             pipeline.build()
-        # After another iterator, the next epoch; what was run by hand before is no part of it.
+        # After another iterator, the next epoch; batches of `run` before do not count.
         self._epoch = max(pipeline.next_epoch for pipeline in self._pipelines)
         for pipeline in self._pipelines:
             if pipeline.has_run:
@@ -96,10 +96,9 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             self._epochs.restart(self._epoch)
         self._is_sized = self._epochs.batches is not None
         self._delivered = 0  # batches of this epoch
-        self._is_over = False  # the epoch is at its end, and the next one was not begun
-        self._reported: Counter[int] = Counter()  # bad samples that the user was told of, by pipeline
-        # The last epoch ended by its number of batches: the end of the sources may be the first thing that this one
-        # meets.
+        self._is_over = False  # the epoch has ended, and the next one has not begun
+        self._reported: Counter[int] = Counter()  # number of reported bad samples, by pipeline
+        # The last epoch ended by its number of batches, so the sources may be exhausted when this one begins.
         self._may_be_exhausted = False
         self._take_counters()
         self._prepare()
@@ -107,27 +106,29 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
     def _counted(self, size: int, reader_name: str | None, policy: LastBatchPolicy, is_padded: bool) -> Epochs:
         if size == 0:
             raise ArgumentValueError(
-                "size must not be 0.", hint="Leave it out, or name the reader: reader_name='Reader'."
+                "size must not be 0.", hint="Omit it, or specify the reader: reader_name='Reader'."
             )
         if reader_name:
             if size > 0 or is_padded:
                 name = "size" if size > 0 else "last_batch_padded"
-                raise ArgumentValueError(f"{name} must not be given together with reader_name: the reader knows it.")
+                raise ArgumentValueError(
+                    f"{name} and reader_name are mutually exclusive: the reader determines {name}."
+                )
             metas = [pipeline.reader_meta(reader_name) for pipeline in self._pipelines]
             return ReaderEpochs(metas, self.batch_size, policy)
         if size > 0:
             if not any(pipeline.has_only_sources for pipeline in self._pipelines):
                 warn_at_line(
-                    "size counts the samples of an epoch without knowing of shards and padding: samples may be missing "
-                    "or come twice. Please set `reader_name`, for instance reader_name='Reader', in the place of size "
-                    "and last_batch_padded, and give the reader that name.",
+                    "size does not take shards and padding into account: samples may be missing "
+                    "or returned twice. Please set `reader_name`, for instance reader_name='Reader', instead of size "
+                    "and last_batch_padded, and use that name for the reader.",
                     UserWarning,
                 )
             return SizedEpochs(size, self.batch_size, len(self._pipelines), policy, is_padded)
         if policy is not LastBatchPolicy.FILL and all(pipeline.has_endless_data for pipeline in self._pipelines):
             warn_at_line(
                 f"without size and reader_name the iterator never ends, so last_batch_policy={policy} has no effect; "
-                "name the reader, for instance reader_name='Reader', and give the reader that name.",
+                "specify the reader, for instance reader_name='Reader', and use that name for the reader.",
                 UserWarning,
             )
         return OpenEpochs(self.batch_size)
@@ -135,14 +136,14 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
     # -- iteration -----------------------------------------------------------------------------------------------------
 
     def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> T:
-        """Turn the outputs of one pipeline into what users of the framework get.
+        """Convert the outputs of one pipeline to the framework.
 
         Args:
-            outputs: of one batch.
-            count: how many of its samples count.
-            valid: which of them are there in their own right; see ``Pipeline.valid``.
+            outputs: outputs of one batch.
+            count: number of samples to return.
+            valid: which of them are real; see ``Pipeline.valid``.
         """
-        raise AssertionError("dalify bug: an iterator that converts nothing")
+        raise AssertionError("dalify bug: an iterator without _convert")
 
     def __iter__(self) -> BaseIterator[T]:
         """Begin an epoch, unless this one has not begun yet or was just restored, and return the iterator itself."""
@@ -170,7 +171,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         for index, item in enumerate(outputs):
             count = min(self._epochs.kept(index, number), len(item[0]) if item else 0)
             if count == 0 and isinstance(self._epochs, SizedEpochs):
-                break  # the epoch ends with a pipeline before this one
+                break  # a previous pipeline ended the epoch
             batches.append(self._convert(item, count, self._pipelines[index].valid[:count]))
         return batches
 
@@ -183,7 +184,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             outputs = self._fetch_once()
         except StopIteration:
             if self._is_sized and self._delivered == 0 and self._may_be_exhausted:
-                # The epoch before ended with the last batch of the source, which nobody had asked for more since.
+                # The previous epoch ended with the last batch of the source, whose end is only detected now.
                 self._may_be_exhausted = False
                 self._reset_sources()
                 return self._fetch()
@@ -205,7 +206,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             except Exception as error:
                 failure.hold(error)
         if failure:
-            self._delivered += 1  # the batch is lost, in all pipelines, so that they stay in step
+            self._delivered += 1  # the batch is lost in all pipelines, so that they stay in lockstep
             failure.release()
         return outputs
 
@@ -216,7 +217,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
                     raise BatchSizeError(
                         f"output {index} has {len(item)} samples instead of {self.batch_size}; with size or "
                         "reader_name all batches must be full.",
-                        hint="Leave out size and reader_name: the epoch then lasts until the source ends.",
+                        hint="Omit size and reader_name: the epoch then lasts until the source ends.",
                     )
 
     # -- epochs --------------------------------------------------------------------------------------------------------
@@ -246,7 +247,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         warn_at_line(text, BadSampleWarning)
 
     def reset(self) -> None:
-        """Begin the next epoch, after the end of this one or in the middle; before its first batch nothing happens."""
+        """Begin the next epoch, after the end of this one or within it; no effect before its first batch."""
         self._continues = False
         self._counted_by_subclass = 0
         if self._is_over or (self._delivered and self._delivered == self._epochs.batches):
@@ -273,7 +274,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
 
     def _skip(self) -> None:
         for pipeline in self._pipelines:
-            # Nobody sees the batch, and where the sources ended with the epoch there is none.
+            # The batch is dropped; if the sources ended with the epoch, there is none.
             with suppress(Exception):
                 pipeline.next_outputs()
 
@@ -282,10 +283,10 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
             pipeline.reset()
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin an epoch at its first sample, whatever has been read.
+        """Begin an epoch at its first sample, at any position of the current one.
 
         Args:
-            epoch: 0 for the first; it decides on the order of shuffled readers and on the shards.
+            epoch: number of the epoch, from 0; it determines the order of shuffled readers and the shards.
         """
         for pipeline in self._pipelines:
             pipeline.start_epoch(epoch)
@@ -310,14 +311,14 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
 
     @property
     def size(self) -> int:
-        """Samples of the current epoch as DALI counts them: of a pipeline with ``reader_name``, else as given."""
+        """Number of samples of the current epoch, as in DALI: per pipeline with ``reader_name``, otherwise `size`."""
         return self._epochs.samples
 
     def __len__(self) -> int:
         """Return the number of batches of the current epoch; after its end, of the one that the next loop begins.
 
         Raises:
-            TypeError: it is known to the sources only.
+            TypeError: it is only known to the sources.
         """
         epochs = self._epochs
         if self._is_over:
@@ -326,7 +327,7 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
         if epochs.batches is None:
             raise ArgumentTypeError(
                 "without size and reader_name the number of batches is not known.",
-                hint="Name the reader: fn.readers.file(..., name='Reader') and reader_name='Reader'.",
+                hint="Specify the reader: fn.readers.file(..., name='Reader') and reader_name='Reader'.",
             )
         return epochs.batches
 
@@ -334,14 +335,16 @@ class BaseIterator(ResumableIterator, PrivateFields, Generic[T]):
 def _checked_pipelines(pipelines: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
     found: list[Pipeline] = [pipelines] if isinstance(pipelines, Pipeline) else _listed(pipelines)
     if not found:
-        raise ArgumentValueError("an iterator needs at least one pipeline.")
+        raise ArgumentValueError("an iterator requires at least one pipeline.")
     for pipeline in found:
         if not isinstance(pipeline, Pipeline):
-            made = " Call the function to make one." if getattr(pipeline, "_is_pipeline_def", False) else ""
-            raise ArgumentTypeError(f"an iterator needs pipelines; got {type(pipeline).__name__}.{made}")
+            made = " Call the function to create one." if getattr(pipeline, "_is_pipeline_def", False) else ""
+            raise ArgumentTypeError(f"an iterator requires pipelines; got {type(pipeline).__name__}.{made}")
     sizes = sorted({pipeline.max_batch_size for pipeline in found})
     if len(sizes) > 1:
-        raise ArgumentValueError(f"all pipelines of an iterator need one batch size; got {', '.join(map(str, sizes))}.")
+        raise ArgumentValueError(
+            f"all pipelines of an iterator must have the same batch size; got {', '.join(map(str, sizes))}."
+        )
     return found
 
 
@@ -379,13 +382,13 @@ def checked_names(names: Sequence[str], pipelines: Pipeline | Sequence[Pipeline]
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
         raise ArgumentValueError(
-            f"output_map has {', '.join(map(repr, twice))} more than once; each output needs its own name."
+            f"output_map has duplicate names: {', '.join(map(repr, twice))}. Each output needs a unique name."
         )
     for pipeline in _checked_pipelines(pipelines):
         if pipeline.num_outputs != len(names):
             raise ArgumentValueError(
                 f"the pipeline has {pipeline.num_outputs} outputs, but output_map has {len(names)} names: "
                 f"{', '.join(names)}.",
-                hint="Give one name for each output, in the order in which the pipeline returns them.",
+                hint="Specify one name per output, in the order in which the pipeline returns them.",
             )
     return tuple(names)

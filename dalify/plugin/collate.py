@@ -1,8 +1,6 @@
-"""How the samples of an output become one value of a batch, also where their shapes differ.
+"""Collation of the samples of an output, also if their shapes differ: ``collate={"boxes": "list", "audio": Pad()}``.
 
-Alone because it is one decision per output, in one place for all frameworks:
-``collate={"boxes": "list", "sound": Pad(multiple=8)}``. Everything here works on the arrays of a pipeline: of NumPy in
-main memory, of torch on a device. A framework makes its tensors of the results.
+Collations work on NumPy arrays, or on torch tensors on a device. Frameworks convert the results to their tensors.
 """
 
 from __future__ import annotations
@@ -25,10 +23,10 @@ Collation = Callable[[str, Output, int], Any]
 
 
 class Packed(NamedTuple):
-    """Samples of different length, one behind the other.
+    """Concatenated samples of different lengths.
 
     Attributes:
-        values: ``[total, ...]``: all samples, joined along their first axis.
+        values: ``[total, ...]``: all samples, concatenated along their first axis.
         offsets: int64 ``[N + 1]``: sample ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
     """
 
@@ -38,11 +36,11 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True)
 class Pad:
-    """Make samples equally large: ``[N, longest, ...]``, filled at the end of each axis.
+    """Pad samples to the same shape, at the end of each axis: ``[N, longest, ...]``.
 
     Args:
-        value: what to fill with.
-        multiple: extents are rounded up to a multiple, one for all axes or one for each; 1: as large as the largest
+        value: fill value.
+        multiple: extents are rounded up to a multiple, one for all axes or one per axis; 1: the extents of the largest
             sample.
     """
 
@@ -58,8 +56,8 @@ class Pad:
         multiples = [self.multiple] * ndim if isinstance(self.multiple, int) else list(self.multiple)
         if len(multiples) != ndim or any(item < 1 for item in multiples):
             raise ArgumentValueError(
-                f"the samples of the output {name!r} have {ndim} axes; multiple must be a number of at least 1, or one "
-                f"for each axis: got {self.multiple!r}."
+                f"the samples of the output {name!r} have {ndim} axes; multiple must be a positive integer, or one "
+                f"per axis; got {self.multiple!r}."
             )
         shape = [
             math.ceil(max(sample.shape[axis] for sample in samples) / multiple) * multiple
@@ -82,7 +80,7 @@ def arrays_of(output: Output, count: int) -> list[Any]:
 
 
 def empty_dense(output: Output) -> Any:
-    """Return ``[0, ...]`` for the last batch of a shard that has no sample left, with a sample's type and extents."""
+    """Return an empty array ``[0, ...]`` with the type and extents of a sample."""
     return array_of(output[0])[None][:0]
 
 
@@ -93,7 +91,7 @@ def _filled(like: Any, shape: tuple[int, ...], value: float) -> Any:
 
 
 def _dense(name: str, output: Output, count: int) -> Any:
-    """Return one array ``[N, ...]`` of the outputs' own memory.
+    """Return one array ``[N, ...]`` that shares the memory of the output.
 
     Raises:
         ShapeError: samples differ in shape.
@@ -102,10 +100,10 @@ def _dense(name: str, output: Output, count: int) -> Any:
         shapes = [tuple(shape) for shape in output.shape()]
         odd = next(index for index, shape in enumerate(shapes) if shape != shapes[0])
         raise ShapeError(
-            f"the samples of the output {name!r} have different shapes and cannot be one tensor: "
+            f"the samples of the output {name!r} have different shapes and cannot form one tensor: "
             f"sample 0 is {shapes[0]}, sample {odd} is {shapes[odd]}.",
-            hint="Bring them to one size in the pipeline with fn.resize, fn.crop or fn.pad, or tell what they should "
-            f"become: collate={{{name!r}: ...}} with 'pad', 'list', 'packed' or Pad(...).",
+            hint="Use fn.resize, fn.crop or fn.pad in the pipeline to make the shapes equal, or specify "
+            f"collate={{{name!r}: ...}} with 'pad', 'list', 'packed' or Pad(...).",
         )
     dense = array_of(output.as_tensor())
     return dense if count == len(dense) else dense[:count]
@@ -117,7 +115,7 @@ def _listed(name: str, output: Output, count: int) -> list[Any]:
 
 
 def _packed(name: str, output: Output, count: int) -> Packed:
-    """Return all samples joined along their first axis, and where each begins.
+    """Return all samples concatenated along their first axis, and their offsets.
 
     Raises:
         ShapeError: single values, or samples that differ in another axis than the first.
@@ -128,7 +126,7 @@ def _packed(name: str, output: Output, count: int) -> Packed:
     if samples[0].ndim == 0 or len({tuple(sample.shape[1:]) for sample in samples}) > 1:
         shapes = sorted({tuple(sample.shape) for sample in samples})
         raise ShapeError(
-            f"the samples of the output {name!r} cannot be packed: they may differ in their first axis only, and are "
+            f"the samples of the output {name!r} cannot be packed: only their first axes may differ; the shapes are "
             f"{', '.join(map(str, shapes[:4]))}.",
             hint="Use 'pad' or 'list'.",
         )
@@ -145,22 +143,22 @@ COLLATIONS: dict[str, Collation] = {
 
 
 def collations(chosen: Any, names: Sequence[str], known: Mapping[str, Collation] = COLLATIONS) -> list[Collation]:
-    """Return what to do with each output.
+    """Return the collation of each output.
 
     Args:
-        chosen: of the user: for all outputs, or by name; None: dense.
-        names: of the outputs.
-        known: the ways that a framework has, by name.
+        chosen: argument of the user: one for all outputs, or by name; None: dense.
+        names: names of the outputs.
+        known: collations of the framework, by name.
 
     Raises:
-        ArgumentValueError: an output or a way that does not exist.
-        ArgumentTypeError: something else.
+        ArgumentValueError: an unknown output or collation.
+        ArgumentTypeError: another type.
     """
     if chosen is None or isinstance(chosen, (str, Pad)):
         return [_collation("dense" if chosen is None else chosen, known)] * len(names)
     if not isinstance(chosen, Mapping):
         raise ArgumentTypeError(
-            f"collate must be a dictionary by the names of the outputs; got {chosen!r}.",
+            f"collate must be a string, Pad, or a dictionary with names of outputs as keys; got {chosen!r}.",
             hint="For instance: collate={'boxes': 'list'}.",
         )
     for name in chosen:

@@ -1,8 +1,7 @@
-"""How many batches an epoch has, and how much of its last batch counts.
+"""The number of batches of an epoch, and the number of samples of its last batch.
 
-Alone because this is arithmetic, the same for every framework, and the part of DALI's iterators that is easiest to get
-wrong. The numbers are DALI's: an epoch that ends inside a batch leaves its rest to the next one, unless the reader
-pads or the epochs begin afresh.
+The numbers equal DALI's: if an epoch ends inside a batch, the rest of the batch belongs to the next epoch, unless the
+reader pads or with ``fresh_epochs``.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ __all__ = ["Epochs", "LastBatchPolicy", "OpenEpochs", "ReaderEpochs", "SizedEpoc
 
 
 class LastBatchPolicy(Enum):
-    """What happens to the last batch of an epoch when the samples do not fill it.
+    """What happens to a partial last batch of an epoch.
 
-    FILL gives it whole: the reader repeats its last sample (``pad_last_batch=True``) or reads on into the next epoch.
-    DROP leaves it out. PARTIAL cuts it after the last sample of the epoch.
+    FILL: the batch is full; the reader repeats its last sample (``pad_last_batch=True``) or continues with the next
+    epoch. DROP: the batch is omitted. PARTIAL: the batch ends with the last sample of the epoch.
     """
 
     FILL = 0
@@ -118,7 +117,7 @@ class OpenEpochs:
 
 
 class SizedEpochs:
-    """Epochs of so many samples, over all pipelines together.
+    """Epochs with a fixed number of samples over all pipelines.
 
     Args:
         size: samples in an epoch, at least 1.
@@ -176,8 +175,8 @@ class SizedEpochs:
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
         """Refuse: how the samples are divided is known to readers only."""
         raise CheckpointError(
-            "an epoch of a given size cannot go on with another number of shards.",
-            hint="Name the reader instead: reader_name='Reader'.",
+            "an epoch with size= cannot be resumed with another number of shards.",
+            hint="Specify the reader instead: reader_name='Reader'.",
         )
 
 
@@ -203,15 +202,15 @@ class _Rest(NamedTuple):
 
 
 class ReaderEpochs:
-    """Epochs of a sharded reader: all pipelines, in this process and in others, get equally many batches.
+    """Epochs of a sharded reader: all pipelines, in this process and in others, have the same number of batches.
 
     Args:
-        metas: what ``Pipeline.reader_meta`` says of the reader, per pipeline.
+        metas: result of ``Pipeline.reader_meta`` for the reader, per pipeline.
         batch_size: samples in a batch of one pipeline.
         policy: for the last batch.
 
     Raises:
-        ArgumentValueError: the readers of the pipelines do not belong together.
+        ArgumentValueError: the readers of the pipelines differ.
     """
 
     def __init__(self, metas: Sequence[Mapping[str, int]], batch_size: int, policy: LastBatchPolicy) -> None:
@@ -386,7 +385,7 @@ def _check_counts(state: Mapping[str, Any], epochs: Epochs) -> None:
     before, now = state["counts"], epochs.state()["counts"]
     if before != now:
         raise CheckpointError(
-            f"the checkpoint was made by an iterator that counts {_shown(before)}, this one counts {_shown(now)}.",
+            f"the checkpoint belongs to an iterator that counts {_shown(before)}, this one counts {_shown(now)}.",
             hint="Restore with the same size, reader_name, last_batch_policy and number of pipelines.",
         )
 

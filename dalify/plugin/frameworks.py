@@ -1,7 +1,4 @@
-"""What the plugins of optional frameworks share: loading the package, and handing over memory.
-
-Alone because all of them say in the same words what to install.
-"""
+"""Functions for the plugins of optional frameworks: importing the package, and sharing memory by DLPack."""
 
 from __future__ import annotations
 
@@ -22,8 +19,8 @@ def framework(package: str, plugin: str = "", install: str = "") -> Any:
 
     Args:
         package: import name.
-        plugin: that needs it, below ``dalify.plugin``; the import name where empty.
-        install: what to install; dalify's extra with the import name where empty.
+        plugin: name of the plugin, below ``dalify.plugin``; by default the import name.
+        install: name to install; by default dalify's extra with the import name.
 
     Raises:
         MissingPackageError: it is not installed.
@@ -32,11 +29,11 @@ def framework(package: str, plugin: str = "", install: str = "") -> Any:
 
 
 def by_dlpack(array: Any, aligned: int = 1) -> Any:
-    """Return what another framework can take by DLPack: of the same memory where it may have it, else a copy.
+    """Return an object for DLPack that shares memory if possible; otherwise a copy.
 
     Args:
-        array: of NumPy, or of torch on a device, which is returned as it is.
-        aligned: bytes that the address must be a multiple of.
+        array: a NumPy array, or a torch tensor on a device, which is returned unchanged.
+        aligned: required alignment of the address in bytes.
     """
     if not isinstance(array, np.ndarray):
         return array
@@ -44,4 +41,4 @@ def by_dlpack(array: Any, aligned: int = 1) -> Any:
         copy = pageable(array.nbytes).view(array.dtype).reshape(array.shape)
         copy[...] = array
         array = copy
-    return torch_view(array) if is_bfloat16(array.dtype) else array  # DLPack knows bfloat16, NumPy does not
+    return torch_view(array) if is_bfloat16(array.dtype) else array  # DLPack supports bfloat16, NumPy does not

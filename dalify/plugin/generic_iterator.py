@@ -20,10 +20,10 @@ __all__ = ["ClassificationIterator", "GenericIterator"]
 
 
 class GenericIterator(BaseIterator[dict[str, Any]]):
-    """Gives, for every batch, a list with one dictionary of arrays per pipeline.
+    """Yields, for every batch, a list with one dictionary of arrays per pipeline.
 
-    The arrays view the memory of the pipeline's outputs. They may be kept: memory is used again when nobody holds it
-    any more. ``for batch in iterator`` is one epoch; the next loop is the next one, also after a ``break``.
+    The arrays are views of the pipeline's outputs. They may be kept: memory is reused only when no view of it is
+    left. ``for batch in iterator`` is one epoch; the next loop is the next one, also after a ``break``.
 
     Args:
         pipelines: one pipeline, or a list of pipelines.
@@ -40,8 +40,8 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         collate: what an output becomes: ``dense`` (one array ``[N, ...]``), ``pad`` (filled with zeros to the largest
             sample) or ``Pad(value, multiple)``, ``list`` or ``packed`` (values and offsets); one for all, or a
             dictionary by the names of the outputs, dense where it has none.
-        valid_name: name of a further value, bool ``[N]``: which samples are there in their own right, and no padding or
-            in the place of one that could not be read; none where None.
+        valid_name: name of an additional value, bool ``[N]``: which samples are real, not padding or replacements of
+            bad samples; None: no such value.
 
     Raises:
         ArgumentValueError: names that do not fit the outputs, or arguments that exclude each other.
@@ -71,7 +71,7 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         self._output_categories = set(self.output_map)
         self._collations = self._collations_of(collate)
         if valid_name in self.output_map:
-            raise ArgumentValueError(f"valid_name={valid_name!r} is the name of an output already.")
+            raise ArgumentValueError(f"valid_name={valid_name!r} is already the name of an output.")
         self._valid_name = valid_name
         super().__init__(
             pipelines,
@@ -90,7 +90,7 @@ class GenericIterator(BaseIterator[dict[str, Any]]):
         return output_map
 
     def _collations_of(self, collate: Any) -> list[Collation]:
-        """Return what to do with each output."""
+        """Return the collation of each output."""
         return collations(collate, self.output_map, self._known_collations)
 
     def _tensor(self, array: Any) -> Any:

@@ -1,7 +1,4 @@
-"""Fields of DALI's iterators that published subclasses and training scripts read, though their names begin with ``_``.
-
-Alone because nothing in dalify uses them: all are made of the count of epochs.
-"""
+"""Fields of DALI's iterators that subclasses and training scripts read although their names begin with ``_``."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ __all__ = ["PrivateFields"]
 
 
 class PrivateFields:
-    """The part of an iterator that gives these fields, read only."""
+    """Mixin with these fields, most of them read-only."""
 
     batch_size: int
     _pipelines: list[Pipeline]
@@ -27,7 +24,7 @@ class PrivateFields:
     _delivered: int
     _resets_itself: bool
     _counted_by_subclass = 0
-    _first_batch: Any = None  # DALI keeps a batch there that was made before it was asked for
+    _first_batch: Any = None  # in DALI, a prefetched batch
 
     @property
     def _pipes(self) -> Sequence[Pipeline]:
@@ -77,7 +74,7 @@ class PrivateFields:
     @property
     def _reader_epochs(self) -> ReaderEpochs:
         if not isinstance(self._epochs, ReaderEpochs):
-            raise AttributeError("only an iterator with reader_name knows of shards.")
+            raise AttributeError("only an iterator with reader_name has shards.")
         return self._epochs
 
     @property

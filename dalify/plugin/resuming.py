@@ -1,7 +1,7 @@
-"""How an iterator tells where it stands, and continues from there.
+"""Saving and restoring the state of an iterator.
 
-The states of its pipelines, plus a few counters of its own, which travel inside each of them: so a list of DALI's
-``checkpoints()`` and one dictionary for ``torch.save`` are two forms of the same thing.
+It consists of the states of its pipelines, each of which contains the counters of the iterator. So the list of DALI's
+``checkpoints()`` and the dictionary of ``state_dict()`` have the same content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["ResumableIterator"]
 
 
 class ResumableIterator:
-    """The part of an iterator that saves and restores states."""
+    """Mixin of iterators that saves and restores states."""
 
     _pipelines: Sequence[Pipeline]
     _epochs: Epochs
@@ -30,13 +30,13 @@ class ResumableIterator:
     _is_over: bool
     _may_be_exhausted: bool
     _reported: Counter[int]
-    _continues = False  # the next ``for`` loop goes on in the middle of an epoch
+    _continues = False  # the next ``for`` loop continues in the middle of an epoch
 
     def _prepare(self) -> None:
-        raise AssertionError("dalify bug: an iterator that prepares nothing")
+        raise AssertionError("dalify bug: an iterator without _prepare")
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the consumer stands, after any batch, as plain data for JSON; see ``Pipeline.state_dict``."""
+        """Return the position of the consumer, after any batch, as JSON data; see ``Pipeline.state_dict``."""
         counters = {
             "epoch": self._epoch,
             "delivered": self._delivered,
@@ -47,14 +47,14 @@ class ResumableIterator:
         return {"pipelines": [pipeline.state_dict(counters) for pipeline in self._pipelines]}
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """Continue where an iterator was when ``state_dict()`` was called, also in the middle of an epoch.
+        """Continue at the position of a ``state_dict()``, also in the middle of an epoch.
 
-        The next ``for`` loop gives the rest of that epoch, the one after it the next. With another number of shards the
-        rest of the epoch is divided anew: ``len()`` then counts the batches before and those that are left.
+        The next ``for`` loop returns the rest of that epoch. With another number of shards the rest of the epoch is
+        divided among the new shards; ``len()`` then counts the batches before and the remaining ones.
 
         Args:
-            state: what ``state_dict()`` returned, here or in another process; to go on with another number of shards,
-                the list of the states of all processes, taken after the same batch. See ``Pipeline.load_state_dict``.
+            state: result of ``state_dict()``, of this or another process; to continue with another number of shards,
+                the list of the states of all processes, saved after the same batch. See ``Pipeline.load_state_dict``.
 
         Raises:
             CheckpointError: the state belongs to other pipelines or to an iterator with other options.
@@ -67,8 +67,8 @@ class ResumableIterator:
             saved = _pipelines_of(state)
             if len(saved) != len(self._pipelines):
                 raise CheckpointError(
-                    f"the checkpoint was made with {len(saved)} pipelines, the iterator has {len(self._pipelines)}.",
-                    hint="To go on with another number of shards, pass the list of the states of all processes.",
+                    f"the checkpoint has {len(saved)} pipelines, the iterator has {len(self._pipelines)}.",
+                    hint="To continue with another number of shards, pass the list of the states of all processes.",
                 )
             for pipeline, item in zip(self._pipelines, saved, strict=True):
                 pipeline.load_state_dict(item)
@@ -77,27 +77,27 @@ class ResumableIterator:
         self._prepare()
 
     def checkpoints(self) -> list[bytes]:
-        """Return ``state_dict()`` as one text for each pipeline, to be passed as its ``checkpoint=...``."""
+        """Return ``state_dict()`` as one string per pipeline, for ``Pipeline(checkpoint=...)``."""
         return [dumps(state) for state in self.state_dict()["pipelines"]]
 
     def _take_counters(self) -> None:
-        """Take over what the iterator before has left in the states of the pipelines.
+        """Restore the counters in the states of the pipelines.
 
         Raises:
-            CheckpointError: the states are not from one moment, or from an iterator with other options.
+            CheckpointError: the states were not saved together, or by an iterator with other options.
         """
         found = [pipeline.iterator_state for pipeline in self._pipelines]
         counters = found[0]
         if any(item != counters for item in found):
             raise CheckpointError(
-                "the checkpoints of the pipelines were not made together.",
-                hint="Restore all pipelines from one list that checkpoints() returned, in its order.",
+                "the checkpoints of the pipelines were not saved together.",
+                hint="Restore all pipelines from one result of checkpoints(), in its order.",
             )
         if counters is None:
             if any(each.is_restored_from_checkpoint and not each.has_run for each in self._pipelines):
                 warnings.warn(
-                    "the pipelines were restored from checkpoints that no iterator made: the iterator counts the "
-                    "batches of its first epoch from here. Save iterator.checkpoints() instead of pipe.checkpoint().",
+                    "the pipelines were restored from checkpoints without an iterator: the first epoch of the iterator "
+                    "begins at this position. Save iterator.checkpoints() instead of pipe.checkpoint().",
                     stacklevel=4,
                 )
             return
@@ -116,5 +116,5 @@ class ResumableIterator:
 def _pipelines_of(state: Any) -> Sequence[Mapping[str, Any]]:
     saved = state.get("pipelines") if isinstance(state, Mapping) else None
     if not isinstance(saved, Sequence) or isinstance(saved, (str, bytes)):
-        raise CheckpointError("this is no state of an iterator.", hint="Pass what its state_dict() returned.")
+        raise CheckpointError("not a state of an iterator.", hint="Pass the result of its state_dict().")
     return saved

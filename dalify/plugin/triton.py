@@ -1,4 +1,4 @@
-"""Pipelines for model repositories of the Triton server: the one that is marked is serialized into a file."""
+"""``autoserialize`` for model repositories of the Triton server: serializes the marked pipeline of a module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def autoserialize(dali_pipeline: Function) -> Function:
         dali_pipeline: what ``pipeline_def`` returned; it must be callable without arguments.
 
     Raises:
-        ArgumentTypeError: something else.
+        ArgumentTypeError: not a pipeline function.
 
     Example:
         >>> @autoserialize
@@ -31,7 +31,7 @@ def autoserialize(dali_pipeline: Function) -> Function:
     """
     if not getattr(dali_pipeline, "_is_pipeline_def", False):
         raise ArgumentTypeError(
-            "autoserialize takes what pipeline_def returned.", hint="Write @autoserialize above @pipeline_def(...)."
+            "autoserialize requires the result of pipeline_def.", hint="Place @autoserialize above @pipeline_def(...)."
         )
     dali_pipeline._is_autoserialize = True  # pyright: ignore[reportFunctionMemberAccess] -- DALI's mark
     return dali_pipeline
@@ -41,8 +41,8 @@ def invoke_autoserialize(head_module: ModuleType, filename: str | PathLike[str])
     """Serialize the marked pipeline of a module into a file, which ``Pipeline.deserialize(filename=...)`` reads.
 
     Args:
-        head_module: with the marked function.
-        filename: where to write to.
+        head_module: module with the marked function.
+        filename: path of the file.
 
     Raises:
         PipelineStateError: none is marked, or more than one.

@@ -162,7 +162,7 @@ def test_speed_test_prints_a_speed(program: type, capsys: pytest.CaptureFixture[
     assert float(match[1]) > 0
 
 
-@pytest.mark.filterwarnings("ignore:size counts the samples")  # DALI, too, would rather have it name the reader
+@pytest.mark.filterwarnings("ignore:size does not take shards")  # DALI, too, would rather have it name the reader
 @pytest.mark.parametrize(("kind", "photos"), [("train", 15), ("val", 9)])
 def test_imagenet_iterator(kind: str, photos: int, imagenet_folder: Path) -> None:
     loader = programs_004.get_imagenet_iter_dali(

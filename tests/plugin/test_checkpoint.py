@@ -104,7 +104,7 @@ def test_every_policy(files: list[str], policy: LastBatchPolicy, padded: bool, s
     assert_restores_at_every_step(make, 12)
 
 
-@pytest.mark.filterwarnings("ignore:size counts the samples")
+@pytest.mark.filterwarnings("ignore:size does not take shards")
 @pytest.mark.parametrize("policy", LastBatchPolicy)
 @pytest.mark.parametrize("options", [{"size": SIZE}, {"size": SIZE, "last_batch_padded": True}], ids=str)
 def test_epochs_of_a_given_size(files: list[str], policy: LastBatchPolicy, options: dict[str, Any]) -> None:
@@ -262,13 +262,13 @@ def test_states_that_do_not_belong_together(files: list[str]) -> None:
     early = loader.checkpoints()
     next(loader)
     late = loader.checkpoints()
-    with pytest.raises(CheckpointError, match="were not made together"):
+    with pytest.raises(CheckpointError, match="were not saved together"):
         by_reader(pipelines(files, 2, [early[0], late[1]]))
     with pytest.raises(CheckpointError, match="made by shard 1, the reader is shard 0"):
         by_reader(pipelines(files, 2, late[::-1]))
-    with pytest.raises(CheckpointError, match="made with 2 pipelines, the iterator has 1"):
+    with pytest.raises(CheckpointError, match="the checkpoint has 2 pipelines, the iterator has 1"):
         by_reader(pipelines(files)).load_state_dict(loader.state_dict())
-    with pytest.raises(CheckpointError, match="no state of an iterator"):
+    with pytest.raises(CheckpointError, match="not a state of an iterator"):
         loader.load_state_dict({"pipelines": "text"})
 
 
@@ -282,7 +282,7 @@ def test_another_policy_is_refused(files: list[str]) -> None:
 def test_a_state_that_no_iterator_made_is_told(files: list[str]) -> None:
     (pipe,) = pipelines(files)
     pipe.run()
-    with pytest.warns(UserWarning, match="checkpoints that no iterator made"):
+    with pytest.warns(UserWarning, match="checkpoints without an iterator"):
         loader = by_reader(pipelines(files, states=[pipe.checkpoint()]))
     assert next(loader)[0]["labels"].ravel().tolist() == [3, 4, 5]
 
@@ -408,10 +408,10 @@ def test_states_of_all_processes_are_needed(files: list[str]) -> None:
         after.load_state_dict({"pipelines": [item for state in states for item in state["pipelines"]]})
     with pytest.raises(CheckpointError, match=r"\[2\] are missing"):
         after.load_state_dict(states[:2])
-    with pytest.raises(CheckpointError, match="an empty list"):
+    with pytest.raises(CheckpointError, match="list of states is empty"):
         after.load_state_dict([])
     next(before[0])
-    with pytest.raises(CheckpointError, match="not of one moment") as caught:
+    with pytest.raises(CheckpointError, match="saved after different batches") as caught:
         after.load_state_dict([before[0].state_dict(), *states[1:]])
     assert "after the same batch" in str(caught.value)
     after.load_state_dict(states)

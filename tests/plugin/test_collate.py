@@ -153,7 +153,7 @@ def test_packed_needs_one_axis_that_differs() -> None:
         ("pads", ArgumentValueError, r"collate must be one of dense, pad, list.*Did you mean 'pad'"),
         ({"boxes": "list"}, ArgumentValueError, "a name in collate must be one of x; got 'boxes'"),
         ({"x": "jagged"}, ArgumentValueError, "collate must be one of dense"),
-        (["list"], ArgumentTypeError, "must be a dictionary by the names"),
+        (["list"], ArgumentTypeError, "dictionary with names of outputs"),
     ],
 )
 def test_mistakes(collate: Any, kind: type[Exception], message: str) -> None:
@@ -199,7 +199,7 @@ def test_valid_name(pictures: Path) -> None:
 
 
 def test_name_that_is_taken(pictures: Path) -> None:
-    with pytest.raises(ArgumentValueError, match="is the name of an output already"):
+    with pytest.raises(ArgumentValueError, match="is already the name of an output"):
         DALIClassificationIterator(reading(pictures), reader_name="Reader", valid_name="label")
 
 

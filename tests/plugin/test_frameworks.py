@@ -255,8 +255,8 @@ def test_mistakes(framework: Framework, files: list[str]) -> None:
     for names, options, text in (
         (["x", "y"], {}, "output_map has 2 names"),
         (["x"], {"collate": "padded"}, "collate must be one of dense, pad, list, packed"),
-        (["x"], {"valid_name": "x"}, "name of an output already"),
-        (["x"], {"reader_name": "Reader", "size": 3}, "must not be given together with reader_name"),
+        (["x"], {"valid_name": "x"}, "already the name of an output"),
+        (["x"], {"reader_name": "Reader", "size": 3}, "mutually exclusive"),
     ):
         with pytest.raises(ArgumentValueError, match=text):
             framework.loader(pipe, names, **options)

@@ -45,7 +45,7 @@ def test_the_mark_is_dalis() -> None:
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentTypeError, match="takes what pipeline_def returned"):
+    with pytest.raises(ArgumentTypeError, match="requires the result of pipeline_def"):
         autoserialize(lambda: None)
     with pytest.raises(PipelineStateError, match="found: none"):
         invoke_autoserialize(module(other=other), tmp_path / "model.dali")

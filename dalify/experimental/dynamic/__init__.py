@@ -2,14 +2,14 @@
 
 >>> import dalify.experimental.dynamic as ndd
 
-*Tensors and batches.* Operators take and return ``Tensor`` and ``Batch``. Whatever else is given becomes one Tensor:
-arrays, tensors of torch, numbers, nested lists, bytes. A call returns a Batch where an input or an argument is one, or
-where ``batch_size=`` says so; what is one tensor in it goes with every sample.
+*Tensors and batches.* Operators accept and return ``Tensor`` and ``Batch``. Anything else is converted to one Tensor:
+arrays, torch tensors, numbers, nested lists, bytes. A call returns a Batch if an input or an argument is one, or with
+``batch_size=``; single tensors are broadcast to all samples.
 
-*When.* A call computes before it returns; in ``with ndd.EvalMode.deferred`` when a result is looked at.
+*Evaluation.* A call computes before it returns; in ``with ndd.EvalMode.deferred`` when a result is accessed.
 
-*Random numbers.* Each call takes its own from ``rng=``, or from the generator of its thread, which
-``ndd.random.set_seed(7)`` begins anew.
+*Random numbers.* Each call draws from ``rng=``, or from the generator of its thread, which
+``ndd.random.set_seed(7)`` resets.
 
 *Readers* are objects: ``for files, labels in reader.next_epoch(batch_size=32)``.
 """

@@ -1,7 +1,4 @@
-"""Operators of Python on tensors and batches: ``(images - mean) / std``.
-
-Alone because tensors and batches have the same ones, and mix.
-"""
+"""Python's operators on tensors and batches: ``(images - mean) / std``."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ def function_of(name: str, *operands: Any) -> Any:
     for operand in operands:
         if not isinstance(operand, Held) and (isinstance(operand, str) or not is_promotable(operand)):
             raise ArgumentTypeError(
-                f"a tensor cannot be combined with {type(operand).__name__} by {name!r}.",
+                f"{name!r} does not support a tensor together with {type(operand).__name__}.",
                 line=SourceLine.capture(),
                 hint="Use tensors, batches, numbers or arrays.",
             )

@@ -1,4 +1,4 @@
-"""Samples that are computed together: ``ndd.batch([image, image])``."""
+"""``Batch``: a batch of samples, ``ndd.batch([image, image])``."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Batch(Arithmetic):
         """
         data = self.data
         if copy is False and (data.dense is None or (isinstance(data.dense, np.ndarray) and _is_repeated(data.dense))):
-            raise ArgumentValueError("these samples are not one piece of memory.", line=SourceLine.capture())
+            raise ArgumentValueError("the samples are not contiguous in memory.", line=SourceLine.capture())
         return Tensor.holding(self._joined(pad)).torch(copy=bool(copy))
 
     def _joined(self, pad: bool) -> Samples:
@@ -150,9 +150,9 @@ class Batch(Arithmetic):
             ArgumentTypeError: always.
         """
         raise ArgumentTypeError(
-            "a batch has one truth for each sample.",
+            "a batch has no single truth value, but one per sample.",
             line=SourceLine.capture(),
-            hint="Look at one sample: bool(batch.select(0)).",
+            hint="Use one sample: bool(batch.select(0)).",
         )
 
     def __repr__(self) -> str:
@@ -221,7 +221,9 @@ def _place(index: Any, count: int) -> int:
             f"samples are chosen by a number, a slice or a list of numbers; got {index!r}.", line=SourceLine.capture()
         )
     if not -count <= number < count:
-        raise IndexingError(f"there is no sample {number} in a batch of {count}.", line=SourceLine.capture())
+        raise IndexingError(
+            f"index {number} is out of range for a batch of {count} samples.", line=SourceLine.capture()
+        )
     return number % count
 
 

@@ -1,7 +1,4 @@
-"""What ``with`` blocks choose, each thread for itself: a device, a mode, a context.
-
-Alone because the three are nested in the same way.
-"""
+"""Thread-local state that ``with`` blocks set: a device, a mode, a context."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Operators of dynamic mode: computed by the call, or when a result is looked at.
+"""Calls of operators in dynamic mode, computed immediately or when a result is accessed.
 
-Alone because here a call gets its meaning: which arguments are data, whether its results are tensors or batches, and
-from which generator it draws.
+This module determines which arguments are data, whether results are tensors or batches, and the random number
+generator.
 """
 
 from __future__ import annotations
@@ -173,10 +173,12 @@ def _settled(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]
     if not operator.is_random:
         return arguments, None
     if "seed" in arguments and "seed" not in operator.parameters:
-        raise UnknownArgumentError("takes no seed in dynamic mode.", hint="Give a generator: rng=ndd.random.RNG(seed).")
+        raise UnknownArgumentError(
+            "has no argument seed in dynamic mode.", hint="Use a generator: rng=ndd.random.RNG(seed)."
+        )
     rng = arguments.pop("rng") if "rng" in arguments else get_default_rng()
     if not isinstance(rng, RNG):
-        raise ArgumentTypeError(f"rng must be a generator; got {rng!r}.", hint="Write rng=ndd.random.RNG(seed).")
+        raise ArgumentTypeError(f"rng must be a generator; got {rng!r}.", hint="Use rng=ndd.random.RNG(seed).")
     arguments["seed"], place = rng.next_call()
     return arguments, place
 
@@ -260,7 +262,7 @@ def _computed(
     """Return the outputs of a call, and whether they are batches."""
     meaning = understood(operator, inputs, arguments, read)
     if not meaning.count:
-        raise BatchSizeError("a batch of no samples.", hint="There is nothing to compute for it.")
+        raise BatchSizeError("the batch is empty.", hint="Operators require at least one sample.")
     if place is not None:
         meaning.number = place
     context = EvalContext.current()
@@ -286,8 +288,8 @@ def read(item: Any) -> Value:
             if isinstance(error, DalifyError):
                 raise
             raise ShapeError(
-                "these arrays have different shapes and are not one tensor.",
-                hint="A batch of them: ndd.as_batch([...]).",
+                "the arrays have different shapes and cannot form one tensor.",
+                hint="Use a batch: ndd.as_batch([...]).",
             ) from None
         return Value(Batch(array[None]), "tensor")
     return value_of(item)

@@ -1,7 +1,4 @@
-"""What DALI's capture mode needs of a program: ``ndd.capture.invariant``.
-
-Alone because it is a module of DALI's. Here a loop with ``capture=True`` runs like any other.
-"""
+"""``ndd.capture.invariant`` of DALI's capture mode; in dalify, ``capture=True`` has no effect on a loop."""
 
 from __future__ import annotations
 

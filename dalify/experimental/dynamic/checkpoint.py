@@ -1,4 +1,4 @@
-"""Saving where a program of dynamic mode stands: ``ndd.checkpoint``."""
+"""``ndd.checkpoint``: saving and restoring the state of a program of dynamic mode."""
 
 from __future__ import annotations
 

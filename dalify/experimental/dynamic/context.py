@@ -1,4 +1,4 @@
-"""What calls share: the number of threads, what waits to be computed, and a checkpoint."""
+"""``EvalContext``: the number of threads, deferred calls and a checkpoint."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def set_num_threads(n: int | None) -> None:
         return
     most = _MOST_THREADS_PER_CPU * (os.cpu_count() or 1)
     if not _is_integer(n) or not 1 <= n <= most:
-        raise ArgumentValueError(
-            f"the number of threads must be from 1 to {most}; got {n!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentValueError(f"the number of threads must be in [1, {most}]; got {n!r}.", line=SourceLine.capture())
     _chosen[:] = [n]
 
 
@@ -134,7 +132,7 @@ class EvalContext:
     ) -> None:
         line = SourceLine.capture()
         if num_threads is not None and thread_pool is not None:
-            raise ArgumentValueError("give either num_threads or thread_pool, not both.", line=line)
+            raise ArgumentValueError("specify either num_threads or thread_pool, not both.", line=line)
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
         self._device_id = device_id
         self._stream = None if cuda_stream is None else stream(stream=cuda_stream)

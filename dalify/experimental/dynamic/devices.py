@@ -1,4 +1,4 @@
-"""Where data lie and operators run: ``ndd.device("gpu:0")``."""
+"""Devices of dynamic mode: ``ndd.device("gpu:0")``."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Device:
         line = SourceLine.capture()
         if not isinstance(name, str):
             raise ArgumentTypeError(
-                f"{name!r} is no name of a device.", line=line, hint="Write 'cpu', 'gpu' or 'gpu:0'."
+                f"{name!r} is not the name of a device.", line=line, hint="Use 'cpu', 'gpu' or 'gpu:0'."
             )
         kind, _, number = name.partition(":")
         if kind not in _KINDS:
             raise ArgumentValueError(option_error_text("device", kind, ("cpu", "gpu")), line=line)
         if number:
             if device_id is not None:
-                raise ArgumentValueError(f"{name!r} says the number of the device already.", line=line)
+                raise ArgumentValueError(f"{name!r} already contains the number of the device.", line=line)
             if not number.isdecimal():
-                raise ArgumentValueError(f"{number!r} is no number of a device.", line=line, hint="Write 'gpu:0'.")
+                raise ArgumentValueError(f"{number!r} is not the number of a device.", line=line, hint="Use 'gpu:0'.")
             device_id = int(number)
         if _KINDS[kind] == "cpu":
             if device_id is not None:
-                raise ArgumentValueError("there is one CPU; it has no number.", line=line, hint="Write 'cpu'.")
+                raise ArgumentValueError("the CPU has no device number.", line=line, hint="Use 'cpu'.")
         elif device_id is None:
             device_id = Device.default_device_id("gpu")
         self.device_type = _KINDS[kind]
@@ -80,7 +80,7 @@ class Device:
         """
         kind = _DLPACK.get(int(dev_type))
         if kind is None:
-            raise ArgumentValueError(f"{dev_type} is no device of DLPack that can be used.", line=SourceLine.capture())
+            raise ArgumentValueError(f"the DLPack device {dev_type} is not supported.", line=SourceLine.capture())
         return kind
 
     @staticmethod
@@ -143,9 +143,9 @@ def device(obj: Any, id: int | None = None) -> Device | None:
     if isinstance(obj, str):
         return Device(obj, id)
     if id is not None:
-        raise ArgumentValueError("id= goes with a name of a device only.", line=SourceLine.capture())
+        raise ArgumentValueError("id= is only valid with the name of a device.", line=SourceLine.capture())
     if isinstance(obj, Device):
         return obj
     if is_loaded("torch") and isinstance(obj, torch.device):
         return Device.CPU if obj.type == "cpu" else Device("gpu", obj.index)
-    raise ArgumentTypeError(f"{obj!r} is no device.", line=SourceLine.capture(), hint="Write 'cpu', 'gpu' or 'gpu:0'.")
+    raise ArgumentTypeError(f"{obj!r} is not a device.", line=SourceLine.capture(), hint="Use 'cpu', 'gpu' or 'gpu:0'.")

@@ -1,7 +1,6 @@
 """Element types of dynamic mode: ``ndd.float32``, ``ndd.uint8`` ….
 
-Alone because they are objects of their own beside ``types.DALIDataType``, with sizes, short names and a call that makes
-tensors.
+Unlike ``types.DALIDataType``, they have sizes and short names, and calling one creates a tensor.
 """
 
 from __future__ import annotations
@@ -85,9 +84,9 @@ class DType:
         found = _BY_NAME.get(name)
         if found is None:
             raise ArgumentValueError(
-                f"{name!r} is no element type.{suggestion(name, _BY_NAME)}",
+                f"{name!r} is not an element type.{suggestion(name, _BY_NAME)}",
                 line=SourceLine.capture(),
-                hint=f"There are: {', '.join(item.name for item in _ALL)}.",
+                hint=f"Element types: {', '.join(item.name for item in _ALL)}.",
             )
         return found
 
@@ -100,7 +99,7 @@ class DType:
         """
         found = _BY_ID.get(DALIDataType(type_id))
         if found is None:
-            raise DTypeError(f"{type_id!s} is not the type of array elements.", line=SourceLine.capture())
+            raise DTypeError(f"{type_id!s} is not an element type of arrays.", line=SourceLine.capture())
         return found
 
     @staticmethod
@@ -200,7 +199,7 @@ def dtype(*args: Any) -> DType:
     is_type = isinstance(value, (type, np.dtype)) or (is_loaded("torch") and isinstance(value, torch.dtype))
     if value is None or not is_type:
         raise ArgumentTypeError(
-            f"{value!r} is no element type.", line=SourceLine.capture(), hint="Write ndd.float32, ndd.uint8, …"
+            f"{value!r} is not an element type.", line=SourceLine.capture(), hint="Use ndd.float32, ndd.uint8, …"
         )
     return DType.from_fw_type(value)
 

@@ -1,4 +1,4 @@
-"""Data of the user's own: ``source = ndd.ExternalSource(generator)``, then ``source()``."""
+"""``ExternalSource``: ``source = ndd.ExternalSource(generator)``, then ``source()``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class ExternalSource:
         if not isinstance(cycle, (str, bool, type(None))) or cycle not in _CYCLES:
             raise ArgumentValueError(option_error_text("cycle", cycle, ("no", "quiet", "raise")), line=line)
         if cycle is not None and self._begin is None:
-            raise ArgumentValueError("cycle is for iterables; a function is asked as often as needed.", line=line)
+            raise ArgumentValueError(
+                "cycle is only valid for iterables; a function is called for every batch.", line=line
+            )
         self._source: Any = source
         self._iterator: Iterator[Any] | None = None if self._begin is None else self._begin()
         self._cycle = _CYCLES[cycle]
@@ -90,15 +92,17 @@ class ExternalSource:
         line = SourceLine.capture()
         outputs = given if self._num_outputs > 1 else (given,)
         if not isinstance(outputs, (tuple, list)) or len(outputs) != self._num_outputs:
-            raise SourceError(f"the source must give {self._num_outputs} outputs; it gave {given!r}.", line=line)
+            raise SourceError(f"the source must return {self._num_outputs} outputs; got {given!r}.", line=line)
         made = [self._made(*item) for item in zip(outputs, self._layouts, self._dtypes, strict=True)]
         if batch_size is not None:
             made = [Batch.broadcast(item, batch_size) if isinstance(item, Tensor) else item for item in made]
             odd = next((item.batch_size for item in made if item.batch_size != batch_size), None)
             if odd is not None:
-                raise BatchSizeError(f"the source gave a batch of {odd}, where {batch_size} were asked for.", line=line)
+                raise BatchSizeError(
+                    f"the source returned a batch of {odd} samples instead of {batch_size}.", line=line
+                )
         if len({type(item) for item in made}) > 1:
-            raise SourceError("the source gave a tensor and a batch together.", line=line, hint="Give batch_size=.")
+            raise SourceError("the source returned both a tensor and a batch.", line=line, hint="Specify batch_size.")
         return made[0] if self._num_outputs == 1 else tuple(made)
 
     def _next(self) -> Any:

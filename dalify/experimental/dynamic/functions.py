@@ -1,6 +1,6 @@
-"""The functions that make tensors and batches: ``ndd.tensor``, ``ndd.as_batch`` ….
+"""Functions that create tensors and batches: ``ndd.tensor``, ``ndd.as_batch`` etc.
 
-Alone because a tensor can be made of a batch, and a batch of tensors.
+In a module of their own, because a tensor can be created from a batch and vice versa.
 """
 
 from __future__ import annotations

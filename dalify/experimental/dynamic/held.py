@@ -1,7 +1,4 @@
-"""What tensors and batches of dynamic mode have in common: data, or a call that will give them.
-
-Alone because calls read and make both, and each of the two needs calls for its operators.
-"""
+"""The base class of tensors and batches of dynamic mode: data, or a deferred call that computes them."""
 
 from __future__ import annotations
 

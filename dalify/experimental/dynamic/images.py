@@ -1,4 +1,4 @@
-"""Pictures from files in one call: ``ndd.imread("photo.jpg")``."""
+"""``imread``: read and decode image files, ``ndd.imread("photo.jpg")``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["imread"]
 
 
 def imread(filepaths: Any, /, *, device: Any = "cpu", **arguments: Any) -> Tensor | Batch:
-    """Return the picture of a file, or a batch of those of several files.
+    """Return the image of a file, or a batch of the images of several files.
 
     Args:
         filepaths: a path, a list of paths, or their bytes in a tensor or batch.
-        device: where the pictures are wanted.
+        device: device of the images.
         arguments: those of ``fn.decoders.image``.
 
     Raises:
-        DecodeError: a file that is no picture.
+        DecodeError: a file is not a decodable image.
     """
     if isinstance(filepaths, (list, tuple)):
         filepaths = Batch([_path(item) for item in filepaths], dtype=None)

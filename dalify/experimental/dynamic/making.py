@@ -1,7 +1,4 @@
-"""From what users have to the data of tensors and batches.
-
-Alone because constructors and functions, of tensors and of batches, take the same things.
-"""
+"""Conversion of users' objects to the data of tensors and batches."""
 
 from __future__ import annotations
 
@@ -88,7 +85,7 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
         data, is_shared = sample_of(tensors, dtype)
         array = data.samples[0]
         if not array.ndim:
-            raise ShapeError("a single number is no batch.", line=SourceLine.capture(), hint="Write ndd.batch([x]).")
+            raise ShapeError("a single number is not a batch.", line=SourceLine.capture(), hint="Use ndd.batch([x]).")
         return Batch(array, None, data.layout[1:], data.device), is_shared
     listed: Any = tensors
     return _joined([sample_of(item, dtype) for item in listed], dtype)
@@ -99,7 +96,9 @@ def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
     line = SourceLine.capture()
     if not found:
         if dtype is None:
-            raise BatchSizeError("an empty batch needs an element type.", line=line, hint="Write dtype=ndd.float32.")
+            raise BatchSizeError(
+                "an empty batch requires an element type.", line=line, hint="Specify dtype=ndd.float32."
+            )
         return Batch(None, [], "", "cpu", None, type_id(dtype)), False
     first = found[0][0]
     samples: list[Array] = []
@@ -130,10 +129,10 @@ def stacked(data: Batch) -> Batch:
         odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
         if odd is not None:
             raise ShapeError(
-                f"the samples have different shapes and are not one tensor: sample 0 is {shapes[0]}, sample {odd} is "
+                f"the samples have different shapes and cannot be one tensor: sample 0 is {shapes[0]}, sample {odd} is "
                 f"{shapes[odd]}.",
                 line=SourceLine.capture(),
-                hint="Write pad=True, or take them one by one.",
+                hint="Use pad=True, or convert the samples separately.",
             )
         dense = stack_samples(data.samples) if shapes else np.empty((0,), data.dtype.numpy)
     return Batch(dense[None], None, f"N{data.layout}" if data.layout else "", data.device)

@@ -15,7 +15,7 @@ class EvalMode(Enum):
     """When the operators of dynamic mode compute; a ``with`` block chooses a mode for its thread.
 
     Attributes:
-        deferred: when a result is looked at. What nobody looks at is not computed. Errors that need the data come then,
+        deferred: when a result is accessed. Unused results are not computed. Errors that need data are raised then,
             and name the line of the call.
         eager: before the call returns. DALI computes such calls in another thread.
         sync_cpu: like eager.

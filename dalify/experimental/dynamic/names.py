@@ -1,4 +1,4 @@
-"""Under which names operators and readers are found: ``ndd.resize``, ``ndd.readers.File``."""
+"""Names of operators and readers in dynamic mode: ``ndd.resize``, ``ndd.readers.File``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,5 @@ def _member(operator: Operator, public_name: str) -> Any:
     if operator.is_reader:
         return make_reader(operator, public_name)
     if operator.name == "external_source" or operator.feed_function is not None:
-        raise UnknownOperatorError(
-            f"{public_name} gives a pipeline its data, batch after batch.", hint="Use ndd.ExternalSource."
-        )
+        raise UnknownOperatorError(f"{public_name} is a data source of pipelines.", hint="Use ndd.ExternalSource.")
     return make_dynamic(operator, public_name)

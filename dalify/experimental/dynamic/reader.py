@@ -1,7 +1,7 @@
 """Readers of dynamic mode: ``for files, labels in ndd.readers.File(file_root=…).next_epoch(batch_size=32)``.
 
-Alone because a reader is an object with a place in its data. It is a pipeline of one node, so that shuffling, shards,
-reading ahead and states are what they always are.
+A reader is an object with a position in its data. It is a pipeline of one node, so shuffling, shards, prefetching and
+states work as in pipelines.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Reader:
         """
         size = self._checked(batch_size)
         if capture and size is None:
-            raise ArgumentValueError("capture=True needs a batch_size.", line=SourceLine.capture())
+            raise ArgumentValueError("capture=True requires batch_size.", line=SourceLine.capture())
         return self._epoch_of(size, ctx or EvalContext.current(), False)
 
     def rest_of_epoch(self, batch_size: int | None = None, ctx: EvalContext | None = None) -> Iterator[Any]:
@@ -136,7 +136,7 @@ class Reader:
         pipe, step = self._opened(size or 1, context), size or 1
         count = self._epoch_length(pipe)
         if not is_rest:
-            if self._given >= count:  # the last batch was taken, and then nobody asked whether there is another
+            if self._given >= count:  # the last batch was returned, and the loop ended without requesting another
                 self._epoch += 1
                 count = self._epoch_length(pipe)
             self._given = 0
@@ -179,10 +179,10 @@ class Reader:
     def _enter(self, way: str) -> None:
         if self._way is not None and self._way != way:
             raise PipelineStateError(
-                f"this reader gave data by {self._way} before; it cannot give them by {way} as well.",
+                f"this reader was used with {self._way} before; it cannot be used with {way}.",
                 line=SourceLine.capture(),
                 operator=self.operator.public_name,
-                hint="Make another reader.",
+                hint="Create another reader.",
             )
         self._way = way
 
@@ -196,9 +196,9 @@ class Reader:
             pipe = self._pipeline = self._made(size, context)
         if pipe.max_batch_size != size:
             raise ArgumentValueError(
-                f"batch_size={size} differs from the one before, {pipe.max_batch_size}.",
+                f"batch_size={size} differs from the previous batch size, {pipe.max_batch_size}.",
                 line=SourceLine.capture(),
-                hint="Make another reader for batches of another size.",
+                hint="Create another reader for another batch size.",
             )
         self._has_begun = True
         if self._waiting is not None:
@@ -239,10 +239,10 @@ class Reader:
         """
         if self._pipeline is None or not self._has_begun:
             raise CheckpointError(
-                "a reader has no state before its first epoch has begun.",
+                "a reader has no state before its first epoch.",
                 line=SourceLine.capture(),
                 operator=self.operator.public_name,
-                hint="Take it in the loop over next_epoch(), or behind it.",
+                hint="Call it inside or after the loop over next_epoch().",
             )
         state = {"epoch": self._epoch, "given": self._given, "pipeline": self._pipeline.state_dict()}
         return ReaderState(json.dumps(state, separators=(",", ":")))
@@ -253,7 +253,7 @@ class Reader:
         ``next_epoch`` then gives a whole epoch from there, as in DALI; ``rest_of_epoch`` what was left of the old one.
 
         Args:
-            state: what it returned, or its text.
+            state: result of ``get_state``, or its string.
 
         Raises:
             CheckpointError: no state of a reader, or of other data.
@@ -263,9 +263,9 @@ class Reader:
             found = {"epoch": int(read["epoch"]), "given": int(read["given"]), "pipeline": dict(read["pipeline"])}
         except (ValueError, TypeError, KeyError):
             raise CheckpointError(
-                f"{state!r} is no state of a reader.",
+                f"{state!r} is not a state of a reader.",
                 line=SourceLine.capture(),
-                hint="Give what reader.get_state() returned, or its text.",
+                hint="Pass the result of reader.get_state(), or its string.",
             ) from None
         if self._pipeline is None or not self._has_begun:
             self._waiting = found

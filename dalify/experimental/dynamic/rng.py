@@ -1,8 +1,8 @@
 """Random numbers of dynamic mode: ``ndd.random.RNG`` and the generator of each thread.
 
-Alone because it is the only state of operators in this room. A generator is a seed and a position: Philox4x32-10 gives
-the number at any position, so a state is short and skipping costs nothing. Its integers and its states are those of
-DALI's generator; each call of a random operator moves it on by as many places as it does there.
+A generator is a seed and a position: Philox4x32-10 computes the number at any position, so states are short and
+skipping is free. Integers and states equal those of DALI's generator; each random call advances it by as many positions
+as in DALI.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _local = threading.local()
 
 
 class RNGState(StateText):
-    """Where a generator stands; a generator can be made of its text."""
+    """State of a generator; a generator can be created from its string."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class RNG:
 
     def __init__(self, seed: SupportsIndex | None = None, state: RNGState | str | None = None) -> None:
         if seed is not None and state is not None:
-            raise ArgumentValueError("give either a seed or a state, not both.", line=SourceLine.capture())
+            raise ArgumentValueError("specify either a seed or a state, not both.", line=SourceLine.capture())
         self._seed = int.from_bytes(os.urandom(8)) if seed is None else _checked_seed(seed)
         self._position = 0
         self._lock = ForkLock()
@@ -74,7 +74,7 @@ class RNG:
         """
         count = int(n)
         if count < 0:
-            raise ArgumentValueError(f"a generator cannot go back; got {count}.", line=SourceLine.capture())
+            raise ArgumentValueError(f"a generator cannot go backwards; got {count}.", line=SourceLine.capture())
         with self._lock:
             self._position = (self._position + count) % _PLACES
 
@@ -122,9 +122,9 @@ class RNG:
         found = _STATE.fullmatch(str(value))
         if found is None:
             raise CheckpointError(
-                f"{value!r} is no state of a generator.",
+                f"{value!r} is not a state of a generator.",
                 line=SourceLine.capture(),
-                hint="Give what rng.get_state() returned, or its text.",
+                hint="Pass the result of rng.get_state(), or its string.",
             )
         seed, high, low, phase = (int(digits, 16) for digits in found.groups())
         with self._lock:

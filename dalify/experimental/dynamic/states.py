@@ -1,6 +1,6 @@
-"""Where readers and generators of random numbers stand, together in one file: ``ndd.checkpoint.Checkpoint``.
+"""``Checkpoint``: the states of readers and random number generators in one file.
 
-Alone because every context has a checkpoint, which ``ndd.checkpoint.current`` finds by the context.
+Every context has a checkpoint, which ``ndd.checkpoint.current`` returns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OWN_PREFIX = "__op_"
 
 
 class StateText:
-    """Where a reader or generator stands. ``str(state)`` is a text that ``set_state`` takes as well."""
+    """State of a reader or generator. ``set_state`` also accepts ``str(state)``."""
 
     __slots__ = ("_text",)
 
@@ -29,15 +29,15 @@ class StateText:
         self._text = text
 
     def __str__(self) -> str:
-        """Return the state as text."""
+        """Return the state as a string."""
         return self._text
 
     def __repr__(self) -> str:
-        """Return the state as text, quoted."""
+        """Return the state as a quoted string."""
         return f"{type(self).__name__}({self._text!r})"
 
     def __eq__(self, other: object) -> bool:
-        """Compare with another state, or with its text."""
+        """Compare with another state, or with its string."""
         return str(other) == self._text if isinstance(other, (StateText, str)) else NotImplemented
 
     def __hash__(self) -> int:
@@ -57,7 +57,7 @@ class Stateful(Protocol):
         ...
 
 
-_VERSION = 1  # of the text that a checkpoint writes
+_VERSION = 1  # of the serialized checkpoint
 
 
 class Checkpoint:
@@ -89,7 +89,7 @@ class Checkpoint:
         self._members: dict[str, Any] = {}
         self._states: dict[str, Any] = {}
         self._kinds: dict[str, str] = {}
-        self._waiting: set[str] = set()  # names of states that nobody has taken over yet
+        self._waiting: set[str] = set()  # names of loaded states that are not restored yet
         self._is_complete = False
         self._is_loaded = False
 
@@ -105,7 +105,7 @@ class Checkpoint:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the states were read from a text."""
+        """Whether the states were loaded."""
         return self._is_loaded
 
     def __len__(self) -> int:
@@ -143,7 +143,9 @@ class Checkpoint:
         elif not name:
             raise ArgumentValueError("a name must not be empty.", line=line)
         elif name.startswith(_OWN_PREFIX):
-            raise ArgumentValueError(f"names that begin with {_OWN_PREFIX!r} are given by the checkpoint.", line=line)
+            raise ArgumentValueError(
+                f"names that begin with {_OWN_PREFIX!r} are reserved for the checkpoint.", line=line
+            )
         self._check_registration(op, name, line)
         self._members[name] = op
         if name in self._waiting:
@@ -164,7 +166,9 @@ class Checkpoint:
             return
         if self._is_complete:
             raise CheckpointError(
-                f"{name!r} comes too late: the states have been collected.", line=line, hint="Call clear() first."
+                f"{name!r} cannot be registered after the states have been collected.",
+                line=line,
+                hint="Call clear() first.",
             )
         if self._is_loaded and name not in self._states:
             raise CheckpointError(
@@ -176,7 +180,7 @@ class Checkpoint:
         member, kind = self._members[name], self._kinds.get(name)
         if kind is not None and kind != _kind_of(type(member)):
             raise CheckpointError(
-                f"the state {name!r} is that of a {kind}, not of a {_kind_of(type(member))}.",
+                f"the state {name!r} belongs to a {kind}, not to a {_kind_of(type(member))}.",
                 line=SourceLine.capture(),
             )
         member.set_state(self._states[name])
@@ -186,7 +190,7 @@ class Checkpoint:
         """Take the states of all that are registered.
 
         Raises:
-            CheckpointError: there is a state that nobody is registered for.
+            CheckpointError: a loaded state has no registered object.
         """
         self._refuse_strangers()
         self._states = {name: member.get_state() for name, member in self._members.items()}
@@ -198,14 +202,14 @@ class Checkpoint:
         """Let all that are registered continue where their states say; done by ``register`` as well.
 
         Raises:
-            CheckpointError: there is a state that nobody is registered for, or something without a state.
+            CheckpointError: a loaded state has no registered object, or an object has no state.
         """
         if not self._states:
             return
         self._refuse_strangers()
         missing = [name for name in self._members if name not in self._states]
         if missing:
-            raise CheckpointError(f"there is no state of: {', '.join(missing)}.", line=SourceLine.capture())
+            raise CheckpointError(f"missing states: {', '.join(missing)}.", line=SourceLine.capture())
         for name in sorted(self._waiting):
             self._give(name)
 
@@ -213,9 +217,9 @@ class Checkpoint:
         strangers = [name for name in self._states if name not in self._members]
         if strangers:
             raise CheckpointError(
-                f"there are states of what is not registered: {', '.join(strangers)}.",
+                f"states without a registered object: {', '.join(strangers)}.",
                 line=SourceLine.capture(),
-                hint="Register it under this name.",
+                hint="Register the object under this name.",
             )
 
     def get_state(self, name: str) -> Any:
@@ -261,7 +265,7 @@ class Checkpoint:
         """
         if not self._states:
             raise CheckpointError(
-                "there are no states to write.", line=SourceLine.capture(), hint="Call collect() first."
+                "there are no states to serialize.", line=SourceLine.capture(), hint="Call collect() first."
             )
         states = {
             name: {"state": str(state), **({"type": self._kinds[name]} if name in self._kinds else {})}
@@ -273,7 +277,7 @@ class Checkpoint:
         """Take the states that ``serialize`` wrote; ``register`` or ``restore`` passes them on.
 
         Raises:
-            CheckpointError: not a text of ``serialize``.
+            CheckpointError: not a result of ``serialize``.
         """
         try:
             found = json.loads(data)
@@ -283,7 +287,7 @@ class Checkpoint:
             states = {name: item["state"] for name, item in read.items()}
             kinds = {name: item["type"] for name, item in read.items() if "type" in item}
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise CheckpointError("this text is no checkpoint.", line=SourceLine.capture()) from None
+            raise CheckpointError("not a serialized checkpoint.", line=SourceLine.capture()) from None
         self._states, self._kinds, self._waiting = states, kinds, set(states)
         self._is_complete, self._is_loaded = False, True
 
@@ -303,7 +307,7 @@ class Checkpoint:
         numbers = _numbered(filename)
         text = self.serialize()
         path = Path(filename.format(seq=max(numbers, default=-1) + 1))
-        write_whole(path, [text.encode()], is_durable=True)  # a crash leaves no half of a checkpoint
+        write_whole(path, [text.encode()], is_durable=True)  # atomic, also in a crash
         return str(path)
 
     def load(self, filename: str) -> str:
@@ -321,7 +325,7 @@ class Checkpoint:
         """
         numbers = _numbered(filename)
         if not numbers:
-            raise FileNotFoundError(f"there is no checkpoint {filename!r}")
+            raise FileNotFoundError(f"checkpoint {filename!r} does not exist")
         path = numbers[max(numbers)]
         self.deserialize(path.read_text(encoding="utf-8"))
         return str(path)
@@ -340,9 +344,9 @@ def _numbered(filename: str) -> dict[int, Path]:
     parts = list(string.Formatter().parse(Path(filename).name))
     if [name for _, name, _, _ in parts if name is not None] != ["seq"]:
         raise ArgumentValueError(
-            f"the name of a checkpoint needs one place for its number; got {filename!r}.",
+            f"the name of a checkpoint requires one placeholder for its number; got {filename!r}.",
             line=SourceLine.capture(),
-            hint="Write 'checkpoint_{seq:04d}.json'.",
+            hint="Use 'checkpoint_{seq:04d}.json'.",
         )
     pattern = "".join(re.escape(text) + (r"(\d+)" if name else "") for text, name, _, _ in parts)
     folder = Path(filename).parent

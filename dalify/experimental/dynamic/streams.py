@@ -1,7 +1,6 @@
-"""Streams of CUDA: ``ndd.stream()``.
+"""CUDA streams: ``ndd.stream()``.
 
-Alone because only programs for NVIDIA's accelerators have any. Without one, what is computed there is ordered by the
-stream that torch uses.
+They exist only on NVIDIA accelerators. By default, work is submitted to torch's current stream.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Stream:
 
     def __init__(self, *, stream: Any = create_new, device_id: int | None = None) -> None:
         if not torch.cuda.is_available():
-            raise DeviceError("there are no streams: torch finds no CUDA on this machine.", line=SourceLine.capture())
+            raise DeviceError("streams are not available: torch finds no CUDA device.", line=SourceLine.capture())
         if stream is Stream.create_new:
             stream = torch.cuda.Stream(device_id)
         elif isinstance(stream, Stream):
@@ -53,7 +52,7 @@ class Stream:
             stream = torch.cuda.ExternalStream(stream, device_id)
         elif not isinstance(stream, torch.cuda.Stream):
             if not hasattr(stream, "__cuda_stream__"):
-                raise ArgumentTypeError(f"{stream!r} is no stream.", line=SourceLine.capture())
+                raise ArgumentTypeError(f"{stream!r} is not a stream.", line=SourceLine.capture())
             stream = torch.cuda.ExternalStream(stream.__cuda_stream__()[1], device_id)
         if device_id is not None and stream.device_index != device_id:
             raise ArgumentValueError(

@@ -1,4 +1,4 @@
-"""One array: ``ndd.tensor([1, 2, 3])``."""
+"""``Tensor``: one array, ``ndd.tensor([1, 2, 3])``."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ class Tensor(Arithmetic, metaclass=NotIterable):
             ShapeError: there is not exactly one.
         """
         if self.size != 1:
-            raise ShapeError(f"a tensor of {self.size} elements is no single number.", line=SourceLine.capture())
+            raise ShapeError(
+                f"a tensor with {self.size} elements cannot be converted to a number.", line=SourceLine.capture()
+            )
         return self._array.item()
 
     def torch(self, copy: bool = False) -> Any:
@@ -116,7 +118,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
             ShapeError: a single number.
         """
         if not self.ndim:
-            raise ShapeError("a single number has no entries.", line=SourceLine.capture())
+            raise ShapeError("a tensor without dimensions cannot be indexed or iterated.", line=SourceLine.capture())
         return (self[index] for index in range(self.shape[0]))
 
     def __bool__(self) -> bool:
@@ -135,9 +137,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         """
         array = self._array
         if not isinstance(array, np.ndarray):
-            raise DeviceError(
-                "this tensor lies on the accelerator.", line=SourceLine.capture(), hint="Write tensor.cpu()."
-            )
+            raise DeviceError("the tensor is on the accelerator.", line=SourceLine.capture(), hint="Use tensor.cpu().")
         return converted(array, dtype, copy)
 
     @property

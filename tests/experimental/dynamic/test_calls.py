@@ -265,7 +265,7 @@ def test_wrong_generators():
         ndd.random.RNG(1, state=ndd.random.RNG(1).state)
     with pytest.raises(ArgumentTypeError, match="integer"):
         ndd.random.RNG(1.5)
-    with pytest.raises(ValueError, match="no state"):
+    with pytest.raises(ValueError, match="not a state"):
         ndd.random.RNG(state="Philox_1")
     with pytest.raises(ArgumentValueError, match="go back"):
         ndd.random.RNG(1).advance(-1)
@@ -350,11 +350,11 @@ def test_wrong_devices_and_types():
         with pytest.raises(ArgumentValueError):
             ndd.EvalContext(**wrong)
     for number in (0, True, "3"):
-        with pytest.raises(ArgumentValueError, match="must be from 1 to"):
+        with pytest.raises(ArgumentValueError, match="must be in \\[1, "):
             ndd.set_num_threads(number)
         with pytest.raises(ArgumentValueError, match="positive integer"):
             ndd.ThreadPool(number)
-    with pytest.raises(BatchSizeError, match="no samples"):
+    with pytest.raises(BatchSizeError, match="batch is empty"):
         ndd.batch([], dtype=ndd.uint8) + 1
     with pytest.raises(LayoutError) as caught:
         ndd.tensor([1, 2], layout="AB")

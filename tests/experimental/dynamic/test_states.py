@@ -57,7 +57,7 @@ def test_metadata_leave_the_batch_size_open(folder):
     with pytest.raises(CheckpointError, match="before its first epoch"):
         reader.get_state()
     assert _epoch(reader, 4) == expected
-    with pytest.raises(ArgumentValueError, match="differs from the one before, 4"):
+    with pytest.raises(ArgumentValueError, match="differs from the previous batch size, 4"):
         _epoch(reader, 3)
 
 
@@ -128,7 +128,7 @@ def test_states_are_refused_where_they_do_not_belong(folder):
     with pytest.raises(CheckpointError, match="before"):
         reader.get_state()
     for wrong in ("", "{}", 3, "null"):
-        with pytest.raises(CheckpointError, match="no state"):
+        with pytest.raises(CheckpointError, match="not a state"):
             reader.set_state(wrong)
     _epoch(reader, 2)
     other = ndd.readers.File(file_root=folder)
@@ -248,7 +248,7 @@ def test_what_checkpoints_refuse(folder, tmp_path):
     other.deserialize(checkpoint.serialize())
     with pytest.raises(CheckpointError, match="RNG"):
         other.register(ndd.readers.File(file_root=folder), "rng")
-    with pytest.raises(CheckpointError, match="not registered"):
+    with pytest.raises(CheckpointError, match="without a registered object"):
         _with_stranger().collect()
 
 

@@ -128,7 +128,7 @@ def test_fork_in_the_middle_of_a_pass():
     results = context.SimpleQueue()
     child = context.Process(target=_in_child, args=(loader, batches, results))
     child.start()
-    assert "begun in another process" in results.get()
+    assert "created in another process" in results.get()
     assert results.get() == [labels.tolist() for _, labels in loader]
     child.join()
     assert len(list(batches)) == 2

@@ -58,15 +58,15 @@ RAGGED = transforms.Compose([transforms.ToTensor()])
 # name: dataset of a folder, arguments of the loader, what the note says
 MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "a transform raises": (of(FAILING), {}, "raised by the transform Failing, given a Pillow image (RGB, 24 x 24)"),
-    "an image is too small": (of(TOO_LARGE), {}, "raised while sample 0 was made. To see it alone: dataset[0]"),
-    "images for tensors": (of(None), {}, "let the dataset's transform end with ToTensor()"),
+    "an image is too small": (of(TOO_LARGE), {}, "raised while sample 0 was loaded. To reproduce it: dataset[0]"),
+    "images for tensors": (of(None), {}, "add ToTensor() at the end of the dataset's transform"),
     "images differ in size": (lambda root: datasets.ImageFolder(root, RAGGED), {"batch_size": 3}, "differ in shape"),
-    "a sampler yields strings": (of(KNOWN), {"sampler": ["a", "b"]}, "the sampler gave 'a'"),
-    "a sampler yields strings, hybrid": (of(PARTLY), {"sampler": ["a", "b"]}, "the sampler gave 'a'"),
-    "a sampler yields arrays": (of(KNOWN), {"sampler": [0, np.array([1, 2])]}, "the sampler gave array([1, 2])"),
-    "a sampler yields tensors": (of(KNOWN), {"sampler": [torch.tensor([1, 2])]}, "the sampler gave tensor([1, 2])"),
-    "a sampler yields tuples": (of(KNOWN), {"batch_sampler": [[(1, 2), (3,)]]}, "the sampler gave (1, 2)"),
-    "an index too large": (of(KNOWN), {"sampler": [0, 99]}, "gave index 99, but the dataset has 40 samples"),
+    "a sampler yields strings": (of(KNOWN), {"sampler": ["a", "b"]}, "the sampler yielded 'a'"),
+    "a sampler yields strings, hybrid": (of(PARTLY), {"sampler": ["a", "b"]}, "the sampler yielded 'a'"),
+    "a sampler yields arrays": (of(KNOWN), {"sampler": [0, np.array([1, 2])]}, "the sampler yielded array([1, 2])"),
+    "a sampler yields tensors": (of(KNOWN), {"sampler": [torch.tensor([1, 2])]}, "the sampler yielded tensor([1, 2])"),
+    "a sampler yields tuples": (of(KNOWN), {"batch_sampler": [[(1, 2), (3,)]]}, "the sampler yielded (1, 2)"),
+    "an index too large": (of(KNOWN), {"sampler": [0, 99]}, "yielded index 99, but the dataset has 40 samples"),
     "collate_fn fails": (of(KNOWN), {"collate_fn": fail_to_collate}, "function fail_to_collate, given 1 samples"),
     "collate_fn fails, hybrid": (of(PARTLY), {"collate_fn": fail_to_collate}, "the collate function fail_to_collate"),
     "collate_fn fails, no batches": (of_own(3), {"collate_fn": fail_to_collate, "batch_size": None}, "given int."),
@@ -75,7 +75,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "a lambda is spawned": (
         of(transforms.Compose([transforms.Lambda(lambda image: image), transforms.ToTensor()])),
         {"multiprocessing_context": "spawn"},
-        "Use functions that def makes at the top of a module instead of lambdas",
+        "Use functions defined at the top level of a module instead of lambdas",
     ),
 }  # fmt: skip
 

@@ -304,8 +304,8 @@ def joint(image: Any, label: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("build", "reason", "code"),
     [
-        (lambda: make(datasets.ImageFolder, samples=[], loader=Image.open), "loader of its own", "DS04"),
-        (lambda: make(datasets.Places365, imgs=[], transforms=joint), "image and label together", "TF03"),
+        (lambda: make(datasets.ImageFolder, samples=[], loader=Image.open), "its own loader", "DS04"),
+        (lambda: make(datasets.Places365, imgs=[], transforms=joint), "joint transforms of image and label", "TF03"),
         (lambda: make(OwnImages, ids=[], coco=None), "_load_image of its own", "DS03"),
         (lambda: make(datasets.STL10, data=noise(2, 3, 96, 96), labels=None), "not one integer", "DS02"),
         (lambda: make(datasets.CIFAR10, data=noise(2, 4, 4, 3), targets=[np.int32(1), 2]), "not one integer", "DS02"),

@@ -253,7 +253,7 @@ REFUSED = {
     "a loader": (
         lambda folder: datasets.ImageFolder(folder, EVALUATION, loader=lambda path: Image.new("RGB", (50, 50))),
         {},
-        "loader of its own",
+        "its own loader",
     ),
 }
 

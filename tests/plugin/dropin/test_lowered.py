@@ -77,7 +77,7 @@ def test_says_what_runs_where():
     behind = transforms.Compose([transforms.ToTensor(), Brighten(), transforms.Normalize(0, 1)])
     assert repr(lower(behind)) == "Lowered(ToTensor by dalify, then Brighten → Normalize in Python)"
     assert lower(lower(STAYING)).transform is STAYING
-    with pytest.raises(ArgumentTypeError, match="a transform is something to be called"):
+    with pytest.raises(ArgumentTypeError, match="a transform must be callable"):
         lower("resize")
 
 

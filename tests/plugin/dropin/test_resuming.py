@@ -93,7 +93,7 @@ def test_loaders_are_copied_without_their_pass(transform):
 
 def test_states_of_others():
     loader = DataLoader(cifar(RANDOM, 8), batch_size=4, shuffle=True, generator=torch.Generator())
-    with pytest.raises(CheckpointError, match="no state of a DataLoader"):
+    with pytest.raises(CheckpointError, match="not a state of a DataLoader"):
         loader.load_state_dict({"epoch": 3})
     batches = iter(loader)
     next(batches)

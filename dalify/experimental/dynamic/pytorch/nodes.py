@@ -1,6 +1,6 @@
 """Readers and calls of dynamic mode as nodes of ``torchdata``: ``nodes.ToTorch(nodes.DictMapper(reader, decode))``.
 
-Alone because it needs ``torchdata``, which nothing else does.
+Requires ``torchdata``.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class Reader(BaseNode[dict[str, Any]]):
             return outputs
         if len(outputs) != len(self._names):
             raise ArgumentValueError(
-                f"{len(self._names)} names were given for {len(outputs)} outputs: {', '.join(self._names)}.",
+                f"output_names has {len(self._names)} names for {len(outputs)} outputs: {', '.join(self._names)}.",
                 line=SourceLine.capture(),
-                hint="Write output_names=[...].",
+                hint="Specify output_names=[...].",
             )
         return dict(zip(self._names, outputs, strict=True))
 

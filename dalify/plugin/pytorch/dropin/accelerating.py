@@ -1,4 +1,4 @@
-"""Loaders that somebody else has made: by a framework, or by code that is not to be changed."""
+"""``accelerate``: convert existing loaders, created by a framework or by other code."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def accelerate(loader: Any) -> Any:
         return loader
     if not isinstance(loader, _TorchLoader):
         raise ArgumentTypeError(
-            f"accelerate takes a torch.utils.data.DataLoader, and got {type(loader).__name__}.",
-            hint="Write accelerate(DataLoader(dataset, ...)).",
+            f"accelerate requires a torch.utils.data.DataLoader; got {type(loader).__name__}.",
+            hint="Use accelerate(DataLoader(dataset, ...)).",
         )
     if isinstance(loader, Accelerated):
         return loader
     if type(loader)._get_iterator is not _TorchLoader._get_iterator:
         raise NotAcceleratedError(
-            f"{type(loader).__name__} makes its iterators in a way of its own.",
+            f"{type(loader).__name__} overrides the creation of iterators.",
             hint="Use the DataLoader of torch or of dalify instead.",
         )
     twin = object.__new__(DataLoader if type(loader) is _TorchLoader else _accelerated_class(type(loader)))

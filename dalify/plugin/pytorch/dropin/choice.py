@@ -1,6 +1,6 @@
-"""Who makes the batches of a loader: dalify alone, dalify together with the user's Python, or torch.
+"""Select the implementation of a loader: dalify, dalify together with user code in torch's workers, or torch.
 
-Alone because everything that can keep samples out of dalify's kernels is decided, and worded, in one place.
+All reasons that prevent the use of dalify's kernels are collected here.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def _hint_for_transform(code: str, dataset: Any) -> str:
 
 def _check_loader(loader: Any) -> None:
     if loader._dataset_kind != _DatasetKind.Map:
-        raise NotRecognisedError("the dataset is iterable", "Datasets with __getitem__ are known.", "DS01")
+        raise NotRecognisedError("the dataset is iterable", "Datasets with __getitem__ are supported.", "DS01")
     if not loader.num_workers and loader.timeout:
-        raise NotRecognisedError("timeout is given without workers", "Leave it away, or give num_workers.", "LO01")
+        raise NotRecognisedError("timeout is set without workers", "Omit it, or set num_workers.", "LO01")
     check_settings()
 
 
@@ -102,19 +102,19 @@ def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[N
     """What has to run where torch runs it, though all transforms are known."""
     found = []
     if any(source.target_transform is not None for source in sources.values()):
-        hint = "Change the labels once, in the dataset, to have threads make the batches."
+        hint = "Convert the labels once, in the dataset, so that threads can compute the batches."
         found.append(NotRecognisedError("the dataset has a target_transform", hint, "TF02"))
     if any(source.slow_labels for source in sources.values()):
         found.append(NotRecognisedError("Python reads the dataset's labels from files", code="DS07"))
     if loader.num_workers and loader.worker_init_fn is not None:
-        hint = "Without it threads make the batches; seeds follow from torch.manual_seed or generator=."
-        found.append(NotRecognisedError("worker_init_fn is given, which is called in worker processes", hint, "WI01"))
-    if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.asks_torchvision for source in sources.values()):
-        reason = (
-            f"torchvision's Python is part of the work, which no more than {_THREADS_FOR_PYTHON} threads share well"
+        hint = "Without it, threads compute the batches; torch.manual_seed or generator= determines the seeds."
+        found.append(
+            NotRecognisedError("worker_init_fn is set, which must be called in worker processes", hint, "WI01")
         )
+    if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.asks_torchvision for source in sources.values()):
+        reason = f"some transforms are torchvision's Python code, which scales to {_THREADS_FOR_PYTHON} threads only"
         found.append(NotRecognisedError(reason, code="LO03"))
     if not loader._auto_collation:
-        hint = "Give a batch_size to have batches made at once."
-        found.append(NotRecognisedError("batch_size is None: samples are not put together", hint, "LO02"))
+        hint = "Set batch_size to compute whole batches."
+        found.append(NotRecognisedError("batch_size is None: samples are not collated", hint, "LO02"))
     return found

@@ -1,4 +1,4 @@
-"""Datasets as trees: what holds samples, and the ways through Subset and ConcatDataset, by their own rules."""
+"""Datasets as trees: datasets with samples, inside Subset and ConcatDataset."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     reads = type(dataset).__getitem__ if hasattr(type(dataset), "__getitem__") else None
     if reads is torch.utils.data.Subset.__getitem__:
         if type(dataset).__getitems__ is not torch.utils.data.Subset.__getitems__:
-            raise NotRecognisedError(f"{type(dataset).__name__} has a __getitems__ of its own", code="DS03")
+            raise NotRecognisedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
         parts = [dataset.dataset]
     elif hasattr(dataset, "__getitems__"):
-        raise NotRecognisedError(f"{type(dataset).__name__} has a __getitems__ of its own", code="DS03")
+        raise NotRecognisedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
     elif reads is torch.utils.data.ConcatDataset.__getitem__:
         parts = list(dataset.datasets)
     else:

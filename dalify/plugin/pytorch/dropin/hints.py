@@ -1,4 +1,4 @@
-"""What dalify adds to errors of a loader: where it happened, and what would help.
+"""Notes that dalify adds to errors of a loader: the location, and hints.
 
 Errors keep the types that they have with torch's loader. The notes are made where the facts are known, which may be in
 a worker process; torch carries their text into the exception that the main process raises.
@@ -60,19 +60,19 @@ class SampleNote:
         try:
             index = operator.index(self._index)
         except TypeError:
-            return f"the sampler gave {self._index!r}, but samples are asked for by integers: let it yield int."
+            return f"the sampler yielded {self._index!r}, but indices must be integers."
         if -count <= index < count:
-            return f"raised while sample {index} was made. To see it alone: dataset[{index}]"
+            return f"raised while sample {index} was loaded. To reproduce it: dataset[{index}]"
         return (
-            f"the sampler gave index {index}, but the dataset has {count} samples. If the dataset was shortened, make "
-            "its sampler and loader anew."
+            f"the sampler yielded index {index}, but the dataset has {count} samples. If the dataset was shortened, "
+            "create a new sampler and loader."
         )
 
 
 def note_failed_worker(error: Exception, start: Any, number: int) -> None:
     """Say that `worker_init_fn` raised."""
     name = getattr(start, "__qualname__", type(start).__qualname__)
-    _add(error, f"raised by worker_init_fn={name} in worker {number}, before any sample was made.")
+    _add(error, f"raised by worker_init_fn={name} in worker {number}, before the first sample.")
 
 
 def note_failed_start(error: Exception, num_workers: int) -> None:
@@ -87,8 +87,8 @@ def note_failed_start(error: Exception, num_workers: int) -> None:
         _add(
             error,
             "worker processes that are spawned get the dataset, its transforms, collate_fn and worker_init_fn by "
-            "pickle. Use functions that def makes at the top of a module instead of lambdas and local functions, or "
-            "multiprocessing_context='fork'. A loader of which explain() says that threads make the batches needs no "
+            "pickle. Use functions defined at the top level of a module instead of lambdas and local functions, or "
+            "multiprocessing_context='fork'. A loader whose explain() reports threads needs no "
             "pickle.",
         )
 
@@ -139,7 +139,7 @@ def _remedy(samples: Any) -> str:
         return ""
     firsts: list[Any] = [sample[0] if isinstance(sample, tuple) and sample else sample for sample in samples]
     if any(isinstance(first, Image.Image) for first in firsts):
-        return " Batches cannot be made of Pillow images: let the dataset's transform end with ToTensor()."
+        return " Pillow images cannot be collated: add ToTensor() at the end of the dataset's transform."
     if len({_shape(first) for first in firsts} - {None}) > 1:
-        return " They differ in shape: add Resize((height, width)) or a crop, or give a collate_fn."
+        return " They differ in shape: add Resize((height, width)) or a crop, or set collate_fn."
     return ""

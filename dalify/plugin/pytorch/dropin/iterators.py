@@ -189,7 +189,9 @@ class ThreadIterator(_BaseDataLoaderIter):
     def _collected(self, task: _Task) -> Any:
         """Wait for a batch and call the user's collate function."""
         if os.getpid() != self._process:  # its threads stayed behind
-            raise RuntimeError("this pass over the DataLoader was begun in another process: begin one in this process")
+            raise RuntimeError(
+                "this iterator of the DataLoader was created in another process; create one in this process"
+            )
         if not task.is_made.wait(self._timeout or None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         data = task.data

@@ -87,7 +87,7 @@ def _naturalist(dataset: Any) -> Lookup:
 def _caltech(folder: str, pattern: str) -> Callable[[Any], Lookup]:
     def lookup_of(dataset: Any) -> Lookup:
         if getattr(dataset, "target_type", ["category"]) != ["category"]:
-            raise NotRecognisedError(f"{type(dataset).__name__} gives annotations")
+            raise NotRecognisedError(f"{type(dataset).__name__} returns annotations")
 
         def lookup(index: Any) -> tuple[Any, Any]:
             label = dataset.y[index]
@@ -232,8 +232,8 @@ def source_of(dataset: Any) -> Source:
             return _array_source(dataset, images, labels)
     where = f"{type(dataset).__module__}.{type(dataset).__name__}"
     raise NotRecognisedError(
-        f"the dataset is {where}, which is not known",
-        "Known are datasets that read as torchvision's do; dalify.plugin.pytorch.register_dataset makes others known.",
+        f"the dataset is {where}, which is not supported",
+        "Datasets that read like torchvision's are supported; add others with dalify.plugin.pytorch.register_dataset.",
         "DS02",
     )
 
@@ -246,7 +246,7 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
     name = type(dataset).__name__
     for method in files.methods:
         if getattr(type(dataset), method) is not getattr(kind, method):
-            raise NotRecognisedError(f"{name} has a {method} of its own", code="DS03")
+            raise NotRecognisedError(f"{name} defines its own {method}", code="DS03")
     load: Any = open_image if files.is_rgb else Image.open
     is_rgb = files.is_rgb
     if files.loader and getattr(dataset, files.loader) is None:
@@ -255,7 +255,7 @@ def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:
         folders = sys.modules[_FOLDERS]
         load = getattr(dataset, files.loader)
         if load not in (folders.default_loader, folders.pil_loader):
-            raise NotRecognisedError(f"{name} has a loader of its own", code="DS04")
+            raise NotRecognisedError(f"{name} has its own loader", code="DS04")
         if load is folders.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
             hint = "torchvision.set_image_backend('PIL')"
             raise NotRecognisedError("torchvision's image backend is not PIL", hint, "DS05")
@@ -274,8 +274,8 @@ def _separate(dataset: Any) -> tuple[Any, Any]:
         return None, None
     if type(both) is not sys.modules[_VISION].StandardTransform:
         raise NotRecognisedError(
-            f"{type(dataset).__name__} has transforms of image and label together",
-            "transform= and target_transform= are known, one for each.",
+            f"{type(dataset).__name__} has joint transforms of image and label",
+            "Use transform= and target_transform= instead.",
             "TF03",
         )
     return both.transform, both.target_transform

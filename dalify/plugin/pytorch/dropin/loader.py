@@ -67,7 +67,7 @@ def explain(loader: Any) -> LoaderReport:
     """
     choice = _choose(loader)
     first = choice.reasons[0] if choice.reasons else None
-    lines = [] if choice.sources else ["torch's DataLoader makes the batches"]
+    lines = [] if choice.sources else ["torch's DataLoader computes the batches"]
     for source in choice.sources.values():
         lines.append(f"{source.description}: {outline(source.plan, PythonStages(source.plan.rest))}")
     for reason in choice.reasons:
@@ -75,14 +75,14 @@ def explain(loader: Any) -> LoaderReport:
         lines += [f"hint: {reason.hint}"] if reason.hint else []
     lines.append(_place(choice.mode, loader.num_workers))
     if choice.mode is Mode.FULL and loader.num_workers and not _collates_as_torch(loader):
-        lines.append("the collate function gets the samples in the thread that asks for the batch")
+        lines.append("the collate function runs in the thread that requests the batch")
     known = (first.code, first.reason, first.hint) if first else ("", "", "")
     return LoaderReport(choice.mode.value, tuple(lines), *known)
 
 
 def _place(mode: Mode, num_workers: int) -> str:
     if not num_workers:
-        return "in the thread that asks for the batch, with the random numbers of the process"
+        return "in the thread that requests the batch, with the random numbers of the process"
     if mode is Mode.FULL:
         return f"{num_workers} threads, each with the random numbers of one of torch's workers"
     return f"{num_workers} worker processes of torch"
@@ -102,7 +102,7 @@ def _option(loader: Any, name: str, variable: str, options: tuple[str, ...]) -> 
 
 def _choose(loader: Any) -> Choice:
     if _option(loader, "backend", "DALIFY_DATALOADER_BACKEND", _BACKENDS) == "torch":
-        return Choice(Mode.TORCH, {}, (NotRecognisedError("backend='torch' asks for it", "", "LO00"),))
+        return Choice(Mode.TORCH, {}, (NotRecognisedError("backend='torch' is set", "", "LO00"),))
     return choose(loader)
 
 
@@ -177,9 +177,9 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
 
     Args:
         dataset: as in torch, like all arguments up to `in_order`.
-        backend: ``"auto"``; ``"dalify"``: raise where torch would have to do it all; ``"torch"``: torch does it all.
+        backend: ``"auto"``; ``"dalify"``: raise if torch's loader would run; ``"torch"``: always use torch's loader.
             The environment variable DALIFY_DATALOADER_BACKEND goes before it.
-        on_fallback: where torch has to do it all: ``"warn"`` tells the logger, ``"silent"`` nobody, ``"raise"``
+        on_fallback: if torch's loader is used: ``"warn"`` logs a warning, ``"silent"`` does nothing, ``"raise"``
             raises `NotAcceleratedError`. The environment variable DALIFY_DATALOADER_FALLBACK goes before it.
 
     Raises:
@@ -194,7 +194,7 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
         (torch.Size([2, 3, 24, 24]), torch.Size([2]))
         >>> print(loader.explain())
         ImageFolder of 5 files: Resize → CenterCrop → ToTensor by dalify
-        in the thread that asks for the batch, with the random numbers of the process
+        in the thread that requests the batch, with the random numbers of the process
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Transforms on single pictures: what is known by dalify's kernels, the rest as the Python that it is.
+"""Transforms of single images: known transforms run in dalify's kernels, others as Python code.
 
 Whatever is between the user's own transforms is lowered again, as soon as there is a Pillow image to work on.
 """
@@ -179,7 +179,7 @@ def lower(transform: Any) -> Lowered:
     """
     if not callable(transform):
         raise ArgumentTypeError(
-            f"a transform is something to be called, and {transform!r} is not.",
-            hint="Write lower(transforms.Compose([...])).",
+            f"a transform must be callable; got {transform!r}.",
+            hint="Use lower(transforms.Compose([...])).",
         )
     return transform if isinstance(transform, Lowered) else Lowered(transform)

@@ -1,4 +1,4 @@
-"""From torchvision's transforms to a plan, as far as they are known.
+"""Convert torchvision's transforms to a plan, as far as they are known.
 
 Recognised are exact types, since a subclass may do anything. Geometry becomes steps. What maps single values (ToTensor,
 Normalize …) becomes a table that the user's own transforms fill, so that its entries are theirs bit for bit. Most of
@@ -73,7 +73,7 @@ def lower_transform(transform: Any, channels: int) -> Plan:
     table = lowering.table()
     if not reason and table is None:
         subject = "the dataset has no transform" if transform is None else "the transforms end with Pillow images"
-        reason = f"{subject}, and batches cannot be made of Pillow images"
+        reason = f"{subject}, and Pillow images cannot be collated"
         hint = "Add transforms.ToTensor() to the dataset."
     names, tail = lowering.names, lowering.tail
     rest = tuple(stage for _, stage in stages[count:])
@@ -134,15 +134,15 @@ class _Lowering:
             return
         module = module_of(stage)
         if module is not None and is_changed(stage):
-            raise NotRecognisedError(f"{place} ({name}) has hooks or a forward of its own")
+            raise NotRecognisedError(f"{place} ({name}) has hooks or its own forward")
         container = by_python(stage) if is_pillow else None
         if container is not None:
             self.steps.append(container)
             return
         if module is None or not (name in _POINTWISE or can_own(stage, ON_PILLOW | ON_TENSORS)):
             raise NotRecognisedError(
-                f"{place} is {kind.__module__}.{name}, which is not known",
-                "Known are most transforms of torchvision.transforms and its v2 that give one image for one image.",
+                f"{place} is {kind.__module__}.{name}, which is not supported",
+                "Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
             )
         # Version 1 makes plain tensors of those of version 2 where it changes them, so it has to be asked itself.
         mixes = not is_pillow and type(self._ramp) is not torch.Tensor and not is_version_2(stage)
@@ -164,11 +164,11 @@ class _Lowering:
         try:
             ramp = stage(self._ramp)
         except Exception as error:  # whatever it is, it is raised again where the user expects it
-            raise NotRecognisedError(f"{place} ({type(stage).__name__}) refuses such images: {error}") from error
+            raise NotRecognisedError(f"{place} ({type(stage).__name__}) rejects such images: {error}") from error
         if isinstance(ramp, torch.Tensor):
             kind = str(ramp.dtype).removeprefix("torch.")
             if tuple(ramp.shape) != (self._channels, 1, _LEVELS) or kind not in _TABLE_TYPES:
-                raise NotRecognisedError(f"{place} gives tensors of type {kind} and shape {tuple(ramp.shape)}")
+                raise NotRecognisedError(f"{place} returns tensors of type {kind} and shape {tuple(ramp.shape)}")
         self._ramp = ramp
         self._pointwise.append(stage)
 
@@ -185,7 +185,7 @@ class _Lowering:
         if not can_own(stage, ON_TENSORS | _POINTWISE):
             raise NotRecognisedError(
                 f"{place} ({type(stage).__name__}) works on tensors",
-                "Move it before ToTensor, where it is known on Pillow images.",
+                "Move it before ToTensor; it is supported on Pillow images.",
             )
         self.tail.append(stage)
 
@@ -201,7 +201,7 @@ class _Lowering:
         if step is None:
             if not can_own(stage, ON_PILLOW if tensor_type is None else ON_TENSORS):
                 where = "Pillow images" if tensor_type is None else "tensors"
-                raise NotRecognisedError(f"{place} ({name}) is not known on {where}")
+                raise NotRecognisedError(f"{place} ({name}) is not supported on {where}")
             step = Own(stage, tensor_type)
         self.steps.append(step)
         channels = 3 if name == "RGB" else getattr(stage, "num_output_channels", self._channels)

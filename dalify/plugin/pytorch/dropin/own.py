@@ -1,4 +1,4 @@
-"""Steps that call somebody's function on the whole picture: torchvision's own transforms, and registered functions.
+"""Steps that call a function on the whole image: torchvision's own transforms, and registered functions.
 
 torchvision's transforms are called as they are, so results are theirs by construction; what is added is the generator
 that they draw from. Listed are those that give pictures for pictures, take all that is random from torch, and do not
@@ -159,7 +159,7 @@ class Registered:
             name = type(self.transform).__name__
             given = f"{found.dtype} {list(found.shape)}" if isinstance(found, np.ndarray) else type(found).__name__
             raise TypeError(
-                f"the function registered for {name} returned {given}, but the loader needs an array uint8 "
+                f"the function registered for {name} returned {given}, but the loader requires a uint8 array "
                 f"[height, width, {pixels.shape[2]}]"
             )
         canvas.replace(found)

@@ -1,4 +1,4 @@
-"""Transforms and datasets of users that the loader shall know, beside torchvision's."""
+"""Registration of users' transforms and datasets."""
 
 from __future__ import annotations
 

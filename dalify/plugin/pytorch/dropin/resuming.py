@@ -1,4 +1,4 @@
-"""Stop a pass over a loader, and go on with it in another process."""
+"""Save the position in a pass over a loader, and resume it in another process."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Resumable:
             CheckpointError: it is of no loader, or of one with other samplers.
         """
         if "batches" not in state or "generators" not in state:
-            raise CheckpointError("this is no state of a DataLoader.", hint="Save what loader.state_dict() returns.")
+            raise CheckpointError("not a state of a DataLoader.", hint="Pass the result of loader.state_dict().")
         if state["batches"] is not None and len(state["generators"]) != len(self._generators()):
             raise CheckpointError(
-                f"the state is of a loader with {len(state['generators'])} generators of random numbers, and this one "
+                f"the state belongs to a loader with {len(state['generators'])} random number generators, but this one "
                 f"has {len(self._generators())}.",
-                hint="Make the loader with the sampler and the generator that it had.",
+                hint="Create the loader with the same sampler and generator.",
             )
         self._resume_from = dict(state)
 

@@ -1,4 +1,4 @@
-"""One sample after the other, as the user's dataset gives them: kernels first, then his own Python."""
+"""Compute samples one by one: kernels first, then the user's Python code."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from dalify.plugin.pytorch.dropin.sources import Source
 __all__ = ["SampleMaker"]
 
 
-_TRIALS = 4  # some pictures are mirrored, for which other code is compiled
+_TRIALS = 4  # some images are mirrored, which compiles other code
 _SIZE = 160, 120
 _warm: set[tuple[str, ...]] = set()
 
 
 def _try(plan: Plan) -> None:
-    """Take black pictures through a plan, with random numbers that nobody misses."""
+    """Compile the kernels of a plan by running it on black images, with separate random numbers."""
     draws = TorchDraws(torch.Generator(), random.Random(0))
     for _ in range(_TRIALS):
         picture = Picture(np.zeros((*_SIZE, plan.channels), np.uint8))
         try:
             plan.take_steps(picture, draws)
             plan.sample(picture, draws)
-        except Exception:  # the picture is too small for it, or whatever: the user's own will tell
+        except Exception:  # for instance too small; the user's images will raise the error
             return
 
 

@@ -1,4 +1,4 @@
-"""Where samples lie: image files, or arrays in memory."""
+"""Sources of samples: image files, or arrays in memory."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ class FileSource:
         self._load = load
         self._is_rgb = is_rgb
         if not is_rgb and any(isinstance(step, PythonChoice | PythonOrder) for step in self.plan.steps):
-            raise NotRecognisedError("images that are not all RGB meet transforms that draw from Python's generator")
+            raise NotRecognisedError(
+                "images that are not all RGB are combined with transforms that draw from Python's generator"
+            )
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Open one sample by Pillow: the image and the label."""
