@@ -1,1 +1,1 @@
-"""Containers and folders to entries: what lies where, so that a reader can fetch any sample by its number."""
+"""Reads containers and folders: builds an index so that a reader can fetch any sample by its number."""

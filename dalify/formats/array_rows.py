@@ -1,6 +1,6 @@
 """Rows of large arrays as entries of a reader: a sample is the same row of several arrays.
 
-Alone because finding a row and keeping chunks at hand is the same for HDF5 and Zarr.
+Shared by HDF5 and Zarr: finds a row and caches decoded chunks.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from dalify.formats.storage import is_remote
 __all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "Stored", "as_array", "checked_arrays", "told"]
 
 _LABELS = ("label", "labels")
-_MOST_CHUNKS = 1 << 24
-_MOST_BYTES = 1 << 26  # that are read together; above, nothing is gained
+_MAX_CHUNKS = 1 << 24
+_MAX_BYTES = 1 << 26  # read in one call; larger reads are not faster
 
 
 class Stored(NamedTuple):
-    """How one array is kept.
+    """How one array is stored.
 
     Attributes:
-        row_count: rows.
-        row_shape: of each row.
-        dtype: of its elements.
-        row_bytes: memory of a row; a guess where rows have any length.
-        chunk_rows: rows that are read together; 1 where each can be read alone.
+        row_count: number of rows.
+        row_shape: shape of a row.
+        dtype: dtype of the elements.
+        row_bytes: memory of a row; an estimate for rows of variable length.
+        chunk_rows: rows per chunk; 1 if each row can be read separately.
     """
 
     row_count: int
@@ -46,43 +46,43 @@ class Stored(NamedTuple):
 
 
 class ArrayFile(Protocol):
-    """The wanted arrays of a file.
+    """The requested arrays of a file.
 
     Attributes:
         name: path, for messages.
-        arrays: how each is kept.
+        arrays: how each array is stored.
     """
 
     name: str
     arrays: list[Stored]
 
     def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return rows of an array, ``[stop - start, ...]``: in memory of their own, or in ``out``.
+        """Return rows of an array, ``[stop - start, ...]``, as a copy or in ``out``.
 
         Args:
-            array: its number.
+            array: index of the array.
             start: first row.
             stop: one past the last row.
-            out: memory to be filled, for numbers and booleans, in the byte order of this machine.
+            out: memory to fill, for numbers and booleans, in native byte order.
         """
         ...
 
     def read_rows(self, array: int, rows: Sequence[int]) -> Sequence[Any]:
-        """Return rows of an array, wherever they stand: what ``read(array, row, row + 1)[0]`` is for each."""
+        """Return rows of an array in any order; each equals ``read(array, row, row + 1)[0]``."""
         ...
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
-        """Return the first array of one of these names that is a row of integers; None without."""
+        """Return the first array with one of these names that is a vector of integers, or None."""
         ...
 
 
 class ArrayRow(NamedTuple):
-    """One row of all arrays.
+    """The same row of all arrays.
 
     Attributes:
-        rows: all of them.
-        file: number of the file.
-        number: of the row in the file.
+        rows: the collection that contains this row.
+        file: index of the file.
+        number: index of the row in the file.
     """
 
     rows: ArrayRows
@@ -93,38 +93,38 @@ class ArrayRow(NamedTuple):
         """Return the row of each array.
 
         Raises:
-            ReaderError: a file that cannot be read.
+            ReaderError: the file cannot be read.
         """
         return self.rows.read(self.file, self.number)
 
     def stand_in(self) -> tuple[NDArray[Any] | None, ...]:
-        """Return the rows of the arrays that can be read; zeros for others, or None where rows have any length."""
+        """Return the rows of readable arrays; zeros for the others, or None for rows of variable length."""
         return tuple(map(self._held, range(len(self.rows.files[self.file].arrays))))
 
     def _held(self, array: int) -> NDArray[Any] | None:
         try:
             return self.rows.read_one(self.file, array, self.number)
-        except Exception:  # of any library, as when the row was read
+        except Exception:  # any library may raise here
             stored = self.rows.files[self.file].arrays[array]
             return np.zeros(stored.row_shape, stored.dtype) if stored.dtype.kind in "biuf" else None
 
     @property
     def origin(self) -> str:
-        """Place and file, for messages."""
+        """Row number and file, for error messages."""
         return f"row {self.number} of {self.rows.files[self.file].name}"
 
 
 class ArrayRows(Sequence[ArrayRow]):
-    """Rows of several files, one file after the other.
+    """Rows of several files, concatenated in order.
 
     Args:
-        files: with the same arrays.
-        names: of the wanted arrays.
-        cache_bytes: for chunks of several rows.
+        files: files with the same arrays.
+        names: names of the requested arrays.
+        cache_bytes: size of the cache for decoded chunks.
 
     Raises:
-        ReaderError: arrays of a file with different numbers of rows.
-        DTypeError: an array has different types in two files.
+        ReaderError: the arrays of a file have different numbers of rows.
+        DTypeError: an array has different dtypes in two files.
 
     Attributes:
         files: as given.
@@ -140,7 +140,7 @@ class ArrayRows(Sequence[ArrayRow]):
             self._check(file)
         counts = [file.arrays[0].row_count for file in files]
         self._firsts = [0, *np.cumsum(counts).tolist()]
-        # Chunks are numbered through all arrays of all files.
+        # Chunks of all arrays of all files have consecutive numbers.
         self._first_blocks = [0]
         for file in files:
             for stored in file.arrays:
@@ -154,19 +154,19 @@ class ArrayRows(Sequence[ArrayRow]):
             if stored.row_count != file.arrays[0].row_count:
                 raise ReaderError(
                     f"in {file.name!r}, {name!r} has {stored.row_count} rows and {self._names[0]!r} has "
-                    f"{file.arrays[0].row_count}: rows of the same number are to be one sample.",
+                    f"{file.arrays[0].row_count}: all requested arrays must have the same number of rows.",
                 )
-            if stored.chunk_rows > 1 and stored.row_count // stored.chunk_rows >= _MOST_CHUNKS:
+            if stored.chunk_rows > 1 and stored.row_count // stored.chunk_rows >= _MAX_CHUNKS:
                 raise ReaderError(
                     f"in {file.name!r}, {name!r} has {stored.row_count:,} rows in chunks of {stored.chunk_rows}: more "
-                    f"than {_MOST_CHUNKS:,} chunks.",
-                    hint="Write the array anew, with larger chunks.",
+                    f"than {_MAX_CHUNKS:,} chunks.",
+                    hint="Rewrite the array with larger chunks.",
                 )
             if stored.dtype != first.dtype:
                 raise DTypeError(
-                    f"{name!r} has elements of type {first.dtype} in {self.files[0].name!r} and of type {stored.dtype} "
+                    f"{name!r} has dtype {first.dtype} in {self.files[0].name!r} and dtype {stored.dtype} "
                     f"in {file.name!r}.",
-                    hint="One output has one type.",
+                    hint="All files must have the same dtype for an output.",
                 )
 
     def __len__(self) -> int:
@@ -192,12 +192,12 @@ class ArrayRows(Sequence[ArrayRow]):
         return tuple([self.read_one(file, array, number) for array in range(len(self._names))])
 
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[NDArray[Any] | list[NDArray[Any]], ...] | None:
-        """Return rows of each array, ``[N, ...]`` or a list of N arrays; None where they are read one by one."""
+        """Return rows of each array, ``[N, ...]`` or a list of N arrays; None if rows must be read one by one."""
         file = bisect_right(self._firsts, int(numbers[0])) - 1
         rows = numbers - self._firsts[file]
         stored = self.files[file].arrays
         row_bytes = sum(each.row_bytes for each in stored)
-        if rows.min() < 0 or numbers.max() >= self._firsts[file + 1] or row_bytes * len(rows) > _MOST_BYTES:
+        if rows.min() < 0 or numbers.max() >= self._firsts[file + 1] or row_bytes * len(rows) > _MAX_BYTES:
             return None
         are_neighbours = bool((np.diff(rows) == 1).all())
         first, stop = int(rows[0]), int(rows[-1]) + 1
@@ -216,13 +216,13 @@ class ArrayRows(Sequence[ArrayRow]):
             return None
 
     def _listed(self, file: int, array: int, rows: Sequence[int]) -> list[NDArray[Any]]:
-        """Return rows of an array, such as strings."""
+        """Return rows of an array as a list, for example strings."""
         if self.files[file].arrays[array].chunk_rows > 1:
             return [self.read_one(file, array, row) for row in rows]
         return [as_array(row) for row in self.files[file].read_rows(array, rows)]
 
     def _gathered(self, file: int, array: int, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Return rows of an array, wherever they stand, in memory of their own."""
+        """Return a copy of rows of an array, in any order."""
         stored = self.files[file].arrays[array]
         dtype, shape = stored.dtype.newbyteorder("="), (len(rows), *stored.row_shape)
         gathered = file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
@@ -233,7 +233,7 @@ class ArrayRows(Sequence[ArrayRow]):
             stop = min(start + stored.chunk_rows, stored.row_count)
             places = np.flatnonzero(chunks == number).tolist()
             target = gathered[places[0] : places[-1] + 1]
-            # What is wanted as it is, and is not kept for the next epoch, is read to where it can stay.
+            # Data that needs no conversion and is not cached is read directly into the result.
             is_whole = len(target) == len(places) and offsets[places].tolist() == list(range(stop - start))
             if is_whole and (stored.chunk_rows == 1 or not self._keeps_all):
                 self.files[file].read(array, start, stop, target)
@@ -264,18 +264,18 @@ class ArrayRows(Sequence[ArrayRow]):
 
     @property
     def is_remote(self) -> bool:
-        """Whether rows lie on another machine."""
+        """Whether rows are on another machine."""
         return any(is_remote(file.name) for file in self.files)
 
     @property
     def blocks(self) -> Blocks | None:
-        """The chunks, where rows cannot be read one by one; see ``BlockOrder``."""
+        """The chunks if rows cannot be read separately, else None; see ``BlockOrder``."""
         if all(stored.chunk_rows == 1 for file in self.files for stored in file.arrays):
             return None
         entries: list[NDArray[np.int64]] = []
         sizes: list[NDArray[np.int64]] = []
         for file in self.files:
-            # The array of the largest rows decides; of small ones, such as labels, all chunks stay at hand.
+            # The array with the largest rows decides; all chunks of small arrays, such as labels, stay in the cache.
             rows = max(file.arrays, key=lambda stored: (stored.chunk_rows > 1, stored.row_bytes)).chunk_rows
             row_bytes = sum(stored.row_bytes for stored in file.arrays)
             count = file.arrays[0].row_count
@@ -287,12 +287,12 @@ class ArrayRows(Sequence[ArrayRow]):
 
     @property
     def sources(self) -> NDArray[np.int64]:
-        """The number of the file of each row, ``[N]``."""
+        """The file index of each row, ``[N]``."""
         return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
 
     @property
     def labels(self) -> NDArray[np.int64] | None:
-        """The classes of the rows, ``[N]``, where an array ``label`` or ``labels`` has them; else None."""
+        """The class of each row, ``[N]``, if there is an array ``label`` or ``labels``; else None."""
         found = [file.labels(_LABELS) for file in self.files]
         known = [labels for labels in found if labels is not None]
         if len(known) < len(found) or [len(each) for each in known] != np.diff(self._firsts).tolist():
@@ -300,12 +300,12 @@ class ArrayRows(Sequence[ArrayRow]):
         return np.concatenate(known).astype(np.int64)
 
     def __repr__(self) -> str:
-        """Return counts."""
+        """Return the number of rows and files."""
         return f"ArrayRows({len(self)} rows, {len(self.files)} files)"
 
 
 def as_array(value: Any) -> NDArray[Any]:
-    """Return one row as an array: texts and bytes as uint8, numbers in the byte order of this machine."""
+    """Return one row as an array: strings and bytes as uint8, numbers in native byte order."""
     if isinstance(value, str):
         value = value.encode()
     if isinstance(value, (bytes, np.void)):
@@ -315,33 +315,33 @@ def as_array(value: Any) -> NDArray[Any]:
 
 
 def _copied(row: NDArray[Any]) -> NDArray[Any]:
-    """Return a row in memory of its own: the chunk stays, and who gets the row may change it."""
+    """Return a copy of a row: the chunk stays in the cache, and the caller may modify the row."""
     copy = file_memory(row.nbytes).view(row.dtype).reshape(row.shape)
     copy[...] = row
     return copy
 
 
 def checked_arrays(names: Sequence[str], known: Sequence[str], path: str, what: str) -> None:
-    """Refuse names of arrays that are not there.
+    """Check that the named arrays exist.
 
     Raises:
-        ArgumentValueError: no such array.
+        ArgumentValueError: an array does not exist.
     """
     for name in names:
         if name.strip("/") not in known:
             raise ArgumentValueError(
                 f"{path!r} has no {what} {name!r}.{suggestion(name, known)}",
-                hint=f"It has: {', '.join(map(repr, known[:30])) or 'none'}.",
+                hint=f"Available: {', '.join(map(repr, known[:30])) or 'none'}.",
             )
 
 
 @contextmanager
 def told(path: str, what: str) -> Iterator[None]:
-    """Say which file it was when reading it fails.
+    """Add the path of the file to errors raised while reading it.
 
     Args:
         path: of the file.
-        what: kind of file that it should be.
+        what: expected kind of file.
 
     Raises:
         ReaderError: the file is absent, damaged, or of another kind.
@@ -352,5 +352,5 @@ def told(path: str, what: str) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise ReaderError(f"cannot open the file {path!r}: there is no such file.") from None
-    except Exception as error:  # filters and storages have exceptions of their own
-        raise ReaderError(f"{path!r} cannot be read, or is no {what} file: {str(error)[:300]}") from None
+    except Exception as error:  # filters and storage libraries raise their own exceptions
+        raise ReaderError(f"{path!r} cannot be read or is not a valid {what} file: {str(error)[:300]}") from None

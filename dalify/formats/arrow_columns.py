@@ -1,8 +1,8 @@
 """Columns of Arrow data as arrays, one row at a time.
 
-The layouts of Arrow (offsets, bits, nested lists, structs) are one matter, and where the columns come from another.
-Buffers are looked at, not converted: a row costs one copy of its own bytes. They may say anything, so nothing that they
-say of a value is followed before it was compared with the sizes of what it points to.
+Implements Arrow's layouts: offsets, bit masks, nested lists, structs. Buffers are viewed, not converted: reading a row
+copies only its own bytes. Buffers may contain arbitrary data, so every offset and size in them is checked against the
+size of the buffer it refers to before it is used.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ __all__ = ["Column", "check_type", "column_of"]
 
 _SHORT_BYTES = 12
 _TYPES = (
-    "numbers, booleans, binary, text, lists of numbers (nested and of fixed size too), tensors of fixed shape, and "
-    "structs with a field 'bytes'"
+    "numbers, booleans, binary, strings, lists of numbers (nested and of fixed size too), tensors of fixed shape, and "
+    "structs with the field 'bytes'"
 )
 
 _WORKING_FOLDER = DataRoot(None, allow_outside=False)
 
 
 class Column:
-    """Values one after the other.
+    """A column of values.
 
     Args:
-        count: how many there are.
-        valid: which of them are no nulls, ``[n]``; None where all are.
+        count: number of values.
+        valid: mask of values that are not null, ``[n]``; None if no value is null.
     """
 
-    # Whether parts are views of memory that others look at, too.
+    # Whether ``part`` returns views of shared memory.
     lends = True
 
     def __init__(self, count: int, valid: NDArray[np.bool_] | None) -> None:
@@ -49,20 +49,20 @@ class Column:
         self._valid = valid
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of values."""
         return self._count
 
     def row(self, number: int) -> NDArray[Any]:
-        """Return one value as an array of its own.
+        """Return a copy of one value as an array.
 
         Raises:
-            ReaderError: it is null, or holds one, is a list of lists of different lengths, or is damaged.
+            ReaderError: the value is null or contains a null, has nested lists of different lengths, or is damaged.
         """
         self._check(number, number + 1)
         return self._row(number)
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return several values, ``[stop - start, ...]``, perhaps as a view.
+        """Return several values, ``[stop - start, ...]``, possibly as a view.
 
         Raises:
             ReaderError: a null, lists of different lengths, or damaged data.
@@ -71,18 +71,18 @@ class Column:
         return self._part(start, stop)
 
     def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
-        """Return values that are runs of bytes, each in memory of its own.
+        """Return copies of values that are byte strings.
 
-        None for other values, and where one is null, damaged or large: then each is to be read by itself.
+        None for other types, and if a value is null, damaged or large: then each value is read separately.
         """
         return None
 
     def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
-        """Return values that are single numbers, ``[N]``; None for others, and where one is null."""
+        """Return scalar values, ``[N]``; None for other types and if a value is null."""
         return None
 
     def holds(self, number: int) -> bool:
-        """Tell whether a value is no null."""
+        """Return whether a value is not null."""
         return self._valid is None or bool(self._valid[number])
 
     def _check(self, start: int, stop: int) -> None:
@@ -90,8 +90,8 @@ class Column:
             raise _outside()
         if self._valid is not None and not self._valid[start:stop].all():
             raise ReaderError(
-                "the value is null, or has a null in it.",
-                hint="Fill or drop such rows, or write on_error='skip': other rows take their places.",
+                "the value is null or contains a null.",
+                hint="Fill or drop such rows, or use on_error='skip' to replace them by other rows.",
             )
 
     def _are_held(self, rows: NDArray[np.int64]) -> bool:
@@ -101,11 +101,11 @@ class Column:
         raise AssertionError("dalify bug: a column without rows")
 
     def _part(self, start: int, stop: int) -> NDArray[Any]:
-        raise AssertionError("dalify bug: a column that is no part of lists")
+        raise AssertionError("dalify bug: a column that cannot be nested in lists")
 
 
 def _outside() -> ReaderError:
-    return ReaderError("the data are damaged: the value lies outside of them.")
+    return ReaderError("the data is damaged: a value is out of bounds.")
 
 
 class _Numbers(Column):
@@ -132,7 +132,7 @@ class _Bytes(Column):
 
     def samples(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
         starts, stops = self._offsets[rows].astype(np.int64), self._offsets[rows + 1].astype(np.int64)
-        is_within = (starts >= 0) & (starts <= stops) & (stops <= len(self._values))  # a file may say anything
+        is_within = (starts >= 0) & (starts <= stops) & (stops <= len(self._values))  # offsets are not trusted
         return self._values.samples(starts, stops) if is_within.all() and self._are_held(rows) else None
 
     def _row(self, number: int) -> NDArray[np.uint8]:
@@ -143,13 +143,13 @@ class _Bytes(Column):
 
 
 class _Views(Column):
-    """Bytes that stand in one of several buffers, or, where they are at most 12, in the column itself.
+    """Byte strings in one of several buffers, or inline in the column if they have at most 12 bytes.
 
     Args:
         valid: see ``Column``.
-        views: number of bytes, then the bytes, or their first four, the number of a buffer, and a place in it: int32
-            ``[n, 4]``.
-        buffers: of bytes.
+        views: int32 ``[n, 4]``: the size, then either the bytes, or their first four, the index of a buffer, and the
+            offset in it.
+        buffers: the buffers of bytes.
     """
 
     def __init__(self, valid: NDArray[np.bool_] | None, views: NDArray[np.int32], buffers: Sequence[Values]) -> None:
@@ -178,7 +178,7 @@ class _Views(Column):
 
 
 class _Categories(Column):
-    """Values by their numbers in another column."""
+    """Dictionary-encoded values: indices into another column."""
 
     def __init__(self, valid: NDArray[np.bool_] | None, numbers: NDArray[Any], values: Column) -> None:
         super().__init__(len(numbers), valid)
@@ -203,7 +203,7 @@ class _Categories(Column):
 
 
 class _Files(Column):
-    """Contents of files, or else their paths: images and audio of Hugging Face."""
+    """Contents or paths of files: images and audio of Hugging Face."""
 
     def __init__(self, valid: NDArray[np.bool_] | None, contents: Column, paths: Column | None, root: DataRoot) -> None:
         super().__init__(len(contents), valid)
@@ -237,8 +237,8 @@ class _Lists(Column):
         if len(sizes) and (sizes != sizes[0]).any():
             odd = int(np.flatnonzero(sizes != sizes[0])[0])
             raise ReaderError(
-                f"its lists have different lengths ({sizes[0]} and {sizes[odd]}), which is no array.",
-                hint="Keep such data in one list each, with another column that tells the lengths.",
+                f"its nested lists have different lengths ({sizes[0]} and {sizes[odd]}), so it is not an array.",
+                hint="Store such data as one flat list, and the lengths in another column.",
             )
         items = self._items.part(int(bounds[0]), int(bounds[-1]))
         return items.reshape(len(sizes), int(sizes[0]) if len(sizes) else 0, *items.shape[1:])
@@ -264,12 +264,12 @@ class _FixedLists(Column):
 
 
 def _owned(column: Column, part: NDArray[Any]) -> NDArray[Any]:
-    """Return a part of a column in memory of its own."""
+    """Return a copy of a part of a column."""
     return part.copy() if column.lends else part
 
 
 def _storage(kind: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """Return what a type is stored as, and the shape of a tensor."""
+    """Return the storage type of a type, and the shape if it is a tensor."""
     shape = None
     while isinstance(kind, pyarrow.BaseExtensionType):
         shape = tuple(getattr(kind, "shape", None) or ()) or shape
@@ -278,27 +278,27 @@ def _storage(kind: Any) -> tuple[Any, tuple[int, ...] | None]:
 
 
 def check_type(kind: Any, name: str, where: str) -> None:
-    """Refuse a column whose values are no arrays.
+    """Check that the values of a column can be converted to arrays.
 
     Args:
         kind: its pyarrow type.
         name: of the column.
-        where: the file, for the message.
+        where: the file, for the error message.
 
     Raises:
-        DTypeError: no type of which arrays can be made.
+        DTypeError: the type cannot be converted to arrays.
     """
     if not _is_array(kind):
         raise DTypeError(
-            f"the column {name!r} of {where} has the type {str(kind)[:80]}, of which no array can be made.",
-            hint=f"Types that can be read: {_TYPES}. Cast the column to one of them.",
+            f"the column {name!r} of {where} has the type {str(kind)[:80]}, which cannot be converted to an array.",
+            hint=f"Supported types: {_TYPES}. Cast the column to one of them.",
         )
 
 
 def _is_array(kind: Any) -> bool:
     types = pyarrow.types
     axes = list(getattr(kind, "permutation", None) or ())
-    if axes != sorted(axes):  # its axes are stored in another order
+    if axes != sorted(axes):  # the axes are stored in another order
         return False
     kind, _ = _storage(kind)
     if types.is_dictionary(kind):
@@ -324,25 +324,25 @@ def _is_numeric(kind: Any) -> bool:
 
 
 def column_of(array: Any, root: DataRoot = _WORKING_FOLDER, memory: FileMemory | None = None) -> Column:
-    """Return a column of Arrow data.
+    """Return the column for an Arrow array.
 
     Args:
-        array: a pyarrow Array of a type that ``check_type`` takes.
-        root: to which paths in it are relative.
-        memory: in which the array lies, where that is filled from a file when needed.
+        array: a pyarrow Array of a type that ``check_type`` accepts.
+        root: the folder that paths in the array are relative to.
+        memory: memory that contains the array, if it is filled from a file on demand.
 
     Raises:
         ReaderError: the array is damaged, or the file cannot be read.
     """
     try:
-        array.validate()  # lengths and sizes; what an element says of itself is checked when it is read
+        array.validate()  # lengths and sizes; offsets of elements are checked when they are read
     except pyarrow.ArrowInvalid as error:
-        raise ReaderError(f"the data are damaged: {str(error)[:200]}.") from None
+        raise ReaderError(f"the data is damaged: {str(error)[:200]}.") from None
     return _column_of(array, root, memory or _NO_FILE, is_within=False)
 
 
 class _NoFile:
-    """What takes the place of ``FileMemory`` where all is in memory."""
+    """Replaces ``FileMemory`` if all data is in memory."""
 
     def load(self, buffer: Any) -> None:
         """Do nothing."""
@@ -356,13 +356,13 @@ _NO_FILE = _NoFile()
 
 
 def _column_of(array: Any, root: DataRoot, memory: FileMemory | _NoFile, *, is_within: bool) -> Column:
-    """Return a column of an array whose sizes are right.
+    """Return the column for an array whose sizes were checked.
 
     Args:
         array: see ``column_of``.
-        root: see there.
-        memory: see there.
-        is_within: the values are those of lists, so that there may be very many of them.
+        root: see ``column_of``.
+        memory: see ``column_of``.
+        is_within: the array contains the values of lists, so it may be very long.
     """
     types = pyarrow.types
     kind, shape = _storage(array.type)
@@ -403,7 +403,7 @@ def _column_of(array: Any, root: DataRoot, memory: FileMemory | _NoFile, *, is_w
 
 
 def _valid_of(array: Any, memory: FileMemory | _NoFile) -> NDArray[np.bool_] | None:
-    """Return which elements are no nulls; None where all are."""
+    """Return the mask of elements that are not null; None if no element is null."""
     bits = array.buffers()[0]
     if bits is None or not len(array):
         return None
@@ -418,7 +418,7 @@ def _bits_of(buffer: Any, start: int, count: int) -> NDArray[np.bool_]:
 
 
 def _loaded(buffer: Any, dtype: np.dtype[Any], memory: FileMemory | _NoFile) -> NDArray[Any]:
-    """Return the elements of a buffer, all at hand."""
+    """Return the elements of a buffer, loaded into memory."""
     if buffer is None or not buffer.size:
         return np.empty(0, dtype)
     memory.load(buffer)
@@ -426,13 +426,13 @@ def _loaded(buffer: Any, dtype: np.dtype[Any], memory: FileMemory | _NoFile) -> 
 
 
 def _values_of(buffer: Any, dtype: np.dtype[Any], memory: FileMemory | _NoFile) -> Values:
-    """Return the elements of a buffer, wherever they are."""
+    """Return the elements of a buffer, in memory or in a file."""
     found = None if buffer is None else memory.values(buffer, dtype)
     return Values(_loaded(buffer, dtype, memory)) if found is None else found
 
 
 def _items_of(array: Any, kind: Any, memory: FileMemory | _NoFile) -> Values:
-    """Return the numbers of an array, wherever they are."""
+    """Return the numbers of an array, in memory or in a file."""
     dtype = np.dtype(kind.to_pandas_dtype())
     buffer = array.buffers()[1]
     if buffer is None:
@@ -441,7 +441,7 @@ def _items_of(array: Any, kind: Any, memory: FileMemory | _NoFile) -> Values:
 
 
 def _numbers_of(array: Any, kind: Any, memory: FileMemory | _NoFile) -> NDArray[Any]:
-    """Return the numbers of an array, all at hand; those that are null may be anything."""
+    """Return the numbers of an array, loaded into memory; null elements have arbitrary values."""
     buffer = array.buffers()[1]
     if pyarrow.types.is_boolean(kind):
         if buffer is None or not len(array):

@@ -1,8 +1,8 @@
-"""Memory of Arrow arrays: what is there, and what is still in a file.
+"""Memory of Arrow arrays, loaded from a file on demand.
 
-Arrow files are meant to be mapped, but a mapped file that becomes shorter ends the process (SIGBUS). So a record batch
-is laid out in memory that is only reserved: what has to be at hand, such as offsets, is read into it, and values of any
-size are read from the file when they are wanted.
+Arrow files are designed for memory mapping, but if a mapped file is truncated, the process ends (SIGBUS). So the layout
+of a record batch is created in memory that is only reserved. Data that is always needed, such as offsets, is read into
+it. Values of any size are read from the file on access.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from dalify.formats.pieces import copy_pieces
 
 __all__ = ["FileMemory", "Values", "ValuesInFile", "reserved"]
 
-# Smaller memory comes from the allocator. Flags that a system lacks are 0.
+# Smaller blocks come from the allocator. Flags that the system does not have are 0.
 _LARGE_BYTES = 1 << 25
 _RESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 def reserved(size_bytes: int) -> NDArray[np.uint8]:
-    """Return zeros, uint8 ``[size_bytes]``, that take memory as far as they are written to.
+    """Return zeros, uint8 ``[size_bytes]``, that use physical memory only where written.
 
     Raises:
-        MemoryError, OSError: there is not so much address space.
+        MemoryError, OSError: not enough address space.
     """
     if size_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(size_bytes, np.uint8)
-    # More than this machine has may be reserved, for a batch of which a few rows are wanted.
+    # More than the physical memory may be reserved: only a few rows of the batch may be needed.
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVED
     return np.frombuffer(mmap.mmap(-1, size_bytes, flags=flags), np.uint8)
 
 
 class Values:
-    """Values one after the other, in memory.
+    """Contiguous values in memory.
 
     Args:
-        array: of them, one-dimensional and contiguous.
+        array: the values, one-dimensional and contiguous.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
@@ -50,34 +50,34 @@ class Values:
         self._address = array.ctypes.data
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of values."""
         return len(self._array)
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return some values, perhaps as a view; the place of each is within the array."""
+        """Return a range of values, possibly as a view; the range must be within the array."""
         return self._array[start:stop]
 
     def copy(self, start: int, stop: int) -> NDArray[Any]:
-        """Return some values in memory of their own."""
+        """Return a copy of a range of values."""
         copied = file_memory((stop - start) * self._array.itemsize).view(self._array.dtype)
         copied[...] = self._array[start:stop]
         return copied
 
     def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
-        """Return some runs of values, each in memory of its own; None where they are large. For bytes."""
+        """Return copies of several ranges of values, or None if they are large. For bytes."""
         pieces = copy_pieces(self._address + starts, stops - starts)
         return None if pieces is None else pieces.samples()
 
 
 class ValuesInFile(Values):
-    """Values one after the other, in a file.
+    """Contiguous values in a file.
 
     Args:
         files: open files.
-        number: of the file.
+        number: index of the file.
         offset: of the first value in the file.
-        count: how many there are.
-        dtype: of each.
+        count: number of values.
+        dtype: dtype of the values.
     """
 
     def __init__(self, files: OpenFiles, number: int, offset: int, count: int, dtype: np.dtype[Any]) -> None:
@@ -88,14 +88,14 @@ class ValuesInFile(Values):
         self._dtype = dtype
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of values."""
         return self._count
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return some values; the place of each is within those there are.
+        """Return a range of values; the range must be within the column.
 
         Raises:
-            ReaderError: the file cannot be read, or has become shorter.
+            ReaderError: the file cannot be read, or was truncated.
             LimitError: more than ``max_sample_bytes``.
         """
         item_bytes = self._dtype.itemsize
@@ -103,11 +103,11 @@ class ValuesInFile(Values):
         return read.view(self._dtype)
 
     def copy(self, start: int, stop: int) -> NDArray[Any]:
-        """Return some values in memory of their own; see ``part``."""
+        """Return a copy of a range of values; see ``part``."""
         return self.part(start, stop)
 
     def samples(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
-        """Return some runs of values, each in memory of its own; None where they are to be read one by one."""
+        """Return copies of several ranges of values, or None if each must be read separately."""
         numbers = np.full(len(starts), self._number, np.int64)
         pieces = self._files.read_many(numbers, self._offset + starts, stops - starts)
         return None if pieces is None else pieces.samples()
@@ -118,13 +118,13 @@ class FileMemory:
 
     Args:
         files: open files.
-        number: of the file.
+        number: index of the file.
         memory: uint8 ``[n]``, all zeros.
         offset: of the first byte in the file.
-        mapped: the whole file, uint8, where its values are to be looked at in a memory map.
+        mapped: memory map of the whole file, uint8, if values are views of it; else None.
 
     Attributes:
-        held_bytes: how much of the file was read into the memory.
+        held_bytes: number of bytes read from the file into the memory.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class FileMemory:
         self._mapped = mapped
 
     def load(self, buffer: Any) -> None:
-        """Read what a pyarrow buffer is to hold, where it lies in this memory.
+        """Read the contents of a pyarrow buffer from the file, if the buffer is in this memory.
 
         Raises:
-            ReaderError: the file cannot be read, or has become shorter.
+            ReaderError: the file cannot be read, or was truncated.
         """
         if buffer is None or not buffer.size or not self._holds(buffer):
             return
@@ -156,7 +156,7 @@ class FileMemory:
         self.held_bytes += buffer.size
 
     def values(self, buffer: Any, dtype: np.dtype[Any]) -> Values | None:
-        """Return the values that a pyarrow buffer is to hold; None where it does not lie in this memory."""
+        """Return the values of a pyarrow buffer; None if the buffer is not in this memory."""
         if not buffer.size or not self._holds(buffer):
             return None
         offset = self._offset + buffer.address - self._address

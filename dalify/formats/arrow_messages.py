@@ -1,8 +1,8 @@
-"""Where the messages of an Arrow file or stream lie: schema, dictionaries, record batches.
+"""Finds the messages of an Arrow file or stream: schema, dictionaries, record batches.
 
-Only what messages say of themselves is read, so that an index costs little and no file is mapped. All numbers are
-checked against the size of the file. Source: the specification of Arrow's IPC format, its Message.fbs and File.fbs, and
-the internals of FlatBuffers.
+Only the metadata of messages is read, so building an index is cheap and no file is mapped. All numbers are checked
+against the size of the file. Source: the specification of Arrow's IPC format, its Message.fbs and File.fbs, and the
+internals of FlatBuffers.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from dalify.formats.open_files import OpenFiles
 
 __all__ = ["Message", "Messages", "messages_of", "uncompressed_bytes"]
 
-_MAGIC, _MAGIC_BYTES = b"ARROW1", 8  # with what fills up to a multiple of eight
+_MAGIC, _MAGIC_BYTES = b"ARROW1", 8  # including padding to a multiple of eight
 _CONTINUATION = 0xFFFFFFFF
-_LARGEST_METADATA = 1 << 28
+_MAX_METADATA_BYTES = 1 << 28
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
 _BLOCK = struct.Struct("<qi4xq")
 
 
 class Message(NamedTuple):
-    """A message.
+    """Position and size of a message.
 
     Attributes:
         offset: of its first byte in the file.
-        metadata_bytes: what it says of itself, with the size in front of that.
-        body: place of its body in the file.
-        body_bytes: of its body.
-        rows: of a record batch.
-        is_compressed: the buffers of the body are.
-        dictionaries: how many dictionaries the file has that stand before it, or all of them.
+        metadata_bytes: size of the metadata, including its size prefix.
+        body: offset of its body in the file.
+        body_bytes: size of its body.
+        rows: number of rows of a record batch.
+        is_compressed: whether the buffers of the body are compressed.
+        dictionaries: number of dictionaries before the message, or of all dictionaries of the file.
     """
 
     offset: int
@@ -53,10 +53,10 @@ class Messages(NamedTuple):
 
     Attributes:
         schema: the names and types of columns.
-        is_little: whether numbers have the least significant byte first.
-        is_stream: whether the file is a stream, without a list of its messages at the end.
-        dictionaries: in their order.
-        batches: in their order.
+        is_little: whether numbers are little-endian.
+        is_stream: whether the file is a stream, without a footer that lists the messages.
+        dictionaries: dictionary messages, in file order.
+        batches: record batch messages, in file order.
     """
 
     schema: Message
@@ -67,11 +67,11 @@ class Messages(NamedTuple):
 
 
 class _DamagedError(Exception):
-    """Something lies outside of its message."""
+    """An offset or size is out of bounds."""
 
 
 class _Table:
-    """A table of FlatBuffers: fields by number, each of which may be absent."""
+    """A FlatBuffers table: numbered, optional fields."""
 
     def __init__(self, data: bytes, place: int) -> None:
         self._data = data
@@ -81,7 +81,7 @@ class _Table:
 
     @classmethod
     def root(cls, data: bytes) -> _Table:
-        """Return the table that a message is."""
+        """Return the root table of a message."""
         return cls(data, _Table._of(data, "<I", 0))
 
     @staticmethod
@@ -94,29 +94,29 @@ class _Table:
         return self._of(self._data, kind, place)
 
     def _field(self, number: int) -> int:
-        """Return the place of a field; 0 where it is absent."""
+        """Return the offset of a field, or 0 if it is absent."""
         entry = self._fields + 4 + 2 * number
         offset = self._at("<H", entry) if entry + 2 <= self._fields_end else 0
         return self._place + offset if offset else 0
 
     def integer(self, number: int, kind: str) -> int:
-        """Return an integer, 0 where it is absent."""
+        """Return an integer, or 0 if it is absent."""
         place = self._field(number)
         return self._at(kind, place) if place else 0
 
     def has(self, number: int) -> bool:
-        """Tell whether a field is there."""
+        """Return whether a field is present."""
         return self._field(number) != 0
 
     def table(self, number: int) -> _Table:
-        """Return a table within."""
+        """Return a nested table."""
         place = self._field(number)
         if not place:
             raise _DamagedError
         return _Table(self._data, place + self._at("<I", place))
 
     def blocks(self, number: int) -> list[tuple[int, int, int]]:
-        """Return a list of places of messages: offset, bytes of the metadata, bytes of the body."""
+        """Return positions of messages: offset, size of the metadata, size of the body."""
         place = self._field(number)
         if not place:
             return []
@@ -139,7 +139,7 @@ class _Table:
 
 
 class _File:
-    """The file whose messages are wanted."""
+    """An Arrow file, read message by message."""
 
     def __init__(self, files: OpenFiles, number: int) -> None:
         self._files = files
@@ -147,14 +147,14 @@ class _File:
         self.size = files.size(number)
 
     def bytes(self, start: int, size: int) -> bytes:
-        if not 0 <= start <= start + size <= self.size or size > _LARGEST_METADATA:
+        if not 0 <= start <= start + size <= self.size or size > _MAX_METADATA_BYTES:
             raise _DamagedError
         return self._files.read(self._number, start, size, is_sample=False).tobytes()
 
     def message(self, offset: int) -> tuple[int, Message, _Table] | None:
-        """Return kind and place of the message at a place, and its contents; None where a stream ends.
+        """Return kind and position of the message at an offset, and its contents; None at the end of a stream.
 
-        Messages of old files have no mark in front of their size.
+        Messages of old files have no continuation marker before their size.
         """
         if offset == self.size:
             return None
@@ -209,7 +209,7 @@ class _File:
         found = self.message(offset)
         if found is None or found[0] != wanted or found[1].metadata_bytes > metadata_bytes:
             raise _DamagedError
-        # The body begins where the footer says: something may fill up the space in front of it.
+        # The body starts where the footer says: there may be padding before it.
         message = found[1]._replace(body=offset + metadata_bytes)
         if message.body_bytes > body_bytes:
             raise _DamagedError
@@ -232,12 +232,12 @@ class _File:
 
 
 def uncompressed_bytes(metadata: bytes, body: NDArray[np.uint8], is_dictionary: bool) -> int:
-    """Return the size that the buffers of a compressed message declare.
+    """Return the uncompressed size that the buffers of a message declare.
 
     Args:
-        metadata: of the message, with the size in front of it.
-        body: uint8 ``[n]``.
-        is_dictionary: it is a dictionary and no record batch.
+        metadata: metadata of the message, including its size prefix.
+        body: body of the message, uint8 ``[n]``.
+        is_dictionary: whether the message is a dictionary, not a record batch.
 
     Raises:
         ReaderError: the message is damaged.
@@ -254,7 +254,7 @@ def uncompressed_bytes(metadata: bytes, body: NDArray[np.uint8], is_dictionary: 
             declared = struct.unpack_from("<q", body.data, offset)[0]
             total += size if declared < 0 else declared
     except _DamagedError:
-        raise ReaderError("the data are damaged: a buffer lies outside of its message.") from None
+        raise ReaderError("the data is damaged: a buffer is outside its message.") from None
     return total
 
 
@@ -263,18 +263,18 @@ def messages_of(files: OpenFiles, number: int) -> Messages:
 
     Args:
         files: open files.
-        number: of the file.
+        number: index of the file.
 
     Raises:
-        ReaderError: it cannot be read, is no Arrow file, or is damaged.
-        LimitError: it declares more rows or messages than ``max_declared_samples``.
+        ReaderError: the file cannot be read, is not an Arrow file, or is damaged.
+        LimitError: the file declares more rows or messages than ``max_declared_samples``.
     """
     try:
         found = _File(files, number).messages()
     except _DamagedError:
         raise ReaderError(
-            f"the file {files.paths[number]!r} is damaged, cut off, or of another kind: it lacks the messages of "
-            "an Arrow file.",
+            f"the file {files.paths[number]!r} is not a valid Arrow file: it is damaged, truncated or of another "
+            "format.",
         ) from None
     rows = sum(batch.rows for batch in found.batches)
     limits.check_count(rows, f"the Arrow file {files.paths[number]!r} declares {rows:,} rows")

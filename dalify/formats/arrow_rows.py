@@ -1,6 +1,6 @@
 """The rows of Arrow data as entries of a reader.
 
-Alone because finding a row and keeping blocks at hand is the same for files, tables and data sets.
+Shared by files, tables and data sets: finds a row and caches decoded blocks.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 __all__ = ["ArrowRow", "ArrowRows"]
 
 _LABELS = ("label", "labels")
-_MOST_BLOCKS = 4
+_MAX_BLOCKS = 4
 
 
 class ArrowRow(NamedTuple):
     """One row.
 
     Attributes:
-        rows: all of them.
-        number: of the row in its source.
-        block: of the row.
-        offset: of the row in its block.
+        rows: the collection that contains this row.
+        number: index of the row in its source.
+        block: index of the block of the row.
+        offset: index of the row in its block.
     """
 
     rows: ArrowRows
@@ -45,10 +45,10 @@ class ArrowRow(NamedTuple):
     offset: int
 
     def read(self) -> tuple[NDArray[Any], ...]:
-        """Return the wanted columns.
+        """Return the values of the requested columns.
 
         Raises:
-            ReaderError: a value that is null, or lists of different lengths within one; a file that cannot be read.
+            ReaderError: a value is null or has nested lists of different lengths, or the file cannot be read.
         """
         columns = self.rows.block(self.block)
         try:
@@ -67,30 +67,30 @@ class ArrowRow(NamedTuple):
         return tuple(found)
 
     def stand_in(self) -> tuple[NDArray[Any] | None, ...]:
-        """Return the columns that can be read; None for others."""
+        """Return the values of readable columns; None for the others."""
         return tuple(map(self._held, range(len(self.rows.columns))))
 
     def _held(self, column: int) -> NDArray[Any] | None:
         try:
             return self.rows.block(self.block)[column].row(self.offset)
-        except Exception:  # of any library, as when the row was read
+        except Exception:  # any library may raise here
             return None
 
     @property
     def origin(self) -> str:
-        """Place and source, for messages."""
+        """Row number and source, for error messages."""
         return f"row {self.number} of {self.rows.source_name(self.block)}"
 
 
 class ArrowRows(Sequence[ArrowRow]):
-    """Rows of several sources, one source after the other.
+    """Rows of several sources, concatenated in order.
 
     Args:
-        sources: where they are.
-        columns: names of the wanted columns.
-        cache_bytes: for blocks that had to be decoded.
-        order: numbers of the rows that are the entries, int64 ``[n]``; all in their order where None.
-        allow_outside_root: paths in the data may lead out of the folder of their file, and be URLs.
+        sources: files, tables or data sets.
+        columns: names of the requested columns.
+        cache_bytes: size of the cache for decoded blocks.
+        order: row numbers of the entries, int64 ``[n]``; None for all rows in order.
+        allow_outside_root: whether paths in the data may be URLs or point outside the folder of their file.
 
     Raises:
         DTypeError: a column has different types in two sources.
@@ -118,7 +118,7 @@ class ArrowRows(Sequence[ArrowRow]):
                 if first != found:
                     raise DTypeError(
                         f"the column {name!r} has the type {first} in {sources[0].name} and {found} in {source.name}.",
-                        hint="One output has one type: cast the column in one of the files.",
+                        hint="A column must have the same type in all files: cast it in one of them.",
                     )
         self._block_sources = np.repeat(np.arange(len(sources)), [len(source.entries) for source in sources])
         self._first_blocks = [0, *np.cumsum([len(source.entries) for source in sources]).tolist()]
@@ -126,7 +126,7 @@ class ArrowRows(Sequence[ArrowRow]):
         self._entries = entries
         self._ends = np.cumsum(entries)
         self._firsts = [0, *self._ends.tolist()]
-        # Of the source of each block; as a list, which is quicker to look up than an array.
+        # Source index of each block; a list, because indexing a list is faster than indexing an array.
         self._first_rows = [self._firsts[self._first_blocks[source]] for source in self._block_sources.tolist()]
         self._cache = BlockCache(self._load, cache_bytes)
 
@@ -152,11 +152,11 @@ class ArrowRows(Sequence[ArrowRow]):
         return ArrowRow(self, number - self._first_rows[block], block, number - self._firsts[block])
 
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
-        """Return the columns of rows, an array ``[N]`` or a list of N arrays each; None to read one by one."""
+        """Return the columns of rows, each ``[N]`` or a list of N arrays; None if rows must be read one by one."""
         rows = numbers if self._order is None else self._order[numbers]
         blocks = np.searchsorted(self._ends, rows, side="right")
         wanted, members = np.unique(blocks, return_inverse=True)
-        if len(wanted) > _MOST_BLOCKS:  # they would all have to be held at once
+        if len(wanted) > _MAX_BLOCKS:  # all of them would be in memory at the same time
             return None
         offsets = rows - (self._ends - self._entries)[blocks]
         try:
@@ -172,11 +172,11 @@ class ArrowRows(Sequence[ArrowRow]):
         return tuple(found)
 
     def block(self, number: int) -> list[Column]:
-        """Return the wanted columns of a block."""
+        """Return the requested columns of a block."""
         return self._cache.get(number)
 
     def source_name(self, block: int) -> str:
-        """Return the name of the source that has a block."""
+        """Return the name of the source of a block."""
         return self._sources[self._block_sources[block]].name
 
     def _load(self, number: int) -> tuple[list[Column], int]:
@@ -192,27 +192,27 @@ class ArrowRows(Sequence[ArrowRow]):
 
     @property
     def is_remote(self) -> bool:
-        """Whether rows lie on another machine."""
+        """Whether rows are on another machine."""
         return any(is_remote(source.name) for source in self._sources)
 
     @property
     def blocks(self) -> Blocks | None:
-        """The blocks, where rows cannot be read one by one; see ``BlockOrder``."""
+        """The blocks if rows cannot be read separately, else None; see ``BlockOrder``."""
         sizes = np.array([size for source in self._sources for size in source.size_bytes], np.int64)
         if self._order is not None or not sizes.any():
             return None
-        # Half of what is kept: one window is still read from while the next one is begun.
+        # Half of the cache: one window is still in use when the next one starts.
         return Blocks(self._entries[self._entries > 0], sizes[self._entries > 0], self._cache_bytes // 2)
 
     @property
     def sources(self) -> NDArray[np.int64]:
-        """The number of the file of each row, ``[N]``."""
+        """The source index of each row, ``[N]``."""
         found = np.repeat(self._block_sources, self._entries)
         return found if self._order is None else found[self._order]
 
     @property
     def labels(self) -> NDArray[np.int64] | None:
-        """The classes of the rows, ``[N]``, where a column ``label`` or ``labels`` has them; else None."""
+        """The class of each row, ``[N]``, if there is a column ``label`` or ``labels``; else None."""
         schemas = [source.schema for source in self._sources]
         for name in _LABELS:
             if all(name in each.names and pyarrow.types.is_integer(each.field(name).type) for each in schemas):
@@ -224,17 +224,17 @@ class ArrowRows(Sequence[ArrowRow]):
         return None
 
     def __repr__(self) -> str:
-        """Return counts."""
+        """Return the number of rows and sources."""
         return f"ArrowRows({len(self)} rows, {len(self._sources)} sources)"
 
 
 def _together(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Any:
-    """Return a column of rows of several blocks, read together; None where that cannot be.
+    """Return rows of a column from several blocks, read in one call; None if that is not possible.
 
     Args:
-        columns: of each block.
-        members: number of the block of each row.
-        offsets: of the rows in their blocks.
+        columns: the column in each block.
+        members: index into ``columns`` for each row.
+        offsets: row index in its block, for each row.
     """
     chosen = [members == block for block in range(len(columns))]
     numbers = [column.numbers(offsets[rows]) for column, rows in zip(columns, chosen, strict=True)]
@@ -260,15 +260,15 @@ def _joined(chosen: Sequence[NDArray[np.bool_]], parts: Sequence[Any]) -> NDArra
 
 
 def _in_one_piece(column: Any) -> Any:
-    """Return the only chunk of a column."""
+    """Return a column as a single chunk."""
     if not isinstance(column, pyarrow.ChunkedArray):
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
     types = pyarrow.types
     if types.is_dictionary(column.type):
-        column.validate(full=True)  # joining follows the numbers of the values
-    # Chunks come of more bytes than offsets of 32 bits can count.
+        column.validate(full=True)  # concatenation trusts offsets in the data
+    # Several chunks remain if the data has more bytes than 32-bit offsets can address.
     if types.is_binary(column.type) or types.is_string(column.type):
         column = column.cast(pyarrow.large_binary())
     return pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)

@@ -1,7 +1,7 @@
-"""Where Arrow data are: Parquet and Arrow files, tables in memory, data sets of Hugging Face.
+"""Sources of Arrow data: Parquet and Arrow files, tables in memory, data sets of Hugging Face.
 
-Each kind is opened, counted and read in its own way; from here on they are blocks of rows. Files are read and not
-mapped, whoever maps them: a mapped file that becomes shorter ends the process.
+Each kind of source provides blocks of rows. Files are read, never mapped by default: if a mapped file is truncated, the
+process ends.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ __all__ = [
     "source_of_file",
 ]
 
-_OPENED_AT_ONCE = 16
+_OPEN_THREADS = 16
 _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
-_PARQUET_TAIL_BYTES = 8  # size of the metadata, and the letters PAR1
-# What declares that it takes more than a limit is refused where it also declares to be packed tighter than this.
-_TIGHTEST = 1000
+_PARQUET_TAIL_BYTES = 8  # size of the metadata, and the magic PAR1
+# Data that declares more than a limit is rejected if its declared compression ratio is also above this.
+_MAX_COMPRESSION_RATIO = 1000
 _VALUE_BYTES = 8
-_MOST_IDLE = 8
+_MAX_IDLE = 8
 
 
 class _IdleReaders:
-    """What has read files and can go on reading them: its buffers are sooner filled again than made anew."""
+    """Pool of open file readers: reusing their buffers is faster than allocating new ones."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()
         self._readers: list[tuple[int, Any]] = []
 
     def take(self, number: int) -> Any:
-        """Return a reader of a file, which nobody else has; None where there is none."""
+        """Remove and return an idle reader of a file, or None."""
         with self._lock:
             for place, (file, reader) in enumerate(self._readers):
                 if file == number:
@@ -70,21 +70,21 @@ class _IdleReaders:
         return None
 
     def give(self, number: int, reader: Any) -> None:
-        """Keep a reader of a file; the longest unused one goes where there are too many."""
+        """Return a reader to the pool; the least recently used reader is dropped if the pool is full."""
         with self._lock:
             self._readers.append((number, reader))
-            del self._readers[:-_MOST_IDLE]
+            del self._readers[:-_MAX_IDLE]
 
 
 class TableFiles(OpenFiles):
-    """Files of tables.
+    """Open Parquet and Arrow files.
 
     Args:
-        paths: of the files.
-        memory_map: values of Arrow files are looked at in memory maps.
+        paths: paths of the files.
+        memory_map: whether values of Arrow files are views of memory maps.
 
     Attributes:
-        idle: readers of these files that nobody uses.
+        idle: pool of idle readers of these files.
     """
 
     def __init__(self, paths: Sequence[str], memory_map: bool = False) -> None:
@@ -94,15 +94,15 @@ class TableFiles(OpenFiles):
         self._maps: dict[int, NDArray[np.uint8]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: nothing that is open."""
+        """Return the state for pickling, without open files."""
         return {**super().__getstate__(), "memory_map": self._memory_map}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over paths."""
+        """Restore the paths."""
         self.__init__(state["paths"], state["memory_map"])
 
     def mapped(self, number: int) -> NDArray[np.uint8] | None:
-        """Return a file in a memory map, uint8; None where maps are not wanted."""
+        """Return a memory map of a file, uint8; None if memory maps are disabled."""
         if not self._memory_map:
             return None
         found = self._maps.get(number)
@@ -114,13 +114,13 @@ class TableFiles(OpenFiles):
 
 
 class ArrowSource(Protocol):
-    """Rows in blocks.
+    """A source of rows in blocks.
 
     Attributes:
-        name: path or kind, for messages.
-        folder: to which paths in the rows are relative.
-        entries: rows of each block.
-        size_bytes: memory that each block takes; 0 where its rows can be read one by one.
+        name: path or kind, for error messages.
+        folder: the folder that paths in the rows are relative to.
+        entries: number of rows of each block.
+        size_bytes: memory of each block; 0 if its rows can be read separately.
         schema: names and types of all columns.
     """
 
@@ -131,7 +131,7 @@ class ArrowSource(Protocol):
     schema: Any
 
     def load(self, block: int) -> tuple[Any, FileMemory | None]:
-        """Return the wanted columns of a block, a table or record batch, and where it is filled from a file, how."""
+        """Return the requested columns of a block, and its ``FileMemory`` if it is loaded on demand."""
         ...
 
     def whole_column(self, name: str) -> Any:
@@ -143,15 +143,15 @@ class ParquetSource:
     """A Parquet file; its row groups are the blocks.
 
     Args:
-        files: on this machine, or behind URLs, of which only the wanted columns of the wanted row groups are read.
-        number: of the file.
-        columns: names of the wanted columns.
+        files: local files or URLs; only the requested columns of the row groups in use are read.
+        number: index of the file.
+        columns: names of the requested columns.
 
     Raises:
-        ReaderError: the file is absent, damaged, or no Parquet file.
-        LimitError: it declares more than the limits allow.
-        ArgumentValueError: a column that is not there.
-        DTypeError: a column of which no arrays can be made.
+        ReaderError: the file is absent, damaged, or not a Parquet file.
+        LimitError: the file declares more than the limits allow.
+        ArgumentValueError: a column does not exist.
+        DTypeError: a column cannot be converted to arrays.
     """
 
     def __init__(self, files: TableFiles, number: int, columns: Sequence[str]) -> None:
@@ -174,7 +174,7 @@ class ParquetSource:
         self._stored_bytes = groups.compressed_bytes.tolist()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: not what the file says of itself, which may be long."""
+        """Return the state for pickling, without the metadata of the file, which may be large."""
         return {**self.__dict__, "_metadata": None}
 
     def _groups(self, file: Any, columns: Sequence[str]) -> RowGroups:
@@ -189,16 +189,16 @@ class ParquetSource:
         footer = self._files.read(self._number, end - footer_bytes, footer_bytes, is_sample=False)
         found = row_groups(footer, file.metadata.num_row_groups, wanted)
         if found is None:
-            raise _damaged(self.name, "what its footer says of row groups contradicts itself")
+            raise _damaged(self.name, "the row groups in its footer are inconsistent")
         rows = int(found.rows.sum())
         limits.check_count(rows, f"the Parquet file {self.name!r} declares {rows:,} rows")
         return found
 
     def load(self, block: int) -> tuple[Any, None]:
-        """Return the wanted columns of a row group."""
+        """Return the requested columns of a row group."""
         _check_expansion(self._decoded_bytes[block], self._stored_bytes[block], f"a row group of {self.name!r}")
         with _named(self.name):
-            # What reads a file has a position, so each thread that reads has its own.
+            # A reader has a position, so each thread needs its own.
             file = self._files.idle.take(self._number) or self._opened(self._metadata)
             self._metadata = file.metadata
             table = file.read_row_group(block, columns=self._columns, use_threads=False)
@@ -217,26 +217,26 @@ class ParquetSource:
             pyarrow.PythonFile(FileObject(self._files, self._number), mode="r"),
             metadata=metadata,
             pre_buffer=self._files.is_remote,
-            page_checksum_verification=True,  # of files that have them
+            page_checksum_verification=True,  # if the file has checksums
         )
 
 
 class ArrowFileSource:
     """An Arrow file or stream (Feather too); its record batches are the blocks.
 
-    Of what is not compressed, values are read from the file one by one. Compressed batches are decompressed when they
-    are needed; those of streams stay in memory.
+    Values of uncompressed batches are read from the file one by one. Compressed batches are decompressed when they
+    are needed; compressed batches of streams stay in memory.
 
     Args:
-        files: on this machine, or behind URLs; those are copied once.
-        number: of the file.
-        columns: names of the wanted columns.
+        files: local files or URLs; the latter are copied once.
+        number: index of the file.
+        columns: names of the requested columns.
 
     Raises:
-        ReaderError: the file is absent, damaged, or no Arrow file.
-        LimitError: it declares more than the limits allow.
-        ArgumentValueError: a column that is not there.
-        DTypeError: a column of which no arrays can be made.
+        ReaderError: the file is absent, damaged, or not an Arrow file.
+        LimitError: the file declares more than the limits allow.
+        ArgumentValueError: a column does not exist.
+        DTypeError: a column cannot be converted to arrays.
     """
 
     def __init__(self, files: TableFiles, number: int, columns: Sequence[str]) -> None:
@@ -260,18 +260,18 @@ class ArrowFileSource:
                 self.size_bytes = [int(count * row_bytes) for count in self.entries]
 
     def _row_bytes(self) -> float:
-        """Return about how much memory a row takes once it is decompressed."""
+        """Return an estimate of the memory of a decompressed row."""
         first = self._messages.batches[0]
         try:
             return self.load(0)[0].nbytes / max(first.rows, 1)
-        except DalifyError:  # of its rows alone, when they are read
+        except DalifyError:  # raised again when the rows are read
             return first.body_bytes / max(first.rows, 1)
 
     def _has_to_be_decoded(self, message: Message) -> bool:
         return message.is_compressed or self._messages.is_little != (sys.byteorder == "little")
 
     def load(self, block: int) -> tuple[Any, FileMemory | None]:
-        """Return the wanted columns of a record batch."""
+        """Return the requested columns of a record batch."""
         with _named(self.name):
             return self._batch(block, self._fields)
 
@@ -291,9 +291,9 @@ class ArrowFileSource:
             return pyarrow.chunked_array(found, self.schema.field(field).type)
 
     def _batch(self, number: int, fields: list[int]) -> tuple[Any, FileMemory | None]:
-        """Return columns of a record batch, and its memory where that is still to be filled.
+        """Return columns of a record batch, and its memory if that is loaded on demand.
 
-        It is laid out as a stream of its own: schema, dictionaries, and the batch.
+        The memory has the layout of a stream: schema, dictionaries, and the batch.
         """
         batch = self._messages.batches[number]
         before = [self._messages.schema, *self._messages.dictionaries[: batch.dictionaries]]
@@ -317,7 +317,7 @@ class ArrowFileSource:
         return found, part
 
     def _copy(self, message: Message, memory: NDArray[np.uint8], place: int, *, is_dictionary: bool) -> int:
-        """Read a message into memory; return the place behind it."""
+        """Read a message into memory; return the offset after it."""
         body, end = place + message.metadata_bytes, place + message.metadata_bytes + message.body_bytes
         self._files.read(self._number, message.offset, message.metadata_bytes, memory[place:body])
         self._files.read(self._number, message.body, message.body_bytes, memory[body:end])
@@ -328,16 +328,16 @@ class ArrowFileSource:
 
 
 class TableSource:
-    """A table in memory, or that of a data set of Hugging Face.
+    """A table in memory or of a Hugging Face data set.
 
     Args:
-        holder: a pyarrow Table, or an object that has one as ``table`` and knows how it is pickled.
-        columns: names of the wanted columns.
-        name: for messages.
+        holder: a pyarrow Table, or a picklable object with an attribute ``table``.
+        columns: names of the requested columns.
+        name: name for error messages.
 
     Raises:
-        ArgumentValueError: a column that is not there.
-        DTypeError: a column of which no arrays can be made.
+        ArgumentValueError: a column does not exist.
+        DTypeError: a column cannot be converted to arrays.
     """
 
     folder = ""
@@ -353,11 +353,11 @@ class TableSource:
         self.size_bytes = [0] * len(self.entries)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: the holder, which may be no more than paths."""
+        """Return the state for pickling: the holder, which may contain only paths."""
         return {**self.__dict__, "_batches": None, "schema": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over the holder."""
+        """Restore the holder."""
         self.__dict__.update(state)
         self.schema = self._table.schema
 
@@ -369,7 +369,7 @@ class TableSource:
         return self._table.select(self._columns).to_batches()
 
     def load(self, block: int) -> tuple[Any, None]:
-        """Return the wanted columns of a record batch."""
+        """Return the requested columns of a record batch."""
         if self._batches is None:
             self._batches = self._all_batches()
         return self._batches[block], None
@@ -380,17 +380,17 @@ class TableSource:
 
 
 def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> ArrowSource:
-    """Return the source for a file, whatever its name says.
+    """Return the source for a file; its contents decide the format, not its name.
 
     Args:
         files: all files.
-        number: of the file.
-        columns: names of the wanted columns.
+        number: index of the file.
+        columns: names of the requested columns.
 
     Raises:
-        ReaderError: the file is absent, damaged, or of another kind.
-        ArgumentValueError: a column that is not there.
-        DTypeError: a column of which no arrays can be made.
+        ReaderError: the file is absent, damaged, or of another format.
+        ArgumentValueError: a column does not exist.
+        DTypeError: a column cannot be converted to arrays.
     """
     path = files.paths[number]
     with _named(path):
@@ -399,8 +399,8 @@ def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> Ar
         return ParquetSource(files, number, columns)
     if start[:4] == _FEATHER:
         raise ReaderError(
-            f"{path!r} is a Feather file of version 1, which is not supported.",
-            hint="Write it anew: pyarrow.feather.write_feather(table, path).",
+            f"{path!r} is a Feather version 1 file, which is not supported.",
+            hint="Convert it: pyarrow.feather.write_feather(table, path).",
         )
     return ArrowFileSource(files, number, columns)
 
@@ -408,30 +408,30 @@ def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> Ar
 def opened(
     paths: Sequence[str], columns: Sequence[str], kind: Callable[..., ArrowSource], *, memory_map: bool = False
 ) -> list[ArrowSource]:
-    """Return the sources for files; those on other machines are asked at once what they hold.
+    """Return the sources for files; remote files are opened concurrently.
 
     Args:
-        paths: of the files.
-        columns: names of the wanted columns.
-        kind: ``ParquetSource``, or ``source_of_file`` where the files tell.
-        memory_map: values of Arrow files are looked at in memory maps.
+        paths: paths of the files.
+        columns: names names of the requested columns.
+        kind: ``ParquetSource``, or ``source_of_file`` to detect the format.
+        memory_map: whether values of Arrow files are views of memory maps.
 
     Raises:
-        ReaderError, ArgumentValueError, DTypeError: see there.
+        ReaderError, ArgumentValueError, DTypeError: see ``kind``.
     """
     files = TableFiles(paths, memory_map)
     if not files.is_remote:
         return [kind(files, number, columns) for number in range(len(paths))]
-    with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_OPEN_THREADS) as pool:
         return list(pool.map(lambda number: kind(files, number, columns), range(len(paths))))
 
 
 def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:
-    """Refuse columns that are not there, there twice, or no arrays.
+    """Check that each column exists exactly once and can be converted to arrays.
 
     Raises:
-        ArgumentValueError: no such column, or several of this name.
-        DTypeError: a column of which no arrays can be made.
+        ArgumentValueError: a column does not exist, or several have this name.
+        DTypeError: a column cannot be converted to arrays.
     """
     for name in columns:
         found = schema.names.count(name)
@@ -439,7 +439,7 @@ def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:
             what = f"no column {name!r}" if not found else f"{found} columns {name!r}"
             raise ArgumentValueError(
                 f"{where} has {what}.{suggestion(name, schema.names)}",
-                hint=f"It has: {', '.join(schema.names[:30])}.",
+                hint=f"Available: {', '.join(schema.names[:30])}.",
             )
         check_type(schema.field(name).type, name, where)
 
@@ -453,31 +453,31 @@ def _beginning(files: OpenFiles, number: int) -> bytes:
 
 
 def _check_kind(start: bytes, path: str) -> None:
-    """Refuse a file that is no Parquet file, by its first bytes."""
+    """Check by its first bytes that a file is a Parquet file."""
     if start[:4] != _PARQUET and start:
         is_arrow = start.startswith((_ARROW, _FEATHER))
         raise ReaderError(
-            f"{path!r} is no Parquet file.",
+            f"{path!r} is not a Parquet file.",
             hint="It is an Arrow file: use fn.readers.arrow(source=...)." if is_arrow else "",
         )
 
 
 def _check_expansion(decoded_bytes: int, stored_bytes: int, what: str) -> None:
-    """Refuse data that declare to be a thousand times as large as they are stored, where that is beyond the limit."""
-    if decoded_bytes > _TIGHTEST * max(stored_bytes, 1):
+    """Reject data above the size limit whose declared compression ratio is above the maximum."""
+    if decoded_bytes > _MAX_COMPRESSION_RATIO * max(stored_bytes, 1):
         limits.check_sample_bytes(decoded_bytes, what)
 
 
 def _damaged(path: str, reason: str) -> ReaderError:
-    return ReaderError(f"the file {path!r} is damaged, or of another kind: {reason.rstrip('.')}.")
+    return ReaderError(f"the file {path!r} is damaged or of another format: {reason.rstrip('.')}.")
 
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Say which file it was when reading it fails."""
+    """Add the path of the file to errors raised while reading it."""
     try:
         yield
     except DalifyError:
         raise
-    except Exception as error:  # of pyarrow, or of Python, such as names that are not UTF-8
+    except Exception as error:  # from pyarrow or Python, for example names that are not UTF-8
         raise _damaged(path, str(error)[:300] or type(error).__name__) from error

@@ -1,7 +1,6 @@
-"""Decoded blocks of files, the last used ones, for all threads of a process.
+"""LRU cache of decoded blocks of files, shared by all threads of a process.
 
-Alone because a row group or a chunk is decoded as a whole and wanted piece by piece, by several threads at once, and
-readers are forked and pickled.
+A row group or a chunk is decoded as a whole but read piece by piece, by several threads at the same time.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Any, Generic, TypeVar
 __all__ = ["BlockCache"]
 
 T = TypeVar("T")
-# Where a batch spans two blocks, each of any size, both are wanted in turns.
-_FEWEST = 2
+# A batch that spans two blocks accesses both alternately, whatever their size.
+_MIN_BLOCKS = 2
 
 
 class _Slot(Generic[T]):
@@ -28,45 +27,45 @@ class _Slot(Generic[T]):
 
 
 class BlockCache(Generic[T]):
-    """Blocks by number, loaded once however many threads ask.
+    """Blocks by number; each is loaded once, even if several threads request it.
 
-    Pickled, and in a process that was forked, it is empty.
+    The cache is empty after unpickling and in a forked process.
 
     Args:
-        load: from a number to a block and its size in bytes; called in the thread that asks.
-        most_bytes: what is used least is dropped beyond; the two last used blocks stay in any case.
+        load: maps a number to a block and its size in bytes; called in the requesting thread.
+        max_bytes: least recently used blocks are dropped above this size; the last two always stay.
     """
 
-    def __init__(self, load: Callable[[int], tuple[T, int]], most_bytes: int) -> None:
+    def __init__(self, load: Callable[[int], tuple[T, int]], max_bytes: int) -> None:
         self._load = load
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._begin()
 
     def _begin(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._slots: dict[int, _Slot[T]] = {}  # the least used first
-        self._last: tuple[int, T] | None = None  # whole or not at all, so that it can be looked at without the lock
+        self._slots: dict[int, _Slot[T]] = {}  # least recently used first
+        self._last: tuple[int, T] | None = None  # replaced atomically, so it can be read without the lock
         self._size_bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: how to load, no blocks."""
-        return {"load": self._load, "most_bytes": self._most_bytes}
+        """Return the state for pickling, without blocks."""
+        return {"load": self._load, "max_bytes": self._max_bytes}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begin empty."""
-        self.__init__(state["load"], state["most_bytes"])
+        """Restore an empty cache."""
+        self.__init__(state["load"], state["max_bytes"])
 
     def get(self, number: int) -> T:
         """Return a block.
 
         Raises:
-            Exception: what loading it raises; the next one who asks tries again.
+            Exception: any exception of ``load``; the next request tries again.
         """
         last = self._last
         if last is not None and last[0] == number and self._process == os.getpid():
             return last[1]
-        if self._process != os.getpid():  # a thread of the parent may have held a lock when the process was forked
+        if self._process != os.getpid():  # a thread of the parent may have held the lock during the fork
             self._begin()
         with self._lock:
             slot = self._slots.pop(number, None) or _Slot[T]()
@@ -91,11 +90,11 @@ class BlockCache(Generic[T]):
             self._last = number, value
             self._size_bytes += added_bytes
             loaded = [number for number, slot in self._slots.items() if slot.value is not None]
-            for number in loaded[:-_FEWEST]:
-                if self._size_bytes <= self._most_bytes:
+            for number in loaded[:-_MIN_BLOCKS]:
+                if self._size_bytes <= self._max_bytes:
                     break
                 self._size_bytes -= self._slots.pop(number).size_bytes
 
     def __repr__(self) -> str:
-        """Return how much is kept."""
+        """Return the number of blocks and their size."""
         return f"BlockCache({len(self._slots)} blocks, {self._size_bytes} bytes)"

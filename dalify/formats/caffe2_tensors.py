@@ -1,7 +1,6 @@
-"""Caffe2's ``TensorProtos``: the tensors of one sample.
+"""Decodes Caffe2's ``TensorProtos``: the tensors of one sample.
 
-Alone because what each tensor of a record means is the reader's matter; here they are only decoded. Source:
-caffe2.proto of PyTorch.
+The reader decides what each tensor of a record means. Source: caffe2.proto of PyTorch.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ __all__ = ["Caffe2Tensor", "find_texts_and_integers", "tensors_of"]
 
 FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 # Fields of TensorProto.
-_DIMS, _TYPE, _FLOATS, _INTEGERS, _BYTES, _TEXTS = 1, 2, 3, 4, 5, 6
+_DIMS, _TYPE, _FLOATS, _INTEGERS, _BYTES, _STRINGS = 1, 2, 3, 4, 5, 6
 
 
 class Caffe2Tensor(NamedTuple):
     """One tensor of a record.
 
     Attributes:
-        kind: its type, by the numbers of caffe2.proto.
+        kind: data type, as numbered in caffe2.proto.
         dims: its extents.
         data: the record.
-        start: first byte of the tensor.
-        stop: its end.
+        start: offset of the tensor in the record.
+        stop: end of the tensor in the record.
     """
 
     kind: int
@@ -41,57 +40,57 @@ class Caffe2Tensor(NamedTuple):
     stop: int
 
     def numbers(self, what: str) -> NDArray[np.int32] | NDArray[np.float32]:
-        """Return its numbers, ``[n]``.
+        """Return the numbers of the tensor, ``[n]``.
 
         Args:
-            what: the tensor is, for messages.
+            what: name of the tensor, for error messages.
 
         Raises:
-            ReaderError: neither integers nor floats of 32 bits.
+            ReaderError: the tensor is neither int32 nor float32.
         """
         if self.kind == INT32:
             return integers(self.data, self.start, self.stop, _INTEGERS).astype(np.int32)
         if self.kind == FLOAT:
             return floats(self.data, self.start, self.stop, _FLOATS)
-        raise ReaderError(f"the {what} of the record has the type {self.kind}; it must be FLOAT (1) or INT32 (2).")
+        raise ReaderError(f"the {what} of the record has type {self.kind}; it must be FLOAT (1) or INT32 (2).")
 
     def image(self) -> NDArray[np.uint8]:
         """Return an encoded image, uint8 ``[bytes]``, or pixels, uint8 HWC.
 
         Raises:
-            ReaderError: neither a text nor bytes, or another number of bytes than the extents say.
+            ReaderError: the tensor is neither a string nor bytes, or its size does not match its extents.
         """
-        wanted = {STRING: _TEXTS, BYTE: _BYTES}.get(self.kind)
+        wanted = {STRING: _STRINGS, BYTE: _BYTES}.get(self.kind)
         if wanted is None:
-            raise ReaderError(f"the image of the record has the type {self.kind}; it must be BYTE (3) or STRING (4).")
+            raise ReaderError(f"the image of the record has type {self.kind}; it must be BYTE (3) or STRING (4).")
         found = [
             self.data[field.start : field.stop]
             for field in fields(self.data, self.start, self.stop)
             if field.number == wanted and field.wire == BYTES
         ]
         if len(found) != 1:
-            raise ReaderError(f"the record has {len(found)} images; it must have one.")
+            raise ReaderError(f"the record has {len(found)} images; it must have exactly one.")
         if self.kind == STRING:
             return found[0]
         shape = [*self.dims, 1] if len(self.dims) == 2 else self.dims
         if len(shape) != 3 or min(shape) < 0 or math.prod(shape) != found[0].size:
-            raise ReaderError(f"an image of extents {self.dims} does not fill {found[0].size} bytes.")
+            raise ReaderError(f"an image with extents {self.dims} does not match its {found[0].size} bytes.")
         return found[0].reshape(shape)
 
 
 @njit(nogil=True, cache=True)
 def find_texts_and_integers(data: Any, starts: Any, stops: Any, texts: Any, integers: Any) -> bool:
-    """Note of records that begin with a text and, where wanted, an integer where the text lies, and the integer.
+    """Find the string at the start of each record and, if requested, the integer after it.
 
     Args:
         data: uint8, contiguous.
-        starts: of the records, ``[N]``.
-        stops: their ends.
-        texts: filled: begin and end, int64 ``[N, 2]``.
-        integers: filled, int32 ``[N, k]``, k of 0 or 1.
+        starts: starts of the records, ``[N]``.
+        stops: ends of the records.
+        texts: output: start and end of each string, int64 ``[N, 2]``.
+        integers: output, int32 ``[N, k]``, k is 0 or 1.
 
     Returns:
-        False where a record is damaged, or not of this kind.
+        False if a record is damaged or does not have this form.
     """
     for record in range(starts.size):
         place = starts[record]
@@ -110,7 +109,7 @@ def find_texts_and_integers(data: Any, starts: Any, stops: Any, texts: Any, inte
                 if number == _TYPE and wire == VARINT:
                     value, _ = varint(data, begin, inner)
                     kind = np.int64(value)
-                elif tensor == 0 and number == _TEXTS and wire == BYTES:
+                elif tensor == 0 and number == _STRINGS and wire == BYTES:
                     texts[record, 0], texts[record, 1] = begin, inner
                     count += 1
                 elif tensor == 1 and number == _INTEGERS and wire in (BYTES, VARINT):
@@ -135,13 +134,13 @@ def tensors_of(data: NDArray[np.uint8]) -> list[Caffe2Tensor]:
         data: the record, uint8.
 
     Raises:
-        ReaderError: it is damaged.
+        ReaderError: the record is damaged.
     """
     found: list[Caffe2Tensor] = []
     for outer in fields(data):
         if outer.number != 1 or outer.wire != BYTES:
             continue
-        kind = FLOAT  # what the format takes where nothing is said
+        kind = FLOAT  # the default of the format
         for field in fields(data, outer.start, outer.stop):
             if field.number == _TYPE:
                 kind = field.value

@@ -1,8 +1,8 @@
 """COCO's annotations: boxes, labels and masks of images, in a few arrays.
 
-What a box, a label and a polygon are at the output follows from options that are applied once, when the annotations are
-read. The same arrays can be saved and read back in a moment, in DALI's format. An annotation that cannot be used is a
-problem of its image, and becomes an error when that image is read.
+Options determine the form of boxes, labels and polygons. They are applied once, when the annotations are read. The same
+arrays can be saved and loaded quickly, in DALI's format. An annotation that cannot be used is a problem of its image,
+and becomes an error when that image is read.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from dalify.formats.storage import local_copy
 
 __all__ = ["Annotations", "BoxOptions", "decompressed", "read_annotations"]
 
-_MOST_EXTENT = (1 << 31) - 1
-_MOST_SHIFT = 60  # of a number in a mask that is written as a string: more bits than an image has pixels
+_MAX_EXTENT = (1 << 31) - 1
+_MAX_SHIFT = 60  # of a number in a mask that is written as a string: more bits than an image has pixels
 
 msgspec: Any = LazyModule("msgspec", "reading annotations quickly", "dalify[coco]")
 
 Rle = tuple[int, int, NDArray[np.uint32]]
-"""A mask by runs: height, width, lengths of runs of 0 and 1 in turns, column by column."""
+"""A run-length encoded mask: height, width, lengths of alternating runs of 0 and 1, column by column."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoxOptions:
-    """What is taken of the annotations, and in which form.
+    """Which annotations are used, and in which form.
 
     Attributes:
         ltrb: boxes are left, top, right, bottom; otherwise x, y, width, height.
-        ratio: boxes and vertices are parts of the picture's extents.
+        ratio: boxes and vertices are fractions of the image's extents.
         size_threshold: objects whose width or height in pixels is smaller are left out.
-        skip_empty: pictures without objects are left out.
-        include_iscrowd: groups of objects are taken, too.
-        avoid_class_remapping: labels are the numbers of the categories; otherwise their places in the list, from 1.
-        has_masks: masks are read, too.
+        skip_empty: images without objects are left out.
+        include_iscrowd: crowd annotations (groups of objects) are included.
+        avoid_class_remapping: labels are category ids; otherwise indices into the list of categories, from 1.
+        has_masks: masks are read.
     """
 
     ltrb: bool
@@ -60,22 +60,22 @@ class BoxOptions:
 
 @dataclass(slots=True)
 class Annotations:
-    """The annotations of all pictures; those of picture ``n`` stand at ``firsts[n]:firsts[n + 1]``.
+    """The annotations of all images; those of image ``n`` are ``firsts[n]:firsts[n + 1]``.
 
     Attributes:
-        names: paths of the pictures below the root.
-        ids: of the pictures, int32 ``[N]``; None where they were not saved.
-        extents: height and width, int32 ``[N, 2]``; None where they were not saved.
+        names: paths of the images relative to the root.
+        ids: image ids, int32 ``[N]``; None if they were not saved.
+        extents: height and width, int32 ``[N, 2]``; None if they were not saved.
         box_firsts: int64 ``[N + 1]``, for ``boxes`` and ``labels``.
         boxes: float32 ``[M, 4]``.
         labels: int32 ``[M]``.
         polygon_firsts: int64 ``[N + 1]``, for ``polygons``.
-        polygons: number of the object in its picture, begin and end of its vertices in its picture, int32 ``[P, 3]``.
+        polygons: index of the object, start and end of its vertices, all within the image, int32 ``[P, 3]``.
         vertex_firsts: int64 ``[N + 1]``, for ``vertices``.
         vertices: x, y, float32 ``[V, 2]``.
-        rles: by picture, number of the object and its mask by runs.
-        problems: by picture, what makes its annotations unusable.
-        object_ids: of the annotations of ``boxes``, -1 where there is none; None where not known.
+        rles: per image: index of the object and its run-length encoded mask.
+        problems: per image: why its annotations are unusable.
+        object_ids: annotation ids of ``boxes``, -1 if an annotation has none; None if unknown.
     """
 
     names: list[str]
@@ -98,11 +98,11 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
 
     Args:
         path: of the file.
-        images: names of the wanted pictures, in the wanted order; None: all, in the order of their numbers.
-        options: what is taken.
+        images: names of the requested images, in order; None for all images, sorted by id.
+        options: which annotations are used, and in which form.
 
     Raises:
-        ReaderError: the file is absent or no such JSON, or lacks a wanted picture.
+        ReaderError: the file is absent, is not COCO JSON, or does not contain a requested image.
     """
     document = _document(path, options.has_masks)
     images_given, categories, annotations = (
@@ -114,7 +114,7 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
         number = _number_of(item, "id")
         if number is not None:
             labels[number] = number if options.avoid_class_remapping else place
-    objects = _by_picture(path, annotations, options.include_iscrowd)
+    objects = _by_image(path, annotations, options.include_iscrowd)
     collector = _Collector(options, labels)
     for number in _order(path, pictures, images):
         collector.add(number, pictures[number], objects.get(number, ()))
@@ -125,19 +125,19 @@ def _table(path: str, document: Mapping[str, Any], name: str) -> list[Any]:
     table = document.get(name)
     if not isinstance(table, list):
         state = "is missing" if table is None else "is not a list"
-        raise ReaderError(f"{path!r} are no annotations of COCO: {name!r} {state}.")
+        raise ReaderError(f"{path!r} does not contain COCO annotations: {name!r} {state}.")
     return table
 
 
 def _by_number(path: str, images: list[Any]) -> dict[int, Any]:
-    """Return pictures by number; those without a number are left out with a warning."""
+    """Return images by id; images without an id are left out with a warning."""
     numbers = [_number_of(item, "id") for item in images]
     _warn_of_strays(path, "images", "id", numbers)
     return {number: item for number, item in zip(numbers, images, strict=True) if number is not None}
 
 
-def _by_picture(path: str, annotations: list[Any], include_iscrowd: bool) -> dict[int, list[Any]]:
-    """Return annotations by the number of their picture; those without such a number are left out with a warning."""
+def _by_image(path: str, annotations: list[Any], include_iscrowd: bool) -> dict[int, list[Any]]:
+    """Return annotations by image id; annotations without an image id are left out with a warning."""
     numbers = [_number_of(item, "image_id") for item in annotations]
     _warn_of_strays(path, "annotations", "image_id", numbers)
     found: dict[int, list[Any]] = {}
@@ -150,7 +150,7 @@ def _by_picture(path: str, annotations: list[Any], include_iscrowd: bool) -> dic
 def _warn_of_strays(path: str, table: str, name: str, numbers: list[int | None]) -> None:
     strays = numbers.count(None)
     if numbers and strays == len(numbers):
-        raise ReaderError(f"{path!r} are no annotations of COCO: no entry of {table!r} has an integer {name!r}.")
+        raise ReaderError(f"{path!r} does not contain COCO annotations: no entry of {table!r} has an integer {name!r}.")
     if strays:
         warnings.warn(
             f"{path!r}: {strays} of {len(numbers)} entries of {table!r} have no integer {name!r} and are left out; the "
@@ -161,7 +161,7 @@ def _warn_of_strays(path: str, table: str, name: str, numbers: list[int | None])
 
 
 def _number_of(item: Any, name: str) -> int | None:
-    """Return an identifier; None where there is none. Strings of digits count."""
+    """Return an integer id, or None. Strings of digits are accepted."""
     try:
         number = int(item[name])
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):
@@ -169,7 +169,7 @@ def _number_of(item: Any, name: str) -> int | None:
     return number if abs(number) < 1 << 63 else None
 
 
-# What is read of a document; most of it is vertices of polygons, of which no numbers are made where nobody wants masks.
+# Parts of a document that are read. Most of it is polygon vertices; they are not parsed unless masks are requested.
 
 
 class _Picture(TypedDict, total=False):
@@ -192,7 +192,7 @@ class _Object(TypedDict, total=False):
 
 
 class _MaskedObject(_Object, total=False):
-    # Parsed when its picture is taken: all at once would be millions of lists.
+    # Parsed when its image is added: parsing all at once would create millions of lists.
     segmentation: msgspec.Raw  # pyright: ignore[reportInvalidTypeForm] -- the package is loaded when it is needed
 
 
@@ -214,20 +214,20 @@ def _document(path: str, has_masks: bool) -> Mapping[str, Any]:
     except OSError as error:
         raise ReaderError(f"cannot read the annotations {path!r}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
-        raise ReaderError(f"{path!r} is no JSON: {error}.") from None
+        raise ReaderError(f"{path!r} is not valid JSON: {error}.") from None
     if not isinstance(document, dict):
-        raise ReaderError(f"{path!r} are no annotations of COCO: its top is no dictionary.")
+        raise ReaderError(f"{path!r} does not contain COCO annotations: the top-level value is not a dictionary.")
     return document
 
 
 def _parsed(data: bytes, has_masks: bool) -> Any:
     try:
-        return _decoder(has_masks).decode(data)  # some ten times as quick
+        return _decoder(has_masks).decode(data)  # about ten times as fast as json
     except (
         MissingPackageError,
         ValueError,
         RecursionError,
-    ):  # no such package; a number that is a text, and other things it refuses
+    ):  # msgspec is not installed, or rejects the document (for example numbers as strings)
         return json.loads(data)
 
 
@@ -243,7 +243,7 @@ def _order(path: str, pictures: Mapping[int, Any], images: Sequence[str] | None)
     found = [numbers[name] for name in images if name in numbers]
     missing = [name for name in images if name not in numbers]
     if missing:
-        text = f"{path!r} has no picture {missing[0]!r}" + (f" and {len(missing) - 1} more" if missing[1:] else "")
+        text = f"{path!r} has no image {missing[0]!r}" + (f" and {len(missing) - 1} more" if missing[1:] else "")
         if not found:
             raise ReaderError(f"{text}.", hint=f"Names there: {', '.join(list(numbers)[:4])} …")
         warnings.warn(f"{text}, of {len(images)} in images=; they are left out.", BadSampleWarning, stacklevel=2)
@@ -251,7 +251,7 @@ def _order(path: str, pictures: Mapping[int, Any], images: Sequence[str] | None)
 
 
 class _Collector:
-    """Gathers the annotations of pictures, one picture after the other."""
+    """Collects annotations image by image."""
 
     def __init__(self, options: BoxOptions, labels: Mapping[int, int]) -> None:
         self._options = options
@@ -271,7 +271,7 @@ class _Collector:
         self._problems: dict[int, str] = {}
 
     def add(self, number: int, picture: Any, objects: Sequence[Any]) -> None:
-        """Take a picture with its objects, or what is wrong with them."""
+        """Add an image with its objects, or the problem with them."""
         threshold = self._options.size_threshold
         name, extents = picture.get("file_name"), (0, 0)
         try:
@@ -318,7 +318,7 @@ class _Collector:
         except _ProblemError as problem:
             raise _ProblemError(f"{_named(item)}: {problem}") from None
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-            raise _ProblemError(f"{_named(item)} has a damaged 'segmentation': {error}") from None
+            raise _ProblemError(f"{_named(item)} has an invalid 'segmentation': {error}") from None
 
     def _add_mask(self, index: int, mask: Any) -> None:
         if isinstance(mask, dict):
@@ -326,7 +326,7 @@ class _Collector:
             height, width = map(int, mask["size"])
             runs = _runs(decompressed(counts) if isinstance(counts, str) else counts)
             if min(height, width) < 0 or int(runs.sum(dtype=np.uint64)) != height * width:
-                raise _ProblemError(f"the runs of its mask do not fill {height} x {width} pixels")
+                raise _ProblemError(f"the runs of its mask do not add up to {height} x {width} pixels")
             self._rles.setdefault(len(self._names), []).append((index, (height, width, runs)))
             return
         start_of_picture = self._vertex_firsts[-1]
@@ -335,13 +335,13 @@ class _Collector:
             if len(own) % 2:
                 own.pop()
             if not math.isfinite(sum(own)):
-                raise _ProblemError("a polygon has a coordinate that is not finite in 32 bits")
+                raise _ProblemError("a polygon has a coordinate that is not finite as float32")
             start = len(self._coordinates) // 2 - start_of_picture
             self._coordinates.extend(own)
             self._polygons.append((index, start, start + len(own) // 2))
 
     def result(self) -> Annotations:
-        """Return all as arrays, boxes and vertices in the wanted form."""
+        """Return all annotations as arrays, with boxes and vertices in the requested form."""
         extents = np.array(self._extents, np.int32).reshape(-1, 2)
         box_firsts = np.array(self._box_firsts, np.int64)
         vertex_firsts = np.array(self._vertex_firsts, np.int64)
@@ -371,15 +371,15 @@ class _Collector:
 
 
 class _ProblemError(Exception):
-    """What makes the annotations of one picture unusable."""
+    """The annotations of an image are unusable."""
 
 
 def _extents(picture: Any) -> tuple[int, int]:
     found: list[int] = []
     for name in ("height", "width"):
         extent = _number_of(picture, name)
-        if extent is None or not 0 <= extent <= _MOST_EXTENT:
-            raise _ProblemError(f"the image has the {name} {_shown(picture.get(name))}")
+        if extent is None or not 0 <= extent <= _MAX_EXTENT:
+            raise _ProblemError(f"the image has an invalid {name}: {_shown(picture.get(name))}")
         found.append(extent)
     return found[0], found[1]
 
@@ -415,9 +415,9 @@ def _shown(value: Any) -> str:
 
 
 def decompressed(text: str) -> list[int]:
-    """Return the runs of a mask that is written as text: numbers of 5 bits a character, from the third on differences.
+    """Return the runs of a mask encoded as a string: 5 bits per character, differences from the third run on.
 
-    Source: maskApi.c of the COCO API, whose format this is.
+    Source: maskApi.c of the COCO API, which defines the format.
     """
     runs: list[int] = []
     place = 0
@@ -426,10 +426,10 @@ def decompressed(text: str) -> list[int]:
         more = True
         while more:
             if place >= len(text):
-                raise ReaderError("a mask by runs ends in the middle of a number.")
+                raise ReaderError("a run-length encoded mask ends in the middle of a number.")
             bits = ord(text[place]) - 48
-            if not 0 <= bits < 64 or shift > _MOST_SHIFT:
-                raise ReaderError(f"a mask by runs is damaged at character {place}.")
+            if not 0 <= bits < 64 or shift > _MAX_SHIFT:
+                raise ReaderError(f"a run-length encoded mask has an invalid character at position {place}.")
             value |= (bits & 31) << shift
             more = bool(bits & 32)
             place += 1
@@ -438,5 +438,5 @@ def decompressed(text: str) -> list[int]:
                 value -= 1 << shift
         runs.append(value + runs[-2] if len(runs) > 2 else value)
     if any(run < 0 for run in runs):
-        raise ReaderError("a mask by runs has a negative run.")
+        raise ReaderError("a run-length encoded mask has a negative run.")
     return runs

@@ -1,7 +1,6 @@
-"""Masks of objects as one image of labels.
+"""Renders the masks of objects as one image of labels.
 
-Which pixels belong to a polygon is what ``pycocotools`` says. It computes every point of an outline, and checks no
-sizes.
+``pycocotools`` determines the pixels of a polygon. It computes every point of an outline and checks no sizes.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ __all__ = ["pixelwise_mask", "pycocotools"]
 
 pycocotools: Any = LazyModule("pycocotools.mask", "drawing masks of pixels", "dalify[coco]")
 
-_FEWEST_NUMBERS = 6  # polygons of fewer vertices than three have no inside
+_MIN_NUMBERS = 6  # polygons with fewer than three vertices have no interior
 _POINTS_PER_PIXEL = 5  # of an outline, along each axis
 _BYTES_PER_POINT = 24
-_MOST_COORDINATE = float((1 << 31) // _POINTS_PER_PIXEL - 1)
+_MAX_COORDINATE = float((1 << 31) // _POINTS_PER_PIXEL - 1)
 
 
 def pixelwise_mask(
@@ -38,20 +37,20 @@ def pixelwise_mask(
 ) -> NDArray[np.int32]:
     """Return the label of each pixel, int32 ``[height, width, 1]``; 0 for none.
 
-    Where objects overlap, the one with the larger label covers the other.
+    If objects overlap, the larger label wins.
 
     Args:
-        height: of the picture.
-        width: of the picture.
+        height: of the image.
+        width: of the image.
         labels: of the objects.
-        polygons: number of the object, begin and end of its vertices, ``[P, 3]``.
+        polygons: index of the object, start and end of its vertices, ``[P, 3]``.
         vertices: x, y in pixels, ``[V, 2]``.
-        rles: number of an object and its mask by runs: height, width, runs.
-        ids: of the objects' annotations, for errors.
+        rles: index of an object and its run-length encoded mask: height, width, runs.
+        ids: annotation ids of the objects, for error messages.
 
     Raises:
-        ReaderError: a polygon that cannot be drawn, or a mask by runs that is not of the image's size.
-        LimitError: an image, or outlines of polygons, larger than the limits allow.
+        ReaderError: a polygon cannot be drawn, or a run-length encoded mask does not have the size of the image.
+        LimitError: the image or the outlines of polygons are larger than the limits allow.
         MissingPackageError: ``pycocotools`` is not installed.
     """
     if min(height, width) < 0:
@@ -64,18 +63,18 @@ def pixelwise_mask(
     for number in [*polygons[:, 0].tolist(), *(number for number, _ in rles)]:
         if not 0 <= number < len(labels):
             raise ReaderError(
-                f"the annotations have a mask of object {number}, and the image has {len(labels)} objects."
+                f"the annotations have a mask for object {number}, but the image has {len(labels)} objects."
             )
     _check_outlines(polygons, vertices, ids)
     for number, start, stop in polygons.tolist():
         outline = vertices[start:stop].astype(np.float64).reshape(-1).tolist()
-        if len(outline) >= _FEWEST_NUMBERS and mask.size:
+        if len(outline) >= _MIN_NUMBERS and mask.size:
             drawings += [(int(labels[number]), drawn) for drawn in pycocotools.frPyObjects([outline], height, width)]
     for number, (own_height, own_width, runs) in rles:
         if (own_height, own_width) != (height, width) or int(runs.sum(dtype=np.uint64)) != height * width:
             raise ReaderError(
-                f"{_named(number, ids)} has a mask by runs of {own_height} x {own_width} pixels; its image has "
-                f"{height} x {width}."
+                f"{_named(number, ids)} has a run-length encoded mask of {own_height} x {own_width} pixels; the image "
+                f"has {height} x {width}."
             )
         drawing = pycocotools.frPyObjects({"size": [height, width], "counts": runs.tolist()}, height, width)
         drawings.append((int(labels[number]), drawing))
@@ -102,16 +101,16 @@ def _paint(mask: NDArray[np.int32], runs: list[int], label: int) -> None:
 
 
 def _check_outlines(polygons: NDArray[np.int32], vertices: NDArray[Any], ids: Sequence[int] | None) -> None:
-    """Check that outlines can be drawn: their coordinates, and how many points they consist of altogether."""
+    """Check the coordinates of outlines and their total number of points."""
     points = 2.0 * _POINTS_PER_PIXEL * len(vertices) * float(np.abs(vertices).max(initial=0))
     if points * _BYTES_PER_POINT <= current().max_sample_bytes:
-        return  # at most so many, of nearly all images
+        return  # nearly all images have fewer points than this
     points = 0.0
     for number, start, stop in polygons.tolist():
         own = vertices[start:stop].astype(np.float64)
-        if not (np.abs(own) <= _MOST_COORDINATE).all():
+        if not (np.abs(own) <= _MAX_COORDINATE).all():
             raise ReaderError(
-                f"{_named(number, ids)} has a polygon with a coordinate beyond {_MOST_COORDINATE:.0f} pixels."
+                f"{_named(number, ids)} has a polygon with a coordinate beyond {_MAX_COORDINATE:.0f} pixels."
             )
         if len(own):
             points += float(np.abs(own - np.roll(own, 1, axis=0)).max(axis=1).sum()) * _POINTS_PER_PIXEL

@@ -1,7 +1,7 @@
-"""COCO annotations as a folder of arrays, in DALI's format: saved once, read in a moment.
+"""Saves and loads COCO annotations as a folder of arrays, in DALI's format.
 
-Alone because it is a format of its own. Each file is the number of its elements (int32) and the elements, little
-endian; the names of the pictures are a text. Boxes and vertices are saved in the form in which they were wanted.
+Each file is the number of its elements (int32) followed by the elements, little-endian; the names of the images are
+text. Boxes and vertices are saved in the requested form.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _RLES, _RLE_NUMBERS = "masks_rles.dat", "masks_rles_idx.dat"
 
 
 def save(folder: str, found: Annotations, *, has_masks: bool, has_ids: bool, has_extents: bool) -> None:
-    """Write annotations into a folder, which is made where absent.
+    """Write annotations into a folder, which is created if absent.
 
     Args:
-        folder: where to.
-        found: what.
-        has_masks: with polygons.
-        has_ids: with the numbers of the pictures.
-        has_extents: with masks by runs, heights and widths.
+        folder: the destination.
+        found: the annotations.
+        has_masks: whether polygons are saved.
+        has_ids: whether image ids are saved.
+        has_extents: whether run-length encoded masks, heights and widths are saved.
 
     Raises:
         ReaderError: the folder cannot be written.
@@ -41,7 +41,7 @@ def save(folder: str, found: Annotations, *, has_masks: bool, has_ids: bool, has
     root = Path(folder)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        # The first file counts numbers, not boxes.
+        # The count in the first file is that of numbers, not boxes.
         _write(root / _BOXES, found.boxes.reshape(-1))
         _write(root / _LABELS, found.labels)
         _write(root / _COUNTS, np.diff(found.box_firsts).astype(np.int32))
@@ -50,8 +50,8 @@ def save(folder: str, found: Annotations, *, has_masks: bool, has_ids: bool, has
         if has_ids and found.ids is not None:
             _write(root / _IDS, found.ids)
         if has_masks and found.polygons is not None and found.vertices is not None:
-            assert found.polygon_firsts is not None, "dalify bug: polygons without their places"
-            assert found.vertex_firsts is not None, "dalify bug: vertices without their places"
+            assert found.polygon_firsts is not None, "dalify bug: polygons without their offsets"
+            assert found.vertex_firsts is not None, "dalify bug: vertices without their offsets"
             _write(root / _POLYGONS, found.polygons)
             _write(root / _VERTICES, found.vertices)
             for name, firsts in (("polygon", found.polygon_firsts), ("vertices", found.vertex_firsts)):
@@ -84,21 +84,21 @@ def _write(path: Path, values: NDArray[Any]) -> None:
 
 
 def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> Annotations:
-    """Read annotations that were saved.
+    """Load saved annotations.
 
     Args:
-        folder: where they are.
-        has_masks: polygons are needed.
-        has_ids: the numbers of the pictures are needed.
-        has_extents: masks by runs, heights and widths are needed.
+        folder: the folder of the saved annotations.
+        has_masks: whether polygons are loaded.
+        has_ids: whether image ids are loaded.
+        has_extents: whether run-length encoded masks, heights and widths are loaded.
 
     Raises:
-        ReaderError: a file is absent, because it was not saved, or damaged.
+        ReaderError: a file is damaged, or absent because it was not saved.
     """
     root = Path(folder)
     numbers = _read(root / _BOXES, np.float32)
     if len(numbers) % 4:
-        raise ReaderError(f"{str(root / _BOXES)!r} is damaged: {len(numbers)} numbers are no boxes.")
+        raise ReaderError(f"{str(root / _BOXES)!r} is damaged: its {len(numbers)} numbers are not a multiple of 4.")
     boxes = numbers.reshape(-1, 4)
     labels = _read(root / _LABELS, np.int32)
     counts = _read(root / _COUNTS, np.int32)
@@ -106,26 +106,26 @@ def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> A
         names = (root / _NAMES).read_bytes().decode("utf-8", "surrogateescape").split("\n")
     except OSError as error:
         raise _absent(root / _NAMES, error) from None
-    if not names[-1]:  # behind the last line; str.splitlines knows further ends of lines, which may stand in names
+    if not names[-1]:  # after the last line; str.splitlines also splits at characters that may occur in names
         names.pop()
     if len(names) != len(counts) or len(labels) != len(boxes):
-        raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
+        raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
     found = Annotations(names, None, None, _firsts(counts, len(boxes), folder), boxes, labels)
     if has_ids:
         found.ids = _read(root / _IDS, np.int32)
         if len(found.ids) != len(names):
-            raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
+            raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
     if has_masks:
         found.polygons = _read(root / _POLYGONS, np.int32, 3)
         found.vertices = _read(root / _VERTICES, np.float32, 2)
         found.polygon_firsts = _firsts(_read(root / "polygons_count.dat", np.int64), len(found.polygons), folder)
         found.vertex_firsts = _firsts(_read(root / "vertices_count.dat", np.int64), len(found.vertices), folder)
         if not len(found.polygon_firsts) == len(found.vertex_firsts) == len(names) + 1:
-            raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
+            raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
     if has_extents:
         heights, widths = _read(root / _HEIGHTS, np.int32), _read(root / _WIDTHS, np.int32)
         if not len(heights) == len(widths) == len(names):
-            raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
+            raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
         found.extents = np.stack([heights, widths], axis=1)
         _load_rles(root, found)
     return found
@@ -136,7 +136,7 @@ def _load_rles(root: Path, found: Annotations) -> None:
     numbers = _read(root / _RLE_NUMBERS, np.int32)
     _firsts(counts, len(numbers), str(root))
     if len(counts) != len(found.names):
-        raise ReaderError(f"the saved annotations in {str(root)!r} do not fit together.")
+        raise ReaderError(f"the saved annotations in {str(root)!r} are inconsistent.")
     data = _bytes(root / _RLES)
     place = 4
     left = iter(numbers.tolist())
@@ -155,7 +155,7 @@ def _load_rles(root: Path, found: Annotations) -> None:
 def _firsts(counts: NDArray[Any], total: int, folder: str) -> NDArray[np.int64]:
     firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     if (counts < 0).any() or firsts[-1] != total:
-        raise ReaderError(f"the saved annotations in {folder!r} do not fit together.")
+        raise ReaderError(f"the saved annotations in {folder!r} are inconsistent.")
     return firsts
 
 
@@ -163,7 +163,7 @@ def _read(path: Path, dtype: Any, width: int = 1) -> NDArray[Any]:
     data = _bytes(path)
     count = int(np.frombuffer(data[:4], "<i4")[0]) if len(data) >= 4 else -1
     if count < 0 or len(data) != 4 + count * width * np.dtype(dtype).itemsize:
-        raise ReaderError(f"{str(path)!r} is damaged: it has not the {count} elements that it says.")
+        raise ReaderError(f"{str(path)!r} is damaged: its size does not match its {count} elements.")
     values = np.frombuffer(data[4:], dtype)
     return values.reshape(-1, width) if width > 1 else values
 
@@ -178,5 +178,5 @@ def _bytes(path: Path) -> bytes:
 def _absent(path: Path, error: OSError) -> ReaderError:
     return ReaderError(
         f"cannot read {str(path)!r}: {error.strerror}.",
-        hint="Save the annotations anew with the outputs that are wanted now.",
+        hint="Save the annotations again, with the outputs that you request now.",
     )

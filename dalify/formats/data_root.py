@@ -1,7 +1,7 @@
-"""Names of files that stand in data: they are relative to a folder, and do not lead out of it.
+"""Resolves file names in data: they are relative to a folder and must stay inside it.
 
 A list, manifest or table may come from anywhere. Without this check, a name in it could be any file of this machine,
-any server that it can reach, or a chain of protocols that fsspec would execute.
+any server it can reach, or a chain of protocols that fsspec would execute.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dalify.formats.storage import is_remote, joined
 
 __all__ = ["DataRoot"]
 
-# Names without any of these are relative and go down only; nearly all names are like that.
+# Names without any of these are relative and stay inside the folder; nearly all names are like that.
 _SUSPICIOUS = ("..", ":", "\\", "%", "~")
 
 
 class DataRoot:
-    """The folder that names in data are relative to.
+    """The folder that file names in data are relative to.
 
-    What counts is the name, not where symbolic links lead: links in the folder were made by whoever made the folder,
-    and data sets are often put together of them. A name with ``..`` is resolved before it is opened, so that it cannot
-    climb out of what a link points to.
+    The check applies to the name, not to the targets of symbolic links: links in the folder were created by its owner,
+    and data sets often consist of links. A name with ``..`` is resolved before it is opened, so that it cannot leave
+    the target of a link.
 
     Args:
-        folder: on this machine or a URL; None or "" for the working folder.
-        allow_outside: names may lead anywhere: the user trusts the data.
+        folder: local path or URL; None or "" for the working directory.
+        allow_outside: whether names may point anywhere, because the user trusts the data.
     """
 
     __slots__ = ("_allow_outside", "_folder", "_is_remote", "_prefixes")
@@ -40,16 +40,16 @@ class DataRoot:
         self._prefixes: tuple[str, ...] = ()
 
     def relative(self, name: str, source: str, entry: str = "", number: int | None = None) -> str:
-        """Return a name as it can be joined to the folder.
+        """Return a name in the form that can be appended to the folder.
 
         Args:
-            name: as it stands in the data.
-            source: the file or table in which it stands, for messages.
-            entry: kind of the entry in it, for instance ``line``.
-            number: of the entry.
+            name: the name in the data.
+            source: the file or table that contains it, for error messages.
+            entry: kind of entry, for example ``line``.
+            number: number of the entry.
 
         Raises:
-            ReaderError: the name leads out of the folder, or is a URL or path of another place.
+            ReaderError: the name points outside the folder or is another URL.
         """
         if self._allow_outside or not (name.startswith("/") or any(mark in name for mark in _SUSPICIOUS)):
             return name
@@ -57,9 +57,9 @@ class DataRoot:
         if found is None:
             place = f"{source}, {entry} {number}" if entry else source
             raise ReaderError(
-                f"{place}: the name {name!r} leads out of the folder {self._folder or os.curdir!r}.",
-                hint="Names in data are relative to that folder. If the data can be trusted, write "
-                "allow_outside_root=True for this reader: then they can be absolute paths, URLs, and lead upwards.",
+                f"{place}: the name {name!r} points outside the folder {self._folder or os.curdir!r}.",
+                hint="Names in data are relative to that folder. If you trust the data, set allow_outside_root=True on "
+                "this reader to allow absolute paths, URLs and parent folders.",
             )
         return found
 
@@ -79,7 +79,7 @@ class DataRoot:
         if is_absolute:
             if not self._prefixes:
                 folder = Path(self._folder or os.curdir)
-                # As given, and as it is without links: programs that write lists may have either.
+                # As given, and with links resolved: lists may contain either form.
                 found = os.path.normpath(folder.absolute()), str(folder.resolve())
                 self._prefixes = tuple(path.rstrip(os.sep) + os.sep for path in found)
             return normal if normal.startswith(self._prefixes) else None
@@ -90,7 +90,7 @@ class DataRoot:
     def _contained_url(self, name: str) -> str | None:
         folder = f"{self._folder.rstrip('/')}/"
         rest = name.removeprefix(folder) if is_remote(name) else name
-        # fsspec takes "::" for a chain of protocols; servers may decode what is written as %2e%2e.
+        # fsspec interprets "::" as a chain of protocols; servers may decode %2e%2e to "..".
         parts = unquote(rest).replace("\\", "/").split("/")
         is_elsewhere = is_remote(rest) or "::" in rest or rest.startswith("/")
         return None if is_elsewhere or ".." in parts else name

@@ -1,9 +1,8 @@
 """Copies of remote files in a folder of bounded size that several processes share.
 
-Every copy is verified when it is used: a disk that was full, a process that died, and other programs that write into
-the folder must not give other data than the server did. Two kinds of copies: entries, which are read as a whole and
-have their checksum in front, and plain files, which libraries open by their path and whose checksum is in a second
-file, the seal.
+Every copy is verified when it is used, because a full disk, a process that died, or another program may have damaged
+it. There are two kinds of copies. Entries are read as a whole and start with their checksum. Plain files are opened by
+libraries by path; their checksum is in a second file, the seal.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ __all__ = ["DiskCache", "file_name"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-# Dropped down to this part of the bound, so that not every new file makes the folder be listed.
-_KEPT_PART = 0.9
-_PRIVATE = 0o600  # what was read with the keys of a user is for that user
-_HEADER = Struct("<8sQI")  # mark, size in bytes, CRC-32 of the contents
-_MARK = b"dalify-1"
+# Eviction shrinks the cache to this fraction of the bound, so that not every new file lists the folder.
+_KEPT_FRACTION = 0.9
+_PRIVATE = 0o600  # data read with a user's credentials is for that user only
+_HEADER = Struct("<8sQI")  # magic, size in bytes, CRC-32 of the contents
+_MAGIC = b"dalify-1"
 _COPY, _SEAL = ".copy", ".seal"
-# Anything else in the folder belongs to somebody else, and is neither counted nor dropped.
+# Other files in the folder are not ours: they are neither counted nor deleted.
 _OWN_NAME = re.compile(r"([0-9a-f]{32})(?:\.copy|\.seal)?(\.[0-9a-f]{16}\.part)?")
-_UNFINISHED_S = 3600.0  # an unfinished file of this age was left by a process that died
+_UNFINISHED_S = 3600.0  # an unfinished file of this age belongs to a process that died
 _CHUNK_BYTES = 1 << 20
 
 
 class _Seal(NamedTuple):
-    """What is known of a plain file: contents, and the file that was seen to have them."""
+    """Checksum of a plain file, and the state of the file when it was verified."""
 
     size_bytes: int
     checksum: int
@@ -56,35 +55,35 @@ class _Seal(NamedTuple):
 
 
 class DiskCache:
-    """A folder of files; those that were not used for longest are dropped.
+    """An LRU cache of files in a folder.
 
     Args:
-        folder: created where it is absent.
-        most_bytes: bound for the size of all files together, except those that this process holds.
+        folder: the folder; created if absent.
+        max_bytes: maximum total size of the files, except those that this process holds.
 
     Attributes:
         folder: as given.
     """
 
-    def __init__(self, folder: str, most_bytes: int) -> None:
+    def __init__(self, folder: str, max_bytes: int) -> None:
         self.folder = Path(folder)
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._lock = ForkLock()
         self._size_bytes: int | None = None  # counted when something is added
-        self._held: dict[Path, int] = {}  # sizes of containers that readers have open
+        self._held: dict[Path, int] = {}  # sizes of containers that readers have opened
         self._sealed: dict[Path, tuple[int, int, int]] = {}  # size, inode and time of files that were verified
         self._is_full = False
 
     def entry_path(self, key: str) -> Path:
-        """Return where the entry for a key lies, or would lie."""
+        """Return the path of the entry for a key, whether or not it exists."""
         return self.folder / file_name(key)
 
     def copy_path(self, key: str) -> Path:
-        """Return where the plain file for a key lies, or would lie."""
+        """Return the path of the plain file for a key, whether or not it exists."""
         return self.folder / f"{file_name(key)}{_COPY}"
 
     def paths_in(self, text: str) -> list[str]:
-        """Return the paths of copies that a text names, such as a message of a library that has opened one."""
+        """Return the paths of copies in a string, for example in an error message of a library."""
         return re.findall(re.escape(f"{self.folder}{os.sep}") + r"[0-9a-f]{32}\.copy", text)
 
     @property
@@ -93,7 +92,7 @@ class DiskCache:
         return not self._is_full
 
     def read(self, path: Path) -> Bytes | None:
-        """Return the contents of an entry; None where there is none, or it is damaged, which drops it."""
+        """Return the contents of an entry, or None if it is absent or damaged; a damaged entry is deleted."""
         try:
             descriptor = os.open(path, OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0))
         except OSError:
@@ -114,8 +113,8 @@ class DiskCache:
         return contents
 
     def keep(self, path: Path, contents: bytes) -> None:
-        """Write an entry, where there is room."""
-        if self._is_full or len(contents) + sum(self._held.values()) > self._most_bytes:
+        """Write an entry if there is space."""
+        if self._is_full or len(contents) + sum(self._held.values()) > self._max_bytes:
             return
         try:
             self._write(path, [_header(contents), contents])
@@ -128,8 +127,8 @@ class DiskCache:
         """Write a plain file and its seal.
 
         Raises:
-            OSError: it cannot be written; nothing is left of it.
-            Exception: what `parts` raises.
+            OSError: the file cannot be written; a partial file is removed.
+            Exception: any exception of ``parts``.
         """
         size_bytes = checksum = 0
 
@@ -143,7 +142,7 @@ class DiskCache:
         self._seal(path, size_bytes, checksum)
 
     def holds(self, path: Path) -> bool:
-        """Tell whether a plain file is there with the contents that were written; a damaged one is dropped."""
+        """Return whether a plain file exists with its original contents; a damaged file is deleted."""
         try:
             status = path.lstat()
         except OSError:
@@ -157,7 +156,7 @@ class DiskCache:
             if seen == (seal.size_bytes, seal.inode, seal.modified_ns):
                 self._sealed[path] = seen
                 return True
-            with suppress(OSError):  # moved, restored or changed: the contents tell
+            with suppress(OSError):  # moved, restored or changed: compare the contents
                 if _checksum_of_file(path) == seal.checksum:
                     self._seal(path, seal.size_bytes, seal.checksum)
                     return True
@@ -165,13 +164,13 @@ class DiskCache:
         return False
 
     def hold(self, path: Path, *, is_new: bool) -> None:
-        """Keep a plain file from being dropped while this process lives.
+        """Exempt a plain file from eviction while this process runs.
 
         Args:
-            path: of the file.
-            is_new: it was just written; others are dropped for it.
+            path: path of the file.
+            is_new: whether it was just written; other files are evicted for it.
         """
-        with suppress(OSError):  # another process may just have dropped it: then opening it fails, too
+        with suppress(OSError):  # another process may have deleted it: then opening it fails too
             os.utime(path.with_suffix(_SEAL))
             size = path.stat().st_size
             with self._lock:
@@ -180,7 +179,7 @@ class DiskCache:
                 self._make_room(size)
 
     def drop(self, path: Path) -> None:
-        """Drop a copy."""
+        """Delete a copy."""
         _unlink(path)
         if path.suffix == _COPY:
             _unlink(path.with_suffix(_SEAL))
@@ -189,10 +188,10 @@ class DiskCache:
             self._held.pop(path, None)
 
     def refuse(self, error: OSError) -> None:
-        """Write nothing more, with a warning; what is there is used all the same."""
+        """Stop writing to the cache, with a warning; existing copies are still used."""
         self._is_full = True
         why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
-        warnings.warn(f"nothing more is kept in the cache {self.folder}: {why}.", stacklevel=2)
+        warnings.warn(f"no more files are written to the cache {self.folder}: {why}.", stacklevel=2)
 
     def _write(self, path: Path, parts: Iterable[bytes]) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -210,11 +209,11 @@ class DiskCache:
                 self._size_bytes = sum(size for _, size, _ in self._files())
             else:
                 self._size_bytes += added
-            if self._size_bytes <= self._most_bytes:
+            if self._size_bytes <= self._max_bytes:
                 return
             files = sorted(self._files())
-            total = sum(size for _, size, _ in files)  # other processes may write there, too
-            wanted = max(_KEPT_PART * self._most_bytes, sum(self._held.values()))
+            total = sum(size for _, size, _ in files)  # other processes may write to it as well
+            wanted = max(_KEPT_FRACTION * self._max_bytes, sum(self._held.values()))
             for _, size, path in files:
                 if total <= wanted:
                     break
@@ -224,7 +223,7 @@ class DiskCache:
             self._size_bytes = total
 
     def _files(self) -> list[tuple[float, int, Path]]:
-        """Return time of last use, size and path of each copy."""
+        """Return the time of last use, size and path of each copy."""
         used: dict[str, tuple[float, int]] = {}
         with os.scandir(self.folder) as entries:
             for entry in entries:
@@ -233,11 +232,11 @@ class DiskCache:
                     continue
                 try:
                     status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # another process has just dropped it
+                except FileNotFoundError:  # another process has just deleted it
                     continue
                 if name[2] and time.time() - status.st_mtime < _UNFINISHED_S:
                     continue
-                # A plain file counts with its seal, which has the time of the last use.
+                # A plain file is counted with its seal, which has the time of the last use.
                 own = f"{name[1]}{_COPY}" if entry.name.endswith(_SEAL) else entry.name
                 last, size = used.get(own, (0.0, 0))
                 counted = 0 if entry.name.endswith(_SEAL) else status.st_size
@@ -246,12 +245,12 @@ class DiskCache:
 
 
 def file_name(key: str) -> str:
-    """Return the name of the file for a key."""
+    """Return the file name for a key."""
     return sha256(key.encode(errors="surrogateescape")).hexdigest()[:32]
 
 
 def _header(contents: Any) -> bytes:
-    return _HEADER.pack(_MARK, len(contents), zlib.crc32(contents))
+    return _HEADER.pack(_MAGIC, len(contents), zlib.crc32(contents))
 
 
 def _checksum_of_file(path: Path) -> int:
@@ -263,5 +262,5 @@ def _checksum_of_file(path: Path) -> int:
 
 
 def _unlink(path: Path) -> None:
-    with suppress(OSError):  # gone already, or in a folder that cannot be written: then it is verified each time
+    with suppress(OSError):  # already deleted, or in a read-only folder: then it is verified each time
         path.unlink()

@@ -1,6 +1,6 @@
-"""Files with labels: found in class folders, written down in a list file, or given one by one.
+"""Files with labels: from class folders, from a list file, or specified individually.
 
-Alone because labels follow from the order of folders, which has to be the same on every machine and the same as DALI's.
+Labels follow from the order of folders, which is the same on every machine and the same as DALI's.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ KNOWN_EXTENSIONS = (
     "*.ogg",
     "*.wav",
 )
-_LEAST_LABEL, _LARGEST_LABEL = -(1 << 31), (1 << 31) - 1
-_INTEGER = re.compile(r"-?[0-9]{1,4000}", re.ASCII)  # what Python takes for an integer; far more than fit
+_MIN_LABEL, _MAX_LABEL = -(1 << 31), (1 << 31) - 1
+_INTEGER = re.compile(r"-?[0-9]{1,4000}", re.ASCII)  # the digits that Python parses by default; far more than fit
 _EXTENSIONS_SHOWN = 8
-_FEWEST = 2  # that are read together: one alone is read sooner by itself
+_MIN_BATCH = 2  # files read in one call; a single file is read faster separately
 
 
 class FileEntry(NamedTuple):
-    """One file: its path, its label, and the folder that all paths begin with, or ""."""
+    """One file: its path, its label, and the root folder of all paths, or ""."""
 
     path: str
     label: int
@@ -60,19 +60,19 @@ class FileEntry(NamedTuple):
 
     @property
     def origin(self) -> Origin:
-        """The path; for DALI, the part of it below the root."""
+        """The path; for DALI, the part relative to the root."""
         return Origin(self.path, self.path.removeprefix(self.root))
 
 
 class FileList(Sequence[FileEntry]):
-    """Files and labels in a few arrays: a million files take about 50 MB instead of 300.
+    """Files and labels, stored in a few arrays: a million files take about 50 MB instead of 300.
 
     Args:
         folders: prefixes of paths, each with its separator at the end, or "".
-        counts: how many of the names belong to each folder.
+        counts: number of names in each folder.
         names: file names (or paths, for the folder "").
-        labels: of each file; None where the label is the number of the folder.
-        root: what the user gave as the folder of all, with its separator at the end, or "".
+        labels: label of each file; None if the label is the index of the folder.
+        root: the root folder given by the user, with its separator at the end, or "".
     """
 
     __slots__ = ("_ends", "_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_starts", "_typical_bytes")
@@ -87,7 +87,7 @@ class FileList(Sequence[FileEntry]):
     ) -> None:
         self._root = root
         joined_names, lengths = bytearray(), array("q")
-        for name in names:  # one by one: a list of a million names would be the largest thing here
+        for name in names:  # one by one: a list of a million names would need more memory than the rest
             encoded = os.fsencode(name)
             joined_names += encoded
             lengths.append(len(encoded))
@@ -123,8 +123,8 @@ class FileList(Sequence[FileEntry]):
         return FileEntry(path, label, "" if path == name else self._root)
 
     def read_many(self, numbers: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
-        """Return the contents of files, read in one call; None where each is to be read by itself."""
-        if len(numbers) < _FEWEST:
+        """Return the contents of files, read in one call; None if each must be read separately."""
+        if len(numbers) < _MIN_BATCH:
             return None
         contents = read_files(self.paths(numbers), self._typical_bytes)
         if contents is not None:
@@ -133,9 +133,9 @@ class FileList(Sequence[FileEntry]):
         return contents
 
     def paths(self, numbers: NDArray[np.int64]) -> list[bytes]:
-        """Return paths as a system like Unix has them."""
+        """Return paths as bytes of a Unix-like system."""
         names, prefixes = self._names, self._prefixes
-        # In front of the first file, what is behind the last one counts for nothing.
+        # For the first file, the index -1 wraps around to the last element, which is 0.
         starts = np.where(numbers > 0, self._ends[numbers - 1], 0)
         places = zip(starts.tolist(), self._ends[numbers].tolist(), self._folder_of(numbers).tolist(), strict=True)
         return [
@@ -152,12 +152,12 @@ class FileList(Sequence[FileEntry]):
         return np.searchsorted(self._starts, numbers, side="right") - 1
 
     def __iter__(self) -> Iterator[FileEntry]:
-        """Go through the files."""
+        """Iterate over the files."""
         return (self[number] for number in range(len(self)))
 
     @property
     def is_remote(self) -> bool:
-        """Whether files lie on another machine."""
+        """Whether files are on another machine."""
         return b"://" in self._names or any(map(is_remote, self._folders))
 
     @property
@@ -168,7 +168,7 @@ class FileList(Sequence[FileEntry]):
         return np.repeat(np.arange(len(self._folders), dtype=np.int32), np.diff(self._firsts))
 
     def __repr__(self) -> str:
-        """Return counts."""
+        """Return the number of files and folders."""
         return f"FileList({len(self)} files, {len(self._folders)} folders)"
 
 
@@ -179,24 +179,24 @@ def files_in_class_folders(
     file_filters: Sequence[str] = KNOWN_EXTENSIONS,
     case_sensitive_filter: bool = False,
 ) -> FileList:
-    """Find the files of ``file_root/<class>/``; deeper folders are not entered.
+    """Find the files of ``file_root/<class>/``; deeper folders are not searched.
 
-    Class folders are numbered in byte order of their names, empty ones too, and files follow in byte order: "B" before
-    "a", "10.jpg" before "2.jpg".
+    Class folders are numbered in byte order of their names, including empty ones. Files follow in byte order: "B"
+    before "a", "10.jpg" before "2.jpg".
 
     Args:
         file_root: folder of the class folders.
-        dir_filters: patterns (``*``, ``?``, ``[abc]``); folders that match none are left out and get no number.
-        file_filters: patterns; files that match none are left out.
-        case_sensitive_filter: whether case counts for both kinds of patterns.
+        dir_filters: patterns (``*``, ``?``, ``[abc]``); folders that match none are skipped and get no label.
+        file_filters: patterns; files that match none are skipped.
+        case_sensitive_filter: whether both kinds of patterns are case-sensitive.
 
     Raises:
-        ReaderError: a folder that is absent or cannot be read, or nothing found; says what is there instead.
+        ReaderError: a folder is absent or cannot be read, or no file was found.
         ArgumentValueError: an empty list of patterns.
     """
     for name, patterns in (("dir_filters", dir_filters), ("file_filters", file_filters)):
         if patterns is not None and not patterns:
-            raise ArgumentValueError(f"{name} is an empty list, which no name can match.")
+            raise ArgumentValueError(f"{name} is an empty list, which matches no name.")
     is_wanted_folder = _matcher(dir_filters, case_sensitive_filter)
     is_wanted_file = _matcher(file_filters, case_sensitive_filter)
     all_classes = _names_within(file_root, folders=True)
@@ -209,7 +209,7 @@ def files_in_class_folders(
         folder = prefix_of(joined(file_root, name))
         present = _names_within(folder, folders=False)
         chosen = _in_byte_order(filter(is_wanted_file, present))
-        if len(chosen) < len(present) and not names:  # what was left out is told only if nothing was found
+        if len(chosen) < len(present) and not names:  # skipped files are reported only if none was found
             skipped.update(Path(left_out).suffix or left_out for left_out in set(present).difference(chosen))
         folders.append(folder)
         counts.append(len(chosen))
@@ -225,11 +225,11 @@ def files_of_list(file_list: str, file_root: str | None = None, *, allow_outside
     Args:
         file_list: path of the list; UTF-8.
         file_root: folder to which the paths are relative; the list's own folder where None.
-        allow_outside_root: paths may lead out of that folder, and be URLs.
+        allow_outside_root: whether paths may be URLs or point outside that folder.
 
     Raises:
-        ReaderError: no such list, an empty one, or a line that is not of this form, or whose path leads out of the
-            folder (with its number).
+        ReaderError: the list is absent or empty, or a line does not have this form or its path points outside the
+            folder (with the line number).
     """
     text = read_text(file_list, "the file list")
     folder = folder_of(file_list) if file_root is None else file_root
@@ -245,7 +245,7 @@ def files_of_list(file_list: str, file_root: str | None = None, *, allow_outside
                 f"{file_list}, line {number}: expected a path, a space and an integer label; got {line.strip()!r}."
             )
         label = int(parts[1])
-        if not _LEAST_LABEL <= label <= _LARGEST_LABEL:
+        if not _MIN_LABEL <= label <= _MAX_LABEL:
             raise ReaderError(f"{file_list}, line {number}: the label {label} does not fit into 32 bits.")
         names.append(root.relative(parts[0], file_list, "line", number))
         labels.append(label)
@@ -255,23 +255,23 @@ def files_of_list(file_list: str, file_root: str | None = None, *, allow_outside
 
 
 def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_root: str | None = None) -> FileList:
-    """Take files one by one.
+    """Return the given files.
 
     Args:
         files: paths.
-        labels: one per file; 0, 1, 2 … where None.
+        labels: one per file; None for 0, 1, 2 ….
         file_root: folder to which the paths are relative; the working directory where None.
 
     Raises:
         ReaderError: no files.
-        ArgumentValueError: another number of labels than of files, or a label that does not fit into 32 bits.
+        ArgumentValueError: the numbers of labels and files differ, or a label does not fit into 32 bits.
     """
     if not files:
         raise ReaderError("files is an empty list.")
     if labels is not None and len(labels) != len(files):
-        raise ArgumentValueError(f"got {len(labels)} labels for {len(files)} files; there must be one for each.")
+        raise ArgumentValueError(f"got {len(labels)} labels for {len(files)} files; there must be one label per file.")
     for label in labels or ():
-        if not _LEAST_LABEL <= label <= _LARGEST_LABEL:
+        if not _MIN_LABEL <= label <= _MAX_LABEL:
             raise ArgumentValueError(f"the label {label} does not fit into 32 bits.")
     numbers = range(len(files)) if labels is None else labels
     return FileList([joined(file_root, "")], [len(files)], files, numbers, joined(file_root, ""))
@@ -279,12 +279,12 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
 
 def _in_byte_order(names: Iterable[str]) -> list[str]:
     names = list(names)
-    # The order of code points is that of UTF-8 bytes, except for bytes that are no UTF-8: those are held as surrogates.
+    # Code points sort like UTF-8 bytes, except for bytes that are not UTF-8: those are decoded to surrogates.
     return sorted(names) if all(map(str.isascii, names)) else sorted(names, key=os.fsencode)
 
 
 def _names_within(folder: str, *, folders: bool) -> list[str]:
-    """Return the names of sub-folders, or of everything else; links count as what they point to."""
+    """Return the names of subfolders, or of all other entries; links are followed."""
     if is_remote(folder):
         return listed(folder)[0 if folders else 1]
     try:
@@ -295,12 +295,12 @@ def _names_within(folder: str, *, folders: bool) -> list[str]:
 
 
 def _matcher(patterns: Sequence[str] | None, case_sensitive: bool) -> Callable[[str], Any]:
-    """Return a test whether a name matches any pattern."""
+    """Return a function that tests whether a name matches any pattern."""
     if patterns is None:
         return lambda name: True
     endings = tuple(pattern[1:] if case_sensitive else pattern[1:].lower() for pattern in patterns)
     if all(pattern.startswith("*") and not set("*?[") & set(pattern[1:]) for pattern in patterns):
-        # Patterns like "*.jpg", the usual ones: three times as quick as regular expressions.
+        # Common patterns such as "*.jpg": three times as fast as regular expressions.
         return lambda name: name.endswith(endings) or (not case_sensitive and name.lower().endswith(endings))
     joined = "|".join(fnmatch.translate(pattern) for pattern in patterns)
     return re.compile(joined, 0 if case_sensitive else re.IGNORECASE).match
@@ -316,9 +316,9 @@ def _nothing_found(
 ) -> ReaderError:
     if not all_classes:
         count = len(_names_within(file_root, folders=False))
-        files = f" There are {count} files in it, which have no class folder." if count else ""
+        files = f" It directly contains {count} files, which have no class folder." if count else ""
         return ReaderError(
-            f"file_root {file_root!r} has no sub-folders: files must lie in file_root/<class>/.{files}",
+            f"file_root {file_root!r} has no subfolders: files must be in file_root/<class>/.{files}",
             hint="Use files=[...] or file_list=... for files that are not in class folders." if count else "",
         )
     if not classes:
@@ -329,9 +329,9 @@ def _nothing_found(
         )
     if not skipped:
         return ReaderError(
-            f"the class folders of {file_root!r} hold no files; looked into: {len(classes)}, and no deeper folders."
+            f"the class folders of {file_root!r} contain no files; folders searched: {len(classes)}, and no deeper ones."
         )
-    # Equal counts by name: the order in which a folder lists its files is nobody's choice.
+    # Equal counts are sorted by name: the order of directory entries is arbitrary.
     commonest = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]
     seen = ", ".join(f"{extension} ({count})" for extension, count in commonest)
     return ReaderError(

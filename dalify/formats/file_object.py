@@ -1,7 +1,6 @@
-"""A file as Python file object, for packages that want one.
+"""A file as a Python file object, for packages that require one.
 
-Parts of it are read as all parts of files are: on this machine without moving a position that threads share, and from
-URLs with retries and the cache.
+Local files are read without moving a position that threads share. URLs are read with retries and the cache.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ __all__ = ["FileObject"]
 
 
 class FileObject(io.RawIOBase):
-    """A file that is read part by part; nothing is read ahead.
+    """A file that is read on demand, without read-ahead.
 
     Args:
         files: open files.
-        number: of the file.
+        number: index of the file.
 
     Raises:
-        ReaderError: it is absent, or the storage does not answer.
+        ReaderError: the file is absent, or the storage does not respond.
     """
 
     def __init__(self, files: OpenFiles, number: int) -> None:
@@ -44,17 +43,17 @@ class FileObject(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Return where the next byte is read."""
+        """Return the current position."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go elsewhere, and return where that is."""
+        """Move to a position and return it."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         self._position = max(base + offset, 0)
         return self._position
 
     def read(self, size: int = -1) -> Any:
-        """Return the bytes that follow as uint8 ``[n]``, ``size`` of them, or fewer at the end; all where negative."""
+        """Return the next ``size`` bytes as uint8 ``[n]``, fewer at the end; all if negative."""
         left = max(self._size - self._position, 0)
         contents = self._files.read(
             self._number, self._position, left if size < 0 else min(size, left), is_sample=False
@@ -63,7 +62,7 @@ class FileObject(io.RawIOBase):
         return contents
 
     def readinto(self, buffer: Any) -> int:
-        """Fill memory, and return how many bytes came; fewer only at the end."""
+        """Fill a buffer and return the number of bytes read; fewer only at the end of the file."""
         contents: NDArray[np.uint8] = self.read(len(buffer))
         buffer[: len(contents)] = contents.data
         return len(contents)

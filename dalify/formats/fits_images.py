@@ -1,6 +1,6 @@
-"""Images in FITS files, by the number of their header-data unit.
+"""Reads images of FITS files, by the number of their header-data unit.
 
-``astropy`` reads them, in a helper process: its decompressors follow whatever a damaged file says, and a header may
+``astropy`` reads them in a helper process, because its decompressors do not check damaged files, and a header may
 declare a billion axes.
 """
 
@@ -22,17 +22,17 @@ astropy = LazyModule("astropy", "reading FITS files", "dalify[fits]")
 
 
 def read_images(path: str, numbers: tuple[int, ...], dtypes: list[np.dtype[Any]]) -> tuple[NDArray[Any], ...]:
-    """Return images of a file, C-contiguous, in the byte order of the machine, scaled as the file says.
+    """Return images of a file, C-contiguous, in native byte order, scaled as the file specifies.
 
     Args:
-        path: of the file.
-        numbers: of the header-data units, from 1.
-        dtypes: of the results.
+        path: path of the file.
+        numbers: numbers of the header-data units, from 1.
+        dtypes: dtypes of the results.
 
     Raises:
-        ReaderError: the file is absent or damaged, or has no image there.
+        ReaderError: the file is absent or damaged, or a unit has no image.
         LimitError: an image declares more than the limits allow.
-        IntegerRangeError: a value that the wanted type cannot hold.
+        IntegerRangeError: a value does not fit into the requested dtype.
         MissingPackageError: ``astropy`` is not installed.
     """
     largest = limits.current()
@@ -52,17 +52,17 @@ def read_images(path: str, numbers: tuple[int, ...], dtypes: list[np.dtype[Any]]
 
 
 def _converted(data: NDArray[Any], dtype: np.dtype[Any], where: str) -> NDArray[Any]:
-    """Return data of a type; fractions are cut off, as CFITSIO does, and what does not fit is told."""
+    """Convert data to a dtype; fractions are truncated as in CFITSIO, values out of range are an error."""
     data = np.ascontiguousarray(data, data.dtype.newbyteorder("="))
     if data.dtype == dtype:
         return data
     if dtype.kind in "iu" and data.size and not np.can_cast(data.dtype, dtype):
         limits = np.iinfo(dtype)
         whole = np.trunc(data) if data.dtype.kind == "f" else data
-        least, most = whole.min().item(), whole.max().item()
-        if not (limits.min <= least and most <= limits.max):
+        minimum, maximum = whole.min().item(), whole.max().item()
+        if not (limits.min <= minimum and maximum <= limits.max):
             raise IntegerRangeError(
-                f"{where}: its values are from {least} to {most}, which {dtype} cannot hold.",
-                hint=f"Its own type is {data.dtype}: give it in dtypes.",
+                f"{where}: its values are from {minimum} to {maximum}, which {dtype} cannot represent.",
+                hint=f"The data type of the file is {data.dtype}: set it in dtypes.",
             )
     return data.astype(dtype)

@@ -1,6 +1,6 @@
-"""A file that is gone through from beginning to end, of which only some places are looked at, such as headers.
+"""Reads selected parts of a file, such as headers, in one pass from beginning to end.
 
-It is read and not mapped: a file that is truncated meanwhile is an error and does not end the process.
+The file is read, not mapped: truncation during reading is an error and does not end the process.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from dalify.formats.storage import local_copy
 __all__ = ["ForwardFile"]
 
 _AHEAD_BYTES = 1 << 16
-# Where the places that are looked at are further apart than this, reading ahead costs more than another call.
+# If the parts are further apart than this, read-ahead costs more than another call.
 _NEAR_BYTES = 1 << 14
 
 
 class ForwardFile:
-    """A file on this machine, or a local copy of one that lies elsewhere. To be used in a ``with`` block.
+    """A local file, or a local copy of a remote file. A context manager.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        ReaderError: the file is absent, or not a file.
+        ReaderError: the file is absent, or not a regular file.
 
     Attributes:
-        size: of the file in bytes.
+        size: size of the file in bytes.
     """
 
     def __init__(self, path: str) -> None:
@@ -48,14 +48,14 @@ class ForwardFile:
         os.close(self._descriptor)
 
     def from_place(self, place: int, needed_bytes: int) -> NDArray[np.uint8]:
-        """Return what the file has from a place on, uint8 ``[n]``, n at least ``needed_bytes``.
+        """Return data of the file from an offset on, uint8 ``[n]``, n at least ``needed_bytes``.
 
         Args:
-            place: of the first byte.
-            needed_bytes: end within the size of the file.
+            place: offset of the first byte.
+            needed_bytes: must end within the file.
 
         Raises:
-            ReaderError: the file cannot be read, or has become shorter.
+            ReaderError: the file cannot be read, or was truncated.
         """
         is_near = place - self._last < _NEAR_BYTES
         self._last = place
@@ -66,5 +66,5 @@ class ForwardFile:
         except OSError as error:
             raise ReaderError(f"cannot read the file {self._path!r}: {error.strerror}.") from None
         if filled < needed_bytes:
-            raise ReaderError(f"the file {self._path!r} became shorter while it was read.")
+            raise ReaderError(f"the file {self._path!r} was truncated while it was read.")
         return data[:filled]

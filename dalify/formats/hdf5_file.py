@@ -1,8 +1,8 @@
-"""Data sets in HDF5 files.
+"""Datasets in HDF5 files.
 
-What lies in a file as it is in memory, in one piece or in chunks, is read from the file directly, by all threads at
-once. The rest is read by HDF5, which lets one thread in at a time and follows whatever a damaged file says: it runs in
-helper processes.
+Datasets stored in their in-memory layout, contiguous or in chunks, are read from the file directly, by all threads
+concurrently. Everything else is read by HDF5 in helper processes, because HDF5 runs in one thread at a time and does
+not check damaged files.
 """
 
 from __future__ import annotations
@@ -27,28 +27,29 @@ __all__ = ["Hdf5File", "h5py"]
 
 
 class Hdf5File:
-    """Some data sets of an HDF5 file.
+    """The requested datasets of an HDF5 file.
 
     Args:
-        path: on this machine, or a URL, which is copied once.
-        names: of the data sets, those in groups with slashes.
+        path: local path, or a URL, which is copied once.
+        names: names of the datasets, with slashes for groups.
 
     Raises:
-        ReaderError: the file is absent, damaged, or no HDF5 file; a data set without rows, or in another folder.
-        LimitError: a data set declares more than the limits allow.
-        ArgumentValueError: a data set that is not there.
-        DTypeError: elements that are no numbers, strings or bytes.
+        ReaderError: the file is absent, damaged, or not an HDF5 file; a dataset has no rows or is stored in another
+            folder.
+        LimitError: a dataset declares more than the limits allow.
+        ArgumentValueError: a dataset does not exist.
+        DTypeError: elements are not numbers, strings or bytes.
 
     Attributes:
         name: the path.
-        arrays: how each data set is kept.
+        arrays: how each dataset is stored.
     """
 
     def __init__(self, path: str, names: Sequence[str]) -> None:
         self.name = path
         self._names = list(names)
         self._files = OpenFiles([local_copy(path)])
-        self._places: list[_Places | None] = []
+        self._places: list[_Layout | None] = []
         self.arrays: list[Stored] = []
         for name, described in zip(names, self._call("describe_hdf5", self._names, self._files.size(0)), strict=True):
             shape, dtype, row_bytes, chunk_rows, parts = described
@@ -58,7 +59,7 @@ class Hdf5File:
             limits.check_sample_bytes(row_bytes, f"a row of {what}")
             if chunk_rows > 1:
                 limits.check_sample_bytes(row_bytes * min(chunk_rows, shape[0]), f"a chunk of {what}")
-            self._places.append(None if parts is None else _Places(*parts))
+            self._places.append(None if parts is None else _Layout(*parts))
             self.arrays.append(Stored(shape[0], shape[1:], np.dtype(dtype), row_bytes, chunk_rows))
 
     def _call(self, function: str, *arguments: Any, result_bytes: int = 0, out: NDArray[Any] | None = None) -> Any:
@@ -73,7 +74,7 @@ class Hdf5File:
         )
 
     def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return rows of a data set, ``[stop - start, ...]``: in memory of their own, or in ``out``.
+        """Return rows of a dataset, ``[stop - start, ...]``, as a copy or in ``out``.
 
         Raises:
             ReaderError: the file cannot be read.
@@ -105,7 +106,7 @@ class Hdf5File:
         return rows if out is None or is_direct else _filled(out, rows)
 
     def read_rows(self, array: int, rows: Sequence[int]) -> Sequence[Any]:
-        """Return rows of a data set, wherever they stand; see ``read``."""
+        """Return rows of a dataset in any order; see ``read``."""
         stored = self.arrays[array]
         shape = stored.row_count, *stored.row_shape
         return self._call(
@@ -113,7 +114,7 @@ class Hdf5File:
         )
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
-        """Return the first data set of one of these names that is a row of integers; None without."""
+        """Return the first dataset with one of these names that is a vector of integers, or None."""
         return self._call("labels_of_hdf5", list(names), result_bytes=8 * self.arrays[0].row_count)
 
 
@@ -129,12 +130,12 @@ def _filled(out: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-class _Places(NamedTuple):
-    """Where a data set lies in its file as in memory.
+class _Layout(NamedTuple):
+    """Where a dataset with its in-memory layout is in the file.
 
     Attributes:
-        offsets: first byte of each part.
-        part_rows: rows of a part.
+        offsets: offset of each part.
+        part_rows: number of rows per part.
     """
 
     offsets: list[int]

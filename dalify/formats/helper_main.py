@@ -1,6 +1,6 @@
-"""What runs in helper processes: reading files with libraries that damaged files can crash or hang.
+"""The program of helper processes: reads files with libraries that damaged files can crash or hang.
 
-This file is run as a program by ``helper_process``. It imports nothing of dalify, so that it starts quickly.
+``helper_process`` runs this file as a script. It imports nothing of dalify, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ __all__ = [
     "read_hdf5_rows",
 ]
 
-HEAD = struct.Struct("<QQ")  # bytes of the header, and of the arrays behind it
+HEAD = struct.Struct("<QQ")  # size of the header, and of the arrays after it
 _IDLE_S = 10.0
 _PARENT_CHECK_S = 1.0
-_MOST_OPEN = 32
-_LEAST_ROW_BYTES = 1 << 14
-_MOST_PARTS = 1 << 18
-_GUESSED_BYTES = 1 << 16  # of a string or list of any length
+_MAX_OPEN = 32
+_MIN_ROW_BYTES = 1 << 14
+_MAX_PARTS = 1 << 18
+_ESTIMATED_BYTES = 1 << 16  # size of a string or list of variable length
 _FITS_BLOCK, _CARD = 2880, 80
-_MOST_AXES = 999  # and columns of a table
+_MAX_AXES = 999  # also the maximum number of columns of a table
 _COUNTS = ("BITPIX", "NAXIS", "ZNAXIS", "TFIELDS", "PCOUNT", "GCOUNT")
-_MEMORY_BYTES = 1 << 31  # that a call may take besides what it returns
+_MEMORY_BYTES = 1 << 31  # limit of the memory of a call, in addition to its result
 
 
 class RefusedError(Exception):
-    """A file that is understood and cannot be used.
+    """A valid file that cannot be used.
 
     Args:
-        kind: ``reader``, ``dtype`` or ``argument``: the class of the error that the user is to see.
+        kind: ``reader``, ``dtype`` or ``argument``: the class of the error shown to the user.
         message: one sentence.
-        hint: what to do.
+        hint: how to fix it.
     """
 
     def __init__(self, kind: str, message: str, hint: str = "") -> None:
@@ -63,7 +63,7 @@ _files: OrderedDict[str, Any] = OrderedDict()
 
 
 def _h5py() -> Any:
-    # Names of other files are relative to the file that has them, not to the working folder.
+    # Names of other files are relative to the file that has them, not to the working directory.
     os.environ["HDF5_EXTFILE_PREFIX"] = os.environ["HDF5_VDS_PREFIX"] = "${ORIGIN}"
     return importlib.import_module("h5py")
 
@@ -77,23 +77,23 @@ def _close(path: str) -> None:
 def _file(path: str) -> Any:
     file = _files.pop(path, None) or _h5py().File(path, "r")
     _files[path] = file
-    while len(_files) > _MOST_OPEN:
+    while len(_files) > _MAX_OPEN:
         _close(next(iter(_files)))
     return file
 
 
 def describe_hdf5(path: str, names: Sequence[str], size_of_file: int) -> list[tuple[Any, ...]]:
-    """Return of each data set shape, element type, bytes of a row, rows of a chunk, and where its parts lie.
+    """Return shape, dtype, bytes per row, rows per chunk and parts of each dataset.
 
     Args:
-        path: of the file.
-        names: of the data sets.
+        path: path of the file.
+        names: names of the datasets.
         size_of_file: in bytes.
 
     Returns:
-        the parts are None where HDF5 has to read them, else offsets and rows of each.
+        parts are None if HDF5 must read the dataset, else offsets and number of rows of each part.
     """
-    _close(path)  # it may have been replaced
+    _close(path)  # the file may have been replaced
     return [_described(_dataset(path, name), path, size_of_file) for name in names]
 
 
@@ -112,13 +112,13 @@ def _dataset(path: str, name: str) -> Any:
 
 
 def _check_place(dataset: Any, path: str, root: Path | None = None, seen: set[str] | None = None) -> None:
-    """Refuse a data set that lies in files outside of the folder of the file that names them.
+    """Reject a dataset stored in files outside the folder of the file that refers to them.
 
     Args:
-        dataset: in the file, or found by a link in it.
-        path: of the file.
-        root: the folder; that of the file where None.
-        seen: files of which all data sets were looked at.
+        dataset: a dataset of the file, or the target of a link in it.
+        path: path of the file.
+        root: the folder; None for the folder of the file.
+        seen: files whose datasets were checked.
     """
     folder = Path(path).absolute().parent
     root, seen = root or folder, set() if seen is None else seen
@@ -126,17 +126,17 @@ def _check_place(dataset: Any, path: str, root: Path | None = None, seen: set[st
     others += [os.fsdecode(name) for name, _, _ in dataset.external or ()]
     sources = [source.file_name for source in dataset.virtual_sources()] if dataset.is_virtual else []
     for other in [*others, *(source for source in sources if source != ".")]:
-        # By name: where links of the file system lead is the user's choice.
+        # By name: the user decides where symbolic links point.
         place = Path(os.path.normpath(folder / other))
         if not place.is_relative_to(root):
             raise RefusedError(
                 "reader",
-                f"the dataset {dataset.name.strip('/')!r} of {path!r} lies in {other!r}, outside of the folder of the "
-                "file that names it",
-                "Put both files into one folder.",
+                f"the dataset {dataset.name.strip('/')!r} of {path!r} is in {other!r}, outside the folder of the "
+                "file that refers to it",
+                "Put both files into the same folder.",
             )
-    for source in dict.fromkeys(sources):  # which may name further files
-        # Numbers of files are written as %b.
+    for source in dict.fromkeys(sources):  # these may refer to further files
+        # %b is a placeholder for file numbers.
         name = glob.escape(path if source == "." else os.path.normpath(folder / source)).replace("%b", "*")
         for place in glob.iglob(name.replace("%%", "%")):  # noqa: PTH207 -- the pattern has the folder in it
             if place not in seen:
@@ -145,13 +145,13 @@ def _check_place(dataset: Any, path: str, root: Path | None = None, seen: set[st
 
 
 def _check_file(path: str, root: Path, seen: set[str]) -> None:
-    """Refuse a file with a data set that lies outside of a folder."""
+    """Reject a file with a dataset stored outside a folder."""
 
     def check(_name: str, item: Any) -> None:
         if isinstance(item, _h5py().Dataset):
             _check_place(item, path, root, seen)
 
-    with suppress(OSError), _h5py().File(path, "r") as file:  # what is no HDF5 file has no data for HDF5 either
+    with suppress(OSError), _h5py().File(path, "r") as file:  # a file that is not HDF5 has no data for HDF5 either
         file.visititems(check)
 
 
@@ -159,16 +159,16 @@ def _described(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
     name = dataset.name.strip("/")
     dtype = dataset.dtype
     if not dataset.ndim:
-        raise RefusedError("reader", f"the dataset {name!r} of {path!r} is a single value: it has no rows.")
+        raise RefusedError("reader", f"the dataset {name!r} of {path!r} is a scalar: it has no rows.")
     if dtype.kind not in "biuf" and not (dataset.ndim == 1 and _is_bytes_or_list(dtype)):
         raise RefusedError(
             "dtype",
-            f"the dataset {name!r} of {path!r} has elements of type {dtype} and {dataset.ndim} dimensions, of which no "
-            "arrays can be made.",
-            "Numbers can be read, and in one dimension strings, bytes, and lists of numbers of any length.",
+            f"the dataset {name!r} of {path!r} has dtype {dtype} and {dataset.ndim} dimensions, which cannot be "
+            "converted to arrays.",
+            "Supported are numbers, and in one dimension strings, bytes, and lists of numbers.",
         )
     has_any_length = dtype.kind == "O"
-    row_bytes = _GUESSED_BYTES if has_any_length else _row_bytes(dataset)
+    row_bytes = _ESTIMATED_BYTES if has_any_length else _row_bytes(dataset)
     parts = _parts(dataset, size_of_file)
     chunk_rows = 1 if parts is not None or not dataset.chunks else dataset.chunks[0]
     return dataset.shape, "O" if has_any_length else dtype.str, row_bytes, chunk_rows, parts
@@ -190,7 +190,7 @@ def _is_bytes_or_list(dtype: np.dtype[Any]) -> bool:
 
 
 def _parts(dataset: Any, size_of_file: int) -> tuple[list[int], int] | None:
-    """Return where the rows of a data set lie, if they do so as in memory; None where HDF5 has to read them."""
+    """Return where the rows of a dataset are if it has its in-memory layout; None if HDF5 must read it."""
     is_plain = dataset.dtype.kind in "biuf" and dataset.external is None and not dataset.is_virtual
     is_here = dataset.file.filename in _files
     if not is_plain or not is_here or dataset.file.userblock_size or not dataset.size:
@@ -202,31 +202,31 @@ def _parts(dataset: Any, size_of_file: int) -> tuple[list[int], int] | None:
     else:
         part_rows, *others = dataset.chunks
         count = -(-dataset.shape[0] // part_rows)
-        # Of small rows, a chunk at hand is sooner looked up than a file is read.
-        is_large = row_bytes >= _LEAST_ROW_BYTES and count <= _MOST_PARTS and hasattr(dataset.id, "chunk_iter")
+        # For small rows, a cached chunk is faster than reading the file.
+        is_large = row_bytes >= _MIN_ROW_BYTES and count <= _MAX_PARTS and hasattr(dataset.id, "chunk_iter")
         if not is_large or tuple(others) != dataset.shape[1:] or dataset.id.get_create_plist().get_nfilters():
             return None
-        offsets = [-1] * count  # of those that were never written, and are no more than a value to fill them with
+        offsets = [-1] * count  # chunks that were never written consist of the fill value
 
         def note(chunk: Any) -> None:
             if chunk.size == part_rows * row_bytes and chunk.chunk_offset[0] < dataset.shape[0]:
                 offsets[chunk.chunk_offset[0] // part_rows] = chunk.byte_offset
 
         dataset.id.chunk_iter(note)
-    # A file may say anything: what cannot be there is left to HDF5.
+    # Offsets are not trusted: HDF5 handles parts outside the file.
     is_there = bool(offsets) and min(offsets) >= 0 and max(offsets) + part_rows * row_bytes <= size_of_file
     return (offsets, part_rows) if is_there else None
 
 
 def read_hdf5(path: str, name: str, start: int, stop: int, shape: Sequence[int]) -> Any:
-    """Return rows of a data set: an array, numbers in the byte order of this machine, or a list of strings or lists.
+    """Return rows of a dataset: an array in native byte order, or a list of strings or lists.
 
     Args:
-        path: of the file.
-        name: of the data set.
+        path: path of the file.
+        name: name of the dataset.
         start: first row.
         stop: one past the last row.
-        shape: that the data set had when it was described.
+        shape: shape of the dataset when it was described.
     """
     rows = _unchanged(path, name, shape)[start:stop]
     if rows.dtype.kind == "O":
@@ -236,7 +236,7 @@ def read_hdf5(path: str, name: str, start: int, stop: int, shape: Sequence[int])
 
 
 def read_hdf5_rows(path: str, name: str, rows: Sequence[int], shape: Sequence[int]) -> list[Any]:
-    """Return rows of a data set, wherever they stand; see ``read_hdf5``."""
+    """Return rows of a dataset in any order; see ``read_hdf5``."""
     dataset = _unchanged(path, name, shape)
     return [dataset[row] for row in rows]
 
@@ -249,7 +249,7 @@ def _unchanged(path: str, name: str, shape: Sequence[int]) -> Any:
 
 
 def labels_of_hdf5(path: str, names: Sequence[str]) -> Any:
-    """Return the first data set of one of these names that is a row of integers; None without."""
+    """Return the first dataset with one of these names that is a vector of integers, or None."""
     for name in names:
         found = _file(path).get(name)
         if isinstance(found, _h5py().Dataset) and found.ndim == 1 and found.dtype.kind in "iu":
@@ -261,31 +261,31 @@ def labels_of_hdf5(path: str, names: Sequence[str]) -> Any:
 # -- FITS --------------------------------------------------------------------------------------------------------------
 
 
-def read_fits(path: str, numbers: Sequence[int], largest_bytes: int, most_axes: int) -> list[np.ndarray]:
-    """Return images of a file, C-contiguous, in the byte order of this machine, scaled as the file says.
+def read_fits(path: str, numbers: Sequence[int], max_bytes: int, max_axes: int) -> list[np.ndarray]:
+    """Return images of a file, C-contiguous, in native byte order, scaled as the file specifies.
 
     Args:
-        path: of the file.
-        numbers: of the header-data units, from 1.
-        largest_bytes: of an image.
-        most_axes: of an image.
+        path: path of the file.
+        numbers: numbers of the header-data units, from 1.
+        max_bytes: maximum size of an image.
+        max_axes: maximum number of axes of an image.
     """
     fits = importlib.import_module("astropy.io.fits")
-    # The package leaves a file that it opened itself open where the file turns out to be damaged.
+    # astropy does not close files that it opened itself if they are damaged.
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         _check_headers(file, path, max(numbers))
         with fits.open(file, mode="readonly", memmap=False, lazy_load_hdus=True) as units:
-            return [_image(units, path, number, size, largest_bytes, most_axes) for number in numbers]
+            return [_image(units, path, number, size, max_bytes, max_axes) for number in numbers]
 
 
 def _check_headers(file: Any, path: str, count: int) -> None:
-    """Refuse headers that declare more axes or columns than there can be; the package would list them all.
+    """Reject headers that declare more axes or columns than possible; astropy would list all of them.
 
     Args:
-        file: whose position is at its beginning, then and afterwards.
-        path: of the file.
-        count: of the header-data units that are looked at.
+        file: open file at position 0; the position is restored.
+        path: path of the file.
+        count: number of header-data units to check.
     """
     for _ in range(count):
         found = {"BITPIX": 8, "NAXIS": 0, "PCOUNT": 0, "GCOUNT": 1}
@@ -294,13 +294,13 @@ def _check_headers(file: Any, path: str, count: int) -> None:
             block = file.read(_FITS_BLOCK)
             if len(block) < _FITS_BLOCK:
                 is_at_end = True
-                found["NAXIS"] = _MOST_AXES  # behind it is nothing
+                found["NAXIS"] = _MAX_AXES  # there is nothing after it
             for start in range(0, len(block), _CARD):
                 name, text = block[start : start + 8].decode("latin-1").rstrip(), block[start + 10 : start + 30]
                 is_at_end = is_at_end or name == "END"
                 if name.startswith(_COUNTS) and text.strip().lstrip(b"+-").isdigit():
                     found[name] = int(text)
-                    if name in ("NAXIS", "ZNAXIS", "TFIELDS") and found[name] > _MOST_AXES:
+                    if name in ("NAXIS", "ZNAXIS", "TFIELDS") and found[name] > _MAX_AXES:
                         raise RefusedError("reader", f"the FITS file {path!r} is damaged: {name} is {found[name]}.")
         elements = 1 if found["NAXIS"] > 0 else 0
         for axis in range(1, found["NAXIS"] + 1):
@@ -313,25 +313,25 @@ def _check_headers(file: Any, path: str, count: int) -> None:
     file.seek(0)
 
 
-def _image(units: Any, path: str, number: int, size: int, largest_bytes: int, most_axes: int) -> np.ndarray:
+def _image(units: Any, path: str, number: int, size: int, max_bytes: int, max_axes: int) -> np.ndarray:
     try:
         unit = units[number - 1]
     except IndexError:
         raise RefusedError(
-            "reader", f"{path!r} has {len(units)} header-data units; there is no number {number}."
+            "reader", f"{path!r} has {len(units)} header-data units; unit {number} does not exist."
         ) from None
     if not getattr(unit, "is_image", False):
-        raise RefusedError("reader", f"{path!r}, unit {number}: it is no image.")
+        raise RefusedError("reader", f"{path!r}, unit {number}: it is not an image.")
     place = unit.fileinfo() or {}
     if place.get("datLoc", 0) + place.get("datSpan", 0) > size:
-        raise RefusedError("reader", f"the FITS file {path!r} was cut off: unit {number} has no end.")
+        raise RefusedError("reader", f"the FITS file {path!r} is truncated: unit {number} is incomplete.")
     shape = tuple(unit.shape)
-    if len(shape) > most_axes:
+    if len(shape) > max_axes:
         raise RefusedError("dimensions", f"{path!r}, unit {number}", str(len(shape)))
     needed = abs(int(unit.header.get("BITPIX", 8))) // 8
     for extent in shape:
         needed *= max(int(extent), 1)
-    if needed > largest_bytes:
+    if needed > max_bytes:
         raise RefusedError("limit", f"{path!r}, unit {number}", str(needed))
     data = unit.data
     if data is None or data.ndim == 0:
@@ -348,7 +348,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _exactly(descriptor: int, size: int) -> bytes | None:
-    """Return so many bytes; None where there are no more."""
+    """Read exactly ``size`` bytes; None at the end of the stream."""
     found = bytearray()
     while len(found) < size:
         part = os.read(descriptor, min(size - len(found), 1 << 20))
@@ -359,7 +359,7 @@ def _exactly(descriptor: int, size: int) -> bytes | None:
 
 
 def _message(descriptor: int) -> Any:
-    """Return the next message; None where there is none."""
+    """Return the next message, or None at the end of the stream."""
     head = _exactly(descriptor, HEAD.size)
     body = None if head is None else _exactly(descriptor, HEAD.unpack(head)[0])
     return None if body is None else pickle.loads(body)
@@ -374,14 +374,14 @@ def _send(descriptor: int, header: Any, arrays: Sequence[np.ndarray]) -> None:
 
 
 def _answer(function: str, arguments: Sequence[Any]) -> tuple[Any, list[np.ndarray]]:
-    """Return the header of an answer, and arrays."""
+    """Return the header of an answer, and its arrays."""
     try:
         found = FUNCTIONS[function](*arguments)
     except RefusedError as error:
         return ("refused", *error.args), []
     except ImportError as error:
         return ("missing", str(error)), []
-    except BaseException as error:  # whatever a library raises for damaged files
+    except BaseException as error:  # libraries raise any exception for damaged files
         _close(str(arguments[0]))
         return ("failed", f"{type(error).__name__}: {error}"[:400]), []
     if isinstance(found, np.ndarray):
@@ -392,15 +392,15 @@ def _answer(function: str, arguments: Sequence[Any]) -> tuple[Any, list[np.ndarr
 
 
 def _import_for(function: str) -> None:
-    """Import what a function needs, which its bounds are not for."""
+    """Import the libraries of a function, before its limits apply."""
     try:
         importlib.import_module("astropy.io.fits" if function == read_fits.__name__ else "h5py")
     except ImportError:
-        return  # the function says so
+        return  # the function reports it
 
 
 def _bound_memory(result_bytes: int) -> None:
-    """Let a call fail that asks for far more memory than its result takes."""
+    """Limit the memory of a call relative to the size of its result."""
     try:
         resource = importlib.import_module("resource")
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -408,7 +408,7 @@ def _bound_memory(result_bytes: int) -> None:
         wanted = used + _MEMORY_BYTES + 4 * result_bytes
         resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
     except (ImportError, OSError, ValueError):
-        return  # not on this system
+        return  # not supported on this system
 
 
 def _main(parent: int) -> None:
@@ -436,7 +436,7 @@ def _main(parent: int) -> None:
         _import_for(function)
         _bound_memory(result_bytes)
         if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_PROF, processor_s)  # what hangs is ended by SIGPROF
+            signal.setitimer(signal.ITIMER_PROF, processor_s)  # SIGPROF ends a call that hangs
         answer = _answer(function, arguments)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, 0)

@@ -1,10 +1,10 @@
-"""Calls of libraries that damaged files can crash or hang, in processes of their own.
+"""Runs libraries that damaged files can crash or hang in helper processes.
 
-libhdf5 and the decompressors of FITS images follow what a file says. A crash there would end the run, and a loop would
-hang it, so they run in helper processes: a crash is an error of one sample, and processor time is bounded.
+libhdf5 and the decompressors of FITS images do not check what a file says. In a helper process, a crash is an error of
+one sample, and processor time is limited.
 
-Helpers are started when they are needed, as programs of their own: that works in daemons, in threads and after a fork.
-They end when they were idle for some seconds, or when this process is gone.
+Helpers are started on demand as separate programs, which works in daemons, in threads and after a fork. They end after
+some idle seconds, or when this process ends.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from dalify.formats.positions import HAS_POSITIONS, open_file
 
 __all__ = ["call"]
 
-_MOST_HELPERS = min(4, os.cpu_count() or 1)
-# A call may take so much processor time, and a second more for each so many bytes that it returns.
+_MAX_HELPERS = min(4, os.cpu_count() or 1)
+# Processor time allowed for a call: _PROCESSOR_S, plus one second per _BYTES_PER_S bytes of its result.
 _PROCESSOR_S = 2.0
 _BYTES_PER_S = 1 << 22
-# The longest that a helper may wait for a disk or network.
-_LONGEST_WAIT_S = 600.0
+# Maximum time that a helper may wait for a disk or network.
+_MAX_WAIT_S = 600.0
 _PIPE_BYTES = 1 << 20
-_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ on Linux
 _KINDS = {"reader": ReaderError, "dtype": DTypeError}
-# Calls that ended a helper are not repeated: that would take as long again.
-_MOST_REMEMBERED = 256
-# What adds to a library when it is imported.
+# Calls that crashed or timed out are not repeated, because that would take as long again.
+_MAX_REMEMBERED = 256
+# Modules that extend a library when imported.
 _EXTENSIONS = ("hdf5plugin",)
 
 
@@ -54,7 +54,7 @@ class _EndedError(Exception):
     """The helper process has ended.
 
     Args:
-        was_idle: before it was asked for anything.
+        was_idle: whether it ended before the request.
     """
 
     def __init__(self, was_idle: bool = False) -> None:
@@ -75,20 +75,20 @@ class _Helper:
             )
         except (OSError, ValueError) as error:
             raise ReaderError(
-                f"cannot start the helper process that reads such files: {error}.",
-                hint="Where Python is embedded, name its program: multiprocessing.set_executable(...).",
+                f"cannot start the helper process that reads this format: {error}.",
+                hint="If Python is embedded, set the interpreter: multiprocessing.set_executable(...).",
             ) from None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin.fileno(), self._process.stdout.fileno()
         if sys.platform == "linux":
-            with contextlib.suppress(OSError):  # it is only slower
+            with contextlib.suppress(OSError):  # only slower without it
                 importlib.import_module("fcntl").fcntl(self._from, _SET_PIPE_SIZE, _PIPE_BYTES)
-        with contextlib.suppress(_EndedError):  # whoever asks is told
+        with contextlib.suppress(_EndedError):  # the next request reports it
             self._send((list(sys.path), [name for name in _EXTENSIONS if name in sys.modules]))
 
     def ask(self, request: tuple[Any, ...], out: NDArray[Any] | None) -> tuple[Any, list[NDArray[Any]]]:
-        """Send a request; return the header of the answer and the arrays behind it."""
+        """Send a request; return the header of the answer and its arrays."""
         self._send(request)
         sizes = np.empty(helper_main.HEAD.size, np.uint8)
         self._fill(sizes)
@@ -118,14 +118,14 @@ class _Helper:
             raise _EndedError(was_idle=True) from None
 
     def _fill(self, memory: NDArray[np.uint8]) -> None:
-        """Fill memory with what the helper sends."""
+        """Fill memory with data from the helper."""
         left = memory.data
         last = time.monotonic()
         while left:
-            # The end of the pipe may be open in a process that was forked from this one: whether the helper lives is
-            # asked now and then.
+            # A process forked from this one may keep the pipe open, so the end of the helper is also detected by
+            # polling.
             if HAS_POSITIONS and not select.select([self._from], [], [], 1.0)[0]:
-                is_late = time.monotonic() - last > _LONGEST_WAIT_S
+                is_late = time.monotonic() - last > _MAX_WAIT_S
                 if is_late or self._process.poll() is not None:
                     raise _EndedError
                 continue
@@ -139,7 +139,7 @@ class _Helper:
         """End the process; return its exit code.
 
         Args:
-            patience_s: how long it may take to end by itself.
+            patience_s: time to wait for it to end by itself.
         """
         if self._process.poll() is None:
             try:
@@ -161,18 +161,18 @@ class _Helpers:
         self._idle: list[_Helper] = []
 
     def take(self) -> tuple[_Helper, bool]:
-        """Return a helper that nobody else uses, and whether it is new."""
+        """Return a free helper, and whether it is new."""
         with self._lock:
             while self._idle:
                 helper = self._idle.pop()
-                if helper.owner == os.getpid():  # others belong to the process from which this one was forked
+                if helper.owner == os.getpid():  # others belong to the parent process of a fork
                     return helper, False
         return _Helper(), True
 
     def give(self, helper: _Helper) -> None:
-        """Take back a helper."""
+        """Return a helper to the pool."""
         with self._lock:
-            if len(self._idle) < _MOST_HELPERS:
+            if len(self._idle) < _MAX_HELPERS:
                 self._idle.append(helper)
                 return
         helper.end()
@@ -182,7 +182,7 @@ class _Helpers:
         with self._lock:
             mine = [helper for helper in self._idle if helper.owner == os.getpid()]
             self._idle = []
-        for helper in mine:  # they wait for requests: none ends by itself
+        for helper in mine:  # they wait for requests and do not end by themselves
             helper.end(0.0)
 
 
@@ -203,26 +203,26 @@ def call(
     """Call a function of ``helper_main`` in a helper process.
 
     Args:
-        function: its name.
-        path: of the file, on this machine.
-        arguments: of the function, after the path.
-        result_bytes: size of what it returns, about; more processor time and memory are allowed for more. None: 16
-            times the size of the file.
-        out: memory for the array that it returns, used where type and shape are the same.
-        library: lazy module that the function needs.
-        what: the file should be, for messages, such as ``HDF5``.
+        function: name of the function.
+        path: local path of the file.
+        arguments: arguments after the path.
+        result_bytes: approximate size of the result, which determines the limits of processor time and memory.
+            None: 16 times the size of the file.
+        out: memory for the returned array, used if dtype and shape match.
+        library: lazy module used by the function.
+        what: expected format of the file, for error messages, such as ``HDF5``.
 
     Returns:
-        what the function returns.
+        The return value of the function.
 
     Raises:
-        ReaderError: the file cannot be read, is damaged, or is no file of this kind.
+        ReaderError: the file cannot be read, is damaged, or has another format.
         LimitError: the file declares more than the limits allow.
-        DTypeError: elements that no arrays can be made of.
-        ArgumentValueError: something that is not in the file.
+        DTypeError: elements cannot be converted to arrays.
+        ArgumentValueError: a requested item is not in the file.
         MissingPackageError: the library is not installed.
     """
-    descriptor, size = open_file(path)  # a pipe would be waited for
+    descriptor, size = open_file(path)  # fails for a pipe, which would block
     changed_ns = os.fstat(descriptor).st_mtime_ns
     os.close(descriptor)
     whole = repr((path, size, changed_ns))
@@ -239,17 +239,17 @@ def call(
             header, arrays = helper.ask(request, out)
         except _EndedError as ended:
             code = helper.end()
-            if not is_new and (ended.was_idle or code == 0):  # it was idle for too long, or somebody ended it
+            if not is_new and (ended.was_idle or code == 0):  # it timed out while idle, or was killed
                 continue
             message = f"the {what} file {path!r} is damaged: {_reason(code, processor_s)}."
-            # Other rows may be sound where some crash. Where reading does not end, they and other data sets would take
-            # as long.
+            # After a crash, other rows may still be readable. After a timeout, other rows and datasets would take as
+            # long, so the whole file is remembered.
             _known_to_end[whole if code == -getattr(signal, "SIGPROF", 0) else key] = message
-            while len(_known_to_end) > _MOST_REMEMBERED:
+            while len(_known_to_end) > _MAX_REMEMBERED:
                 _known_to_end.pop(next(iter(_known_to_end)), None)
             raise ReaderError(message) from None
         except BaseException:
-            helper.end()  # the answer was not read to its end
+            helper.end()  # the answer was not read completely
             raise
         _helpers.give(helper)
         break
@@ -261,10 +261,10 @@ def call(
         case "value":
             return header[1]
         case "missing":
-            _ = library.__version__  # says what to install
+            _ = library.__version__  # raises an error that says what to install
         case "refused":
             raise _refused(*header[1:], path=path)
-    raise ReaderError(f"{path!r} cannot be read, or is no {what} file: {header[1]}.")
+    raise ReaderError(f"{path!r} cannot be read or is not a valid {what} file: {header[1]}.")
 
 
 def _refused(kind: str, message: str, hint: str, path: str) -> Exception:
@@ -272,7 +272,7 @@ def _refused(kind: str, message: str, hint: str, path: str) -> Exception:
         known = hint.split("\n") if hint else []
         return ArgumentValueError(
             f"{path!r} has no dataset {message!r}.{suggestion(message, known)}",
-            hint=f"It has: {', '.join(map(repr, known[:30])) or 'none'}.",
+            hint=f"Available: {', '.join(map(repr, known[:30])) or 'none'}.",
         )
     if kind == "limit":
         limits.check_sample_bytes(int(hint), message)
@@ -282,7 +282,7 @@ def _refused(kind: str, message: str, hint: str, path: str) -> Exception:
 
 
 def _reason(code: int, processor_s: float) -> str:
-    """Return why a helper has ended."""
+    """Return why a helper ended."""
     if code == -getattr(signal, "SIGPROF", 0):
         return f"reading it takes more than {processor_s:.0f} s of processor time"
     if code < 0:

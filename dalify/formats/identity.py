@@ -1,7 +1,6 @@
-"""What tells an entry of a reader from all others, and the state of its data from an earlier one.
+"""Cache keys of reader entries: identify the data, and detect that it changed.
 
-Alone because every reader whose samples may be cached answers the same two questions: where do the data lie, and have
-they changed since.
+Used by all readers whose samples can be cached.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ __all__ = ["file_identity"]
 
 
 def file_identity(path: str, *place: object) -> tuple[str, str]:
-    """Return key and state of data in a file.
+    """Return a key for data in a file, and a value that changes when the file changes.
 
     Args:
-        path: of the file, or a URL. Data of URLs are taken not to change.
-        place: where in the file the data lie, and what else belongs to them, such as a label.
+        path: path of the file, or a URL. Data behind URLs is assumed not to change.
+        place: position in the file and other properties of the entry, such as a label.
 
     Raises:
-        OSError: the file is not there.
+        OSError: the file does not exist.
     """
-    # No Path: this runs a hundred thousand times per second.
+    # No Path objects: this runs a hundred thousand times per second.
     key = path if os.path.isabs(path) or is_remote(path) else os.path.abspath(path)  # noqa: PTH100, PTH117
     if place:
         key = "\0".join((key, *map(str, place)))

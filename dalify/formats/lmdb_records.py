@@ -1,8 +1,8 @@
-"""Records of LMDB databases by their number, in the order of their keys.
+"""Reads records of LMDB databases by index, in the order of their keys.
 
-The file is read and not mapped, so a database that is damaged, or truncated while it is read, is an error and does not
-end the process. One pass over the pages notes where the values lie; then records are read like those of any container.
-No lock file is needed. Source: the data structures in mdb.c of LMDB 0.9, on 64-bit machines with little-endian numbers.
+The file is read, not mapped, so that a database that is damaged or truncated during reading is an error and does not
+end the process. One pass over the pages finds the values; then records are read as from any other container. No lock
+file is needed. Source: the data structures in mdb.c of LMDB 0.9, on 64-bit machines with little-endian numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dalify.formats.storage import local_copy
 
 __all__ = ["LmdbRecord", "LmdbRecords"]
 
-# A page begins with its number, 2 unused bytes, flags, and where its free space begins and ends.
+# A page starts with its number, 2 unused bytes, flags, and the start and end of its free space.
 _PAGE_HEADER_BYTES = 16
 _BRANCH, _LEAF, _META = 1, 2, 8
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
@@ -35,17 +35,17 @@ _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _META_PAGE = struct.Struct("<8x2xHHH" + "IIQQ" + 2 * "IHHQQQQQ" + "QQ")
 _NUMBER_OF_TRANSACTION = struct.Struct("<Q")
 _PLACE_OF_TRANSACTION = _META_PAGE.size - _NUMBER_OF_TRANSACTION.size
-_SMALLEST_PAGE, _LARGEST_PAGE = 512, 1 << 15
+_MIN_PAGE_BYTES, _MAX_PAGE_BYTES = 512, 1 << 15
 _NO_PAGE = (1 << 64) - 1
-_DUPLICATE_KEYS = 4  # flag of the records
+_DUPLICATE_KEYS = 4  # flag of the record tree
 _DAMAGED = -1
-# A node is the low and high half of the size of its value, flags, the size of its key, the key, and the value. In a
-# branch, the first three are the number of a page.
-_IS_ELSEWHERE = 1  # flag of a node: its value lies in pages of its own, whose number takes its place
+# A node consists of the low and high half of the size of its value, flags, the size of its key, the key, and the value.
+# In a branch, the first three are the number of a page.
+_IS_OVERFLOW = 1  # flag of a node: it contains the number of the overflow pages with the value
 
 
 class _Meta(NamedTuple):
-    """What the meta pages of a database say about its last transaction."""
+    """State of a database after its last transaction, from its meta pages."""
 
     page_bytes: int
     depth: int
@@ -55,7 +55,7 @@ class _Meta(NamedTuple):
 
 
 class LmdbRecord(NamedTuple):
-    """One record: which database, and its number among the records of all databases."""
+    """One record: index of its database, and its index among the records of all databases."""
 
     records: LmdbRecords
     database: int
@@ -63,7 +63,7 @@ class LmdbRecord(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Database and key, for messages."""
+        """Database and key, for error messages."""
         key = self.records.key(self.number).decode(errors="backslashreplace")
         return f"{self.records.paths[self.database]}, key {key}"
 
@@ -83,13 +83,13 @@ class LmdbRecord(NamedTuple):
 
 
 class LmdbRecords(Sequence[LmdbRecord]):
-    """The records of several databases, one database after the other. Pickled, it is paths, keys and places.
+    """The records of several databases, concatenated in order. Pickling stores paths, keys and offsets.
 
     Args:
-        paths: of the databases: folders with a file ``data.mdb``, or files.
+        paths: paths of the databases: folders with a file ``data.mdb``, or files.
 
     Raises:
-        ReaderError: a database is absent or damaged, or has several values of one key.
+        ReaderError: a database is absent or damaged, or has several values per key.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -109,7 +109,7 @@ class LmdbRecords(Sequence[LmdbRecord]):
         return self._files.paths[database]
 
     def key(self, number: int) -> bytes:
-        """Return the key of a record by its number."""
+        """Return the key of a record."""
         start = int(self._key_ends[number - 1]) if number else 0
         return self._keys[start : int(self._key_ends[number])]
 
@@ -141,7 +141,7 @@ class LmdbRecords(Sequence[LmdbRecord]):
         return self._files.read(database, int(self._offsets[number]), int(self._sizes[number]))
 
     def read_many(self, numbers: NDArray[np.int64]) -> Pieces | None:
-        """Return the values of records, read in one call; None where each is to be read by itself."""
+        """Return the values of records, read in one call; None if each must be read separately."""
         databases = np.searchsorted(self._starts, numbers, side="right") - 1
         try:
             for database in np.unique(databases).tolist():
@@ -151,7 +151,7 @@ class LmdbRecords(Sequence[LmdbRecord]):
         return self._files.read_many(databases, self._offsets[numbers], self._sizes[numbers])
 
     def _check_unchanged(self, database: int) -> None:
-        """Refuse a database that was written to: its pages may have been used again for other values."""
+        """Raise an error if the database was modified: its pages may contain other values."""
         known = self._metas[database]
         found = [
             _NUMBER_OF_TRANSACTION.unpack(self._files.read(database, place, _NUMBER_OF_TRANSACTION.size).data)[0]
@@ -160,11 +160,11 @@ class LmdbRecords(Sequence[LmdbRecord]):
         if max(found) != known.transaction:
             raise ReaderError(
                 f"the LMDB database {self.paths[database]!r} was changed after it was opened.",
-                hint="Do not write to a database while it is read. Build the pipeline again to read what it has now.",
+                hint="Do not write to a database while it is read. Rebuild the pipeline to read its new contents.",
             )
 
     def __repr__(self) -> str:
-        """Return counts."""
+        """Return the number of records and databases."""
         return f"LmdbRecords({len(self)} records, {len(self.paths)} databases)"
 
 
@@ -178,18 +178,18 @@ def _file_of(path: str) -> str:
 
 
 def _meta(files: OpenFiles, number: int, path: str) -> _Meta:
-    """Return what the newer one of the two meta pages says.
+    """Return the newer of the two meta pages.
 
     Raises:
-        ReaderError: the database is absent, or not one.
+        ReaderError: the database is absent or invalid.
     """
     try:
         first = _meta_at(files, number, 0)
         found = max(first, _meta_at(files, number, first.page_bytes), key=lambda meta: meta.transaction)
         if found.page_bytes != first.page_bytes:
-            raise ReaderError("its meta pages disagree")
+            raise ReaderError("its meta pages contradict each other")
     except ReaderError as error:
-        raise _refused(path, error.message) from None
+        raise _invalid(path, error.message) from None
     limits.check_count(found.entries, f"the LMDB database {path!r} declares {found.entries:,} records")
     return found
 
@@ -199,36 +199,36 @@ def _meta_at(files: OpenFiles, number: int, offset: int) -> _Meta:
     flags, magic, version = values[0], *values[3:5]
     page_bytes, depth, entries, root = values[7], *(values[place] for place in (17, 21, 22))
     if not flags & _META or magic != _MAGIC:
-        raise ReaderError("it does not begin with the meta pages of one")
+        raise ReaderError("it does not start with a valid meta page")
     if version != _VERSION:
-        raise ReaderError(f"it has the format version {version}; version {_VERSION} can be read")
-    if not _SMALLEST_PAGE <= page_bytes <= _LARGEST_PAGE or page_bytes & (page_bytes - 1):
-        raise ReaderError(f"it declares pages of {page_bytes} bytes")
+        raise ReaderError(f"it has the format version {version}; version {_VERSION} is supported")
+    if not _MIN_PAGE_BYTES <= page_bytes <= _MAX_PAGE_BYTES or page_bytes & (page_bytes - 1):
+        raise ReaderError(f"it has an invalid page size of {page_bytes} bytes")
     if values[16] & _DUPLICATE_KEYS:
-        raise ReaderError("its keys may have several values each, which records of a data set do not")
+        raise ReaderError("it allows duplicate keys (MDB_DUPSORT), which is not supported")
     return _Meta(page_bytes, depth, entries, root, values[-1])
 
 
-def _refused(path: str, reason: str) -> ReaderError:
+def _invalid(path: str, reason: str) -> ReaderError:
     return ReaderError(f"cannot open the LMDB database {path!r}: {reason.rstrip('.')}.")
 
 
 class _Index:
-    """Where the values of a database lie, found by walking its pages from the root.
+    """The offsets of the values of a database, found by traversing its pages from the root.
 
     Args:
         files: open files.
-        number: of the file of the database.
-        meta: of the database.
+        number: index of the file of the database.
+        meta: meta page of the database.
 
     Raises:
-        ReaderError: a page that cannot be there, or that is damaged.
+        ReaderError: a page is out of bounds or damaged.
 
     Attributes:
-        offsets: first bytes of the values, in parts, int64 ``[n]`` each.
-        sizes: their bytes.
-        keys: all keys one after the other, in parts.
-        key_sizes: bytes of each key, in parts.
+        offsets: offsets of the values, in chunks of int64 ``[n]``.
+        sizes: sizes of the values, in chunks.
+        keys: concatenated keys, in chunks.
+        key_sizes: size of each key, in chunks.
     """
 
     def __init__(self, files: OpenFiles, number: int, meta: _Meta) -> None:
@@ -258,7 +258,7 @@ class _Index:
             if found < 0:
                 raise self._damaged(f"page {page} is damaged")
         if entries != meta.entries:
-            raise self._damaged(f"it declares {meta.entries} records and has {entries}")
+            raise self._damaged(f"it declares {meta.entries} records but contains {entries}")
 
     def _add_leaf(self, data: NDArray[np.uint8], page: int) -> int:
         offsets, sizes, key_sizes = np.empty((3, len(data)), np.int64)
@@ -273,7 +273,7 @@ class _Index:
         return count
 
     def _damaged(self, what: str) -> ReaderError:
-        return _refused(self._path, f"{what}; it was cut off, or is damaged")
+        return _invalid(self._path, f"{what}; the file is truncated or damaged")
 
 
 @njit(nogil=True, cache=True)
@@ -283,7 +283,7 @@ def _half(data: Any, place: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _count_of(data: Any, kind: int) -> int:
-    """Return how many nodes a page has; -1 where it is not of this kind."""
+    """Return the number of nodes of a page; -1 if it is not of this kind."""
     free = _half(data, 12)
     is_right = _half(data, 10) & (_BRANCH | _LEAF) == kind and _PAGE_HEADER_BYTES <= free <= data.size
     return (free - _PAGE_HEADER_BYTES) // 2 if is_right else _DAMAGED
@@ -291,7 +291,7 @@ def _count_of(data: Any, kind: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _read_branch(data: Any, children: Any) -> int:
-    """Note the numbers of the pages below; return how many, -1 where the page is damaged."""
+    """Fill in the numbers of the child pages; return how many, -1 if the page is damaged."""
     count = _count_of(data, _BRANCH)
     for number in range(count):
         node = _half(data, _PAGE_HEADER_BYTES + 2 * number)
@@ -303,16 +303,16 @@ def _read_branch(data: Any, children: Any) -> int:
 
 @njit(nogil=True, cache=True)
 def _read_leaf(data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any, keys: Any, key_sizes: Any) -> int:
-    """Note where values lie, and their keys; return how many, -1 where the page is damaged.
+    """Fill in the offsets of values, and their keys; return how many, -1 if the page is damaged.
 
     Args:
         data: the page.
-        start: its first byte in the file.
+        start: its offset in the file.
         file_bytes: size of the file.
-        offsets: filled.
-        sizes: filled.
-        keys: filled: all keys, one after the other.
-        key_sizes: filled.
+        offsets: output.
+        sizes: output.
+        keys: output: the concatenated keys.
+        key_sizes: output.
     """
     count = _count_of(data, _LEAF)
     filled = 0
@@ -326,7 +326,7 @@ def _read_leaf(data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any,
         if value > data.size or filled + value - key > keys.size:
             return _DAMAGED
         offset = start + value
-        if _half(data, node + 4) & _IS_ELSEWHERE:
+        if _half(data, node + 4) & _IS_OVERFLOW:
             if value + 8 > data.size:
                 return _DAMAGED
             page = np.uint64(0)

@@ -1,6 +1,6 @@
-"""Memory for the contents of files, used again when nobody looks at it any more.
+"""Reused memory for the contents of files, shared by all readers.
 
-Alone because all readers share it: a fresh piece of the size of a photograph costs more in page faults than reading it.
+Page faults in new memory of the size of a photo cost more time than reading the photo.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dalify.data import BufferPool
 __all__ = ["file_memory"]
 
 _KEPT_BYTES = 1 << 28
-_SMALL_BYTES = 1 << 13  # below, the allocator has pieces at hand
-_LARGE_BYTES = 1 << 26  # above, faults are the smaller part, and one piece would take the place of many
+_SMALL_BYTES = 1 << 13  # below, the allocator is fast
+_LARGE_BYTES = 1 << 26  # above, page faults matter less, and one block would displace many
 _pool = BufferPool(capacity_bytes=_KEPT_BYTES)
 _BYTE = np.dtype(np.uint8)
 
 
 def file_memory(size_bytes: int) -> NDArray[np.uint8]:
-    """Return uninitialised bytes, uint8 ``[size_bytes]``."""
+    """Return uninitialized bytes, uint8 ``[size_bytes]``."""
     if _SMALL_BYTES <= size_bytes <= _LARGE_BYTES:
         return _pool.empty((size_bytes,), _BYTE)
     return np.empty(size_bytes, np.uint8)

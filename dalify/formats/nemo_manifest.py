@@ -1,6 +1,6 @@
-"""Manifests of NVIDIA NeMo: recordings and what is said in them, an object of JSON per line.
+"""Reads manifests of NVIDIA NeMo: audio recordings and their transcripts, one JSON object per line.
 
-Alone because they are kept in a few arrays: a million entries must not be a million dictionaries.
+Entries are stored in a few arrays, because a million dictionaries need too much memory.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Recording(NamedTuple):
     """One entry of a manifest.
 
     Attributes:
-        path: of the sound.
-        offset: where it begins, in seconds.
-        duration: in seconds; negative for all of it.
-        text: what is said, UTF-8.
-        number: of the entry among those of its manifest that were taken.
-        problem: what is wrong with the entry; "" where nothing is.
+        path: path of the audio file.
+        offset: start of the recording, in seconds.
+        duration: in seconds; negative for the whole file.
+        text: transcript, UTF-8.
+        number: index of the entry among the selected entries of its manifest.
+        problem: why the entry is invalid; "" if it is valid.
     """
 
     path: str
@@ -45,26 +45,25 @@ class Recording(NamedTuple):
 
 
 class Recordings(Sequence[Recording]):
-    """The entries of manifests, those of a wanted duration.
+    """The entries of manifests, filtered by duration.
 
-    An entry that lacks something, or has a value that cannot be used, is kept with its problem: it is an error of that
-    sample, not of the data set.
+    An invalid entry is kept with its problem: it is an error of that sample, not of the data set.
 
     Args:
         manifests: paths of the manifests.
-        min_duration: in seconds; 0 for any. Entries without a duration are left out where it is given.
+        min_duration: in seconds; 0 for any. If set, entries without a duration are skipped.
         max_duration: in seconds; 0 for any.
-        allow_outside_root: paths of sounds are taken as DALI takes them: relative to the working folder, or anywhere
-            else. Otherwise they are relative to the folder of their manifest, and must not lead out of it.
+        allow_outside_root: whether audio paths are interpreted as in DALI: relative to the working directory, and
+            anywhere. Otherwise they are relative to the folder of their manifest and must stay inside it.
 
     Raises:
-        ReaderError: a manifest is absent, or is not JSON, or a path in it leads out of its folder.
+        ReaderError: a manifest is absent or not JSON, or a path in it points outside its folder.
     """
 
     def __init__(
         self, manifests: Sequence[str], min_duration: float, max_duration: float, *, allow_outside_root: bool
     ) -> None:
-        # DALI keeps its limits in 32 bits: an entry of 0.01 s is longer than a limit of 0.01.
+        # DALI stores the limits as float32, so an entry of 0.01 s is longer than a limit of 0.01.
         least, most = float(np.float32(min_duration)), float(np.float32(max_duration))
         paths, texts = bytearray(), bytearray()
         path_ends, text_ends = array("q", [0]), array("q", [0])
@@ -119,12 +118,12 @@ class Recordings(Sequence[Recording]):
         )
 
     def __repr__(self) -> str:
-        """Return the count."""
+        """Return the number of entries."""
         return f"Recordings({len(self)} entries)"
 
 
 def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
-    """Yield each object with its place: one per line, or, as NeMo's own examples are written, over several."""
+    """Yield each object with its position: one per line, or over several lines as in NeMo's examples."""
     try:
         text = Path(manifest).read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
@@ -139,13 +138,13 @@ def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
             entry, end = decode(text, place)
         except (ValueError, RecursionError) as error:
             line = text.count("\n", 0, place) + 1
-            raise ReaderError(f"{manifest}, line {line}: no JSON: {error}.") from None
+            raise ReaderError(f"{manifest}, line {line}: invalid JSON: {error}.") from None
         yield f"{manifest}, entry at character {place}", entry
         place = end
 
 
 def _checked(entry: Any, place: str) -> tuple[str, float, float, str, str]:
-    """Return path, offset, duration, text, and what is wrong with them, "" for nothing."""
+    """Return path, offset, duration, text, and why they are invalid, or ""."""
     path = entry.get("audio_filepath") if isinstance(entry, dict) else None
     if not isinstance(path, str) or not path or "\0" in path or not _is_encodable(path):
         return place, 0.0, _NOT_GIVEN, "", f"{place}: 'audio_filepath' must be a path; got {_shown(path)}."
@@ -158,12 +157,12 @@ def _checked(entry: Any, place: str) -> tuple[str, float, float, str, str]:
         numbers.append(default if value is None else float(value))
     text = entry.get("text")
     if text is not None and not (isinstance(text, str) and _is_encodable(text)):
-        return path, 0.0, _NOT_GIVEN, "", f"{place}: text must be a string of whole characters; got {_shown(text)}."
+        return path, 0.0, _NOT_GIVEN, "", f"{place}: text must be a string of valid Unicode; got {_shown(text)}."
     return path, numbers[0], numbers[1], text or "", ""
 
 
 def _is_encodable(text: str) -> bool:
-    """Tell whether a string has no half of a pair of surrogates, which JSON can write and files cannot hold."""
+    """Return whether a string has no unpaired surrogates, which JSON allows and UTF-8 does not."""
     try:
         text.encode(errors="surrogateescape")
     except UnicodeEncodeError:

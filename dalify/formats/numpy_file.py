@@ -1,7 +1,7 @@
-"""NumPy's ``.npy`` files: a short text about the array, then its elements.
+"""Parses NumPy's ``.npy`` files: a text header that describes the array, followed by its elements.
 
-NumPy's own reader goes through file objects, and evaluates the text as Python. Here files are data in memory, and the
-text is matched with patterns: it may come from anywhere.
+NumPy's own reader needs file objects and evaluates the header as a Python literal. Here the file is data in memory, and
+the header is matched with patterns, because it is not trusted.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["NumpyHeader", "numpy_array", "numpy_header"]
 
 _MAGIC = b"\x93NUMPY"
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}  # by version of the format
-_LARGEST_HEADER = 10_000  # NumPy refuses longer ones, too
-# One entry of the dictionary that a header is, and the forms in which numbers, booleans and shapes are written.
+_MAX_HEADER_BYTES = 10_000  # NumPy rejects longer ones, too
+# One entry of the header dictionary, with the forms of strings, booleans and shapes.
 _ENTRY = re.compile(
     r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*"""
     r"""(?:(['"])(?P<text>[^'"\\]*)\3|(?P<truth>True|False)|\((?P<shape>[\d\s,L]*)\)|(?P<other>[^\s,}][^}]*))"""
@@ -29,19 +29,19 @@ _ENTRY = re.compile(
 )
 _TYPE = re.compile(r"[<>=|]?(?:[?bBhHiIlLqQefd]|[biuf][1248])|bool|u?int(?:8|16|32|64)|float(?:16|32|64)")
 _EXTENT = re.compile(r"\s*(\d+)L?\s*")
-_LONGEST_EXTENT = 19  # digits; 2**63 has as many
+_MAX_EXTENT_DIGITS = 19  # 2**63 has as many
 
 
 class NumpyHeader(NamedTuple):
-    """What stands in front of the elements.
+    """The header of a file.
 
     Attributes:
         dtype: as stored, so the byte order may be foreign.
-        native: the same in the byte order of the machine.
-        shape: of the array.
-        is_fortran: the first extent varies fastest.
-        offset: of the first element in the file, bytes.
-        file_size: in bytes.
+        native: the same dtype in native byte order.
+        shape: shape of the array.
+        is_fortran: whether the array is in Fortran order.
+        offset: offset of the first element in the file, in bytes.
+        file_size: expected size of the file in bytes.
     """
 
     dtype: np.dtype[Any]
@@ -53,41 +53,41 @@ class NumpyHeader(NamedTuple):
 
 
 def numpy_header(data: np.ndarray[Any, Any], size_of_file: int | None = None) -> NumpyHeader:
-    """Read what a file says of its array, and check that the elements are there.
+    """Parse the header of a file, and check that the file contains all elements.
 
     Args:
         data: the file, uint8 or int8 ``[bytes]``, contiguous.
-        size_of_file: in bytes, where ``data`` are only its beginning (16 KiB hold every header).
+        size_of_file: in bytes, if ``data`` is only the start of the file (16 KiB contain every header).
 
     Raises:
-        DecodeError: no such file, a damaged or truncated one, or elements that are no numbers.
+        DecodeError: the file is not a NumPy file, is damaged or truncated, or its elements are not numbers.
         LimitError: more dimensions or bytes than the limits allow.
     """
     start = data[:12].tobytes()
     if start[:6] != _MAGIC:
-        raise DecodeError(f"this is no NumPy file: it begins with {start[:6]!r} instead of {_MAGIC!r}.")
+        raise DecodeError(f"this is not a NumPy file: it starts with {start[:6]!r} instead of {_MAGIC!r}.")
     size = _LENGTH_BYTES.get(start[6]) if len(start) > 6 else None
     if size is None:
-        raise DecodeError(f"NumPy files of version {start[6:7].hex() or 'unknown'} are not known; 1 to 3 are.")
+        raise DecodeError(f"unsupported NumPy file version {start[6:7].hex() or 'unknown'}; supported are 1 to 3.")
     length = int.from_bytes(start[8 : 8 + size], "little")
     offset = 8 + size + length
     if offset > data.size or len(start) < 8 + size:
-        raise DecodeError(f"the NumPy file ends within its header: {data.size} bytes of {offset}.")
-    if length > _LARGEST_HEADER:
-        raise DecodeError(f"the NumPy file has a header of {length} bytes, which describes no array of numbers.")
+        raise DecodeError(f"the NumPy file ends within its header: it has {data.size} of {offset} bytes.")
+    if length > _MAX_HEADER_BYTES:
+        raise DecodeError(f"the NumPy file has a header of {length} bytes, which is too long for an array of numbers.")
     header = _parsed(data[:offset].tobytes(), 8 + size)
     check_dimensions(len(header.shape), "the NumPy file")
     check_shape(header.shape, header.dtype.itemsize, "the array of the NumPy file")
     present = data.size if size_of_file is None else size_of_file
     if header.file_size != present:
         raise DecodeError(
-            f"the NumPy file has {present} bytes; an array of shape {header.shape} and type {header.dtype} takes "
+            f"the NumPy file has {present} bytes; an array of shape {header.shape} and dtype {header.dtype} needs "
             f"{header.file_size}."
         )
     return header
 
 
-@lru_cache(maxsize=1024)  # the files of a data set mostly say the same
+@lru_cache(maxsize=1024)  # the files of a data set usually have equal headers
 def _parsed(start: bytes, text_begins: int) -> NumpyHeader:
     entries = _entries(start[text_begins:].decode("latin1"))
     description, shape_text, order = (entries.get(name) for name in ("descr", "shape", "fortran_order"))
@@ -105,7 +105,7 @@ def _parsed(start: bytes, text_begins: int) -> NumpyHeader:
 
 
 def _entries(text: str) -> dict[str, re.Match[str]]:
-    """Return the entries of a header by name; none of a text that is no such dictionary."""
+    """Return the entries of a header by name; empty if it is not such a dictionary."""
     text = text.strip()
     found: dict[str, re.Match[str]] = {}
     if not text.startswith("{") or not text.endswith("}"):
@@ -125,15 +125,13 @@ def _dtype_of(entry: re.Match[str]) -> np.dtype[Any]:
     try:
         if _TYPE.fullmatch(text):
             return np.dtype(text)
-    except TypeError:  # 'f1', for instance
+    except TypeError:  # for example 'f1'
         pass
-    raise DecodeError(
-        f"the NumPy file holds elements of type {_shown(entry)}; arrays of numbers and booleans can be decoded."
-    )
+    raise DecodeError(f"the NumPy file has dtype {_shown(entry)}; only numbers and booleans are supported.")
 
 
 def _shape_of(text: str | None) -> tuple[int, ...] | None:
-    """Return the extents, or None where the text is no shape. A comma behind the last one is left out."""
+    """Return the extents, or None if the string is not a shape. A trailing comma is ignored."""
     if text is None:
         return None
     parts = text.split(",")
@@ -142,23 +140,23 @@ def _shape_of(text: str | None) -> tuple[int, ...] | None:
     elif len(parts) == 1:
         return None  # a number in parentheses
     matches = [_EXTENT.fullmatch(part) for part in parts]
-    if any(match is None or len(match[1]) > _LONGEST_EXTENT for match in matches):
+    if any(match is None or len(match[1]) > _MAX_EXTENT_DIGITS for match in matches):
         return None
     return tuple(int(match[1]) for match in matches if match is not None)
 
 
 def _shown(entry: re.Match[str]) -> str:
-    """Return the value of an entry for a message."""
+    """Return the value of an entry for an error message."""
     text = entry[0].partition(":")[2].strip().rstrip(",").strip()
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def numpy_array(data: np.ndarray[Any, Any], header: NumpyHeader) -> np.ndarray[Any, Any]:
-    """Return the array of a file, C-contiguous and in the byte order of the machine; a view where it can be one.
+    """Return the array of a file, C-contiguous and in native byte order; a view if possible.
 
     Args:
         data: the file, as given to ``numpy_header``.
-        header: what that returned.
+        header: the header returned by that call.
     """
     order = "F" if header.is_fortran else "C"
     if header.file_size == header.offset:

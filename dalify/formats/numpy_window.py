@@ -1,6 +1,6 @@
-"""Arrays of NumPy files, or windows of them, without reading more than the rows that are asked for.
+"""Reads arrays of NumPy files, or windows of them, without reading other rows.
 
-Alone because a window is cut from the file itself: a patch of a large volume costs what the patch is large.
+A window is read directly from the file: the cost of a patch of a large volume depends on the size of the patch.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from dalify.formats.whole_file import read_file
 
 __all__ = ["AlikeWindows", "read_array", "read_header", "read_window"]
 
-_FIRST_BYTES, _MOST_BYTES = 1 << 12, 1 << 17
-_MOST_TOGETHER_BYTES = 1 << 26  # above, nothing is gained
+_FIRST_BYTES, _MAX_HEADER_BYTES = 1 << 12, 1 << 17
+_MAX_BATCH_BYTES = 1 << 26  # reading more in one call is not faster
 
 
 def read_array(path: str) -> NDArray[Any]:
-    """Return the array of a file, C-contiguous and in the byte order of the machine.
+    """Return the array of a file, C-contiguous and in native byte order.
 
     Raises:
         ReaderError: the file cannot be read.
-        DecodeError: it is no NumPy file of numbers, or damaged.
+        DecodeError: the file is not a NumPy file of numbers, or is damaged.
     """
     data = read_file(path)
     return numpy_array(data, numpy_header(data))
 
 
 def read_header(files: OpenFiles) -> NumpyHeader:
-    """Read what the first of some files says of its array.
+    """Read the header of the first of some files.
 
     Raises:
         ReaderError: the file cannot be read.
-        DecodeError: it is no NumPy file of numbers, or its elements are not all there.
+        DecodeError: the file is not a NumPy file of numbers, or is truncated.
     """
     size = files.size(0)
     try:
@@ -48,20 +48,20 @@ def read_header(files: OpenFiles) -> NumpyHeader:
     except DecodeError:
         if size <= _FIRST_BYTES:
             raise
-    return numpy_header(files.read(0, 0, min(size, _MOST_BYTES)), size)
+    return numpy_header(files.read(0, 0, min(size, _MAX_HEADER_BYTES)), size)
 
 
 def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> NDArray[Any]:
-    """Return a window of the array of the first of some files, C-contiguous and in the byte order of the machine.
+    """Return a window of the array of the first of some files, C-contiguous and in native byte order.
 
     Args:
-        files: as opened for the header.
-        header: of the file.
+        files: the same files as for the header.
+        header: header of the file.
         start: first index along each axis, inside the array.
         stop: one past the last index along each axis, not before ``start``.
 
     Raises:
-        ReaderError: the file cannot be read, or has become shorter.
+        ReaderError: the file cannot be read, or was truncated.
     """
     shape = [last - first for first, last in zip(start, stop, strict=True)]
     if 0 in shape:
@@ -72,15 +72,15 @@ def read_window(files: OpenFiles, header: NumpyHeader, start: Sequence[int], sto
 
 
 def _runs(header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> Runs:
-    """Return where a window that is not empty lies in the file, in the order of the file."""
+    """Return the byte ranges of a non-empty window, in file order."""
     size = stride = header.dtype.itemsize
     first = header.offset
     outer: list[tuple[int, int]] = []
     axes = range(len(header.shape))
-    for axis in axes if header.is_fortran else reversed(axes):  # the one that varies fastest is the first
+    for axis in axes if header.is_fortran else reversed(axes):  # the fastest-varying axis first
         count, extent = stop[axis] - start[axis], header.shape[axis]
         first += start[axis] * stride
-        if size == stride:  # all that varies faster is wanted whole
+        if size == stride:  # all faster axes are complete
             size *= count
         else:
             outer.append((count, stride))
@@ -90,14 +90,14 @@ def _runs(header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> Run
 
 
 class AlikeWindows:
-    """One window of files that are alike, as those of a data set mostly are: type, shape, and what else they say.
+    """The same window of files with equal headers, as the files of a data set usually have.
 
     Args:
-        path: of one of them.
-        window: from the shape of an array to where the window begins and ends along each axis.
+        path: path of one of the files.
+        window: maps the shape of an array to the start and stop of the window along each axis.
 
     Raises:
-        DalifyError: the file cannot be read, or has no such window.
+        DalifyError: the file cannot be read, or the window is invalid.
     """
 
     def __init__(self, path: str, window: Callable[[tuple[int, ...]], tuple[Sequence[int], Sequence[int]]]) -> None:
@@ -115,13 +115,13 @@ class AlikeWindows:
 
     @property
     def can_be(self) -> bool:
-        """Whether the window lies in the file as in memory, so that files that are alike can be read together."""
+        """Whether the window has its in-memory layout in the file, so that files can be read in one call."""
         return self._runs is not None
 
     def read(self, paths: list[bytes]) -> NDArray[Any] | None:
-        """Return the window of each file, ``[N, ...]``; None where each is to be read by itself."""
+        """Return the window of each file, ``[N, ...]``; None if each must be read separately."""
         runs, header = self._runs, self._header
-        if runs is None or runs.total_bytes * len(paths) > _MOST_TOGETHER_BYTES:
+        if runs is None or runs.total_bytes * len(paths) > _MAX_BATCH_BYTES:
             return None
         found = read_alike(paths, OPEN_FLAGS, self._start, header.file_size, runs)
         return None if found is None else found.view(header.native).reshape(len(paths), *self._shape)

@@ -1,7 +1,7 @@
-"""Parts of many files, read by many threads.
+"""Reads parts of many files from many threads.
 
-Alone because descriptors are scarce: a data set may lie in more files than a process may have open, threads must be
-able to read one file at once, and readers are forked and pickled.
+Descriptors are scarce: a data set may have more files than a process may open, several threads must be able to read the
+same file, and readers are forked and pickled.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from dalify.formats.runs import Runs, read_runs
 
 __all__ = ["OpenFiles"]
 
-_MOST_OPEN = 128
+_MAX_OPEN = 128
 
 
 class _Descriptor(CallAtEnd):
-    """An open file, closed with the last reference: a thread that reads holds one."""
+    """An open file, closed with the last reference; a thread that reads holds a reference."""
 
     number: int
     size: int
@@ -42,16 +42,16 @@ class _Descriptor(CallAtEnd):
 
 
 class OpenFiles:
-    """Files by their number, opened when first read; the 128 last used stay open.
+    """Files by index, opened on first use; the 128 most recently used stay open.
 
-    Reads name their place, so that threads, and processes after a fork, share descriptors without sharing a position.
-    Pickled, it is the paths.
+    Reads specify an offset, so that threads and forked processes can share descriptors without sharing a position.
+    Pickling stores the paths.
 
     Args:
-        paths: of the files, on this machine or URLs.
+        paths: paths of the files, local or URLs.
 
     Attributes:
-        paths: of the files.
+        paths: paths of the files.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -64,11 +64,11 @@ class OpenFiles:
         return len(self.paths)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: paths, no descriptors."""
+        """Return the state for pickling: paths, without descriptors."""
         return {"paths": self.paths}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over paths."""
+        """Restore the paths."""
         self.__init__(state["paths"])
 
     def size(self, file: int) -> int:
@@ -82,7 +82,7 @@ class OpenFiles:
 
     @property
     def is_remote(self) -> bool:
-        """Whether one of the files lies on another machine."""
+        """Whether one of the files is on another machine."""
         return any(storage.is_remote(path) for path in self.paths)
 
     def read(
@@ -94,21 +94,21 @@ class OpenFiles:
         *,
         is_sample: bool = True,
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Return bytes of a file as a 1-D uint8 array. The GIL is free while data come.
+        """Return bytes of a file as a 1-D uint8 array. The GIL is released during the read.
 
         Args:
-            file: number of the file.
-            offset: of the first byte.
+            file: index of the file.
+            offset: offset of the first byte.
             size: number of bytes.
-            out: memory for them; None: it is new.
-            is_sample: they belong to one sample, so that the limit of a sample is theirs.
+            out: output buffer; allocated if None.
+            is_sample: whether the bytes belong to one sample, so that the limit of samples applies.
 
         Raises:
-            ReaderError: the file is absent, cannot be read, or ends before.
-            LimitError: more bytes of a sample than ``max_sample_bytes``.
+            ReaderError: the file is absent, cannot be read, or is too short.
+            LimitError: a sample is larger than ``max_sample_bytes``.
         """
         if not 0 <= offset <= offset + size:
-            raise ReaderError(f"{self.paths[file]!r} has no {size} bytes at byte {offset}: the index is damaged.")
+            raise ReaderError(f"no {size} bytes at byte {offset} of {self.paths[file]!r}: the index is damaged.")
         path = self.paths[file]
         if storage.is_remote(path) and storage.is_remote(storage.copy_if_there(path)):
             self._check_size(file, offset, size if is_sample else 0)
@@ -118,7 +118,7 @@ class OpenFiles:
             out[...] = contents
             return out
         descriptor = self._descriptor(file)
-        # An index may promise anything: what is not there is refused before memory is asked for.
+        # An index is not trusted: ranges beyond the end are rejected before memory is allocated.
         if offset + size > descriptor.size:
             raise self._ends_early(file, offset, size)
         if out is None:
@@ -128,44 +128,44 @@ class OpenFiles:
             filled = read_at(descriptor.number, contents, offset)
         except OSError as error:
             raise ReaderError(f"cannot read the file {self.paths[file]!r}: {error.strerror}.") from None
-        if filled < size:  # the file has become shorter since it was opened
+        if filled < size:  # the file was truncated since it was opened
             raise self._ends_early(file, offset, size)
         return contents
 
     def read_runs(self, file: int, runs: Runs) -> NDArray[np.uint8]:
-        """Return parts of a file one behind the other, a new 1-D uint8 array. The GIL is free while data come.
+        """Return concatenated ranges of a file, a new 1-D uint8 array. The GIL is released during the read.
 
         Args:
-            file: number of the file.
-            runs: where they lie.
+            file: index of the file.
+            runs: the ranges.
 
         Raises:
-            ReaderError: the file is absent, cannot be read, or ends before.
+            ReaderError: the file is absent, cannot be read, or is too short.
         """
         if HAS_POSITIONS and not storage.is_remote(self.paths[file]):
             contents = read_runs(self._descriptor(file).number, runs)
             if contents is not None:
                 return contents
-        return runs.of(self.read(file, runs.first, runs.span_bytes))  # which tells what is wrong
+        return runs.of(self.read(file, runs.first, runs.span_bytes))  # this raises the appropriate error
 
     def read_many(
         self, files: NDArray[np.int64], offsets: NDArray[np.int64], sizes: NDArray[np.int64]
     ) -> Pieces | None:
-        """Return pieces of files on this machine, read in one call; None where each is to be read by itself.
+        """Return ranges of local files, read in one call; None if each must be read separately.
 
         Args:
-            files: their numbers, ``[N]``.
-            offsets: of the first bytes, ``[N]``.
+            files: file indices, ``[N]``.
+            offsets: offsets of the first bytes, ``[N]``.
             sizes: numbers of bytes, ``[N]``.
         """
         if not HAS_POSITIONS:
             return None
         first = int(files[0])
         wanted = [first] if (files == first).all() else np.unique(files).tolist()
-        if len(wanted) > _MOST_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
+        if len(wanted) > _MAX_OPEN or any(storage.is_remote(self.paths[file]) for file in wanted):
             return None
         try:
-            held = [self._descriptor(file) for file in wanted]  # a file that is open stays so until they are read
+            held = [self._descriptor(file) for file in wanted]  # keeps the files open during the read
         except ReaderError:
             return None
         numbers = np.array([descriptor.number for descriptor in held], np.int32)
@@ -179,7 +179,7 @@ class OpenFiles:
     def _ends_early(self, file: int, offset: int, size: int) -> ReaderError:
         return ReaderError(
             f"the file {self.paths[file]!r} ends before byte {offset + size}, the end of a record at byte {offset}.",
-            hint="It was cut off, or the index belongs to another file.",
+            hint="The file is truncated, or the index belongs to another file.",
         )
 
     def _descriptor(self, file: int) -> _Descriptor:
@@ -189,10 +189,10 @@ class OpenFiles:
             found = _Descriptor(*open_file(storage.copy_if_there(path), path))
             with self._lock:
                 found = self._open.setdefault(file, found)
-                while len(self._open) > _MOST_OPEN:
+                while len(self._open) > _MAX_OPEN:
                     del self._open[next(iter(self._open))]
         return found
 
     def __repr__(self) -> str:
-        """Return how many files there are."""
+        """Return the number of files."""
         return f"OpenFiles({len(self.paths)} files)"

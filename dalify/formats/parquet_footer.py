@@ -1,7 +1,7 @@
-"""What the footer of a Parquet file says of its row groups.
+"""Parses row groups from the footer of a Parquet file.
 
-pyarrow offers the same, but ends the process where the metadata of a column contradict themselves. Source:
-parquet.thrift of the Parquet format, and the compact protocol of Apache Thrift.
+pyarrow offers the same, but ends the process if the metadata of a column is inconsistent. Source: parquet.thrift of the
+Parquet format, and the compact protocol of Apache Thrift.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _LIST, _SET, _MAP, _STRUCT, _UUID = 9, 10, 11, 12, 13
 # Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 _ROW_GROUPS, _COLUMNS, _ROWS, _METADATA = 4, 1, 3, 3
 _VALUES, _UNCOMPRESSED_BYTES, _COMPRESSED_BYTES = 5, 6, 7
-_DEEPEST = 64
+_MAX_DEPTH = 64
 _DAMAGED = -1
 
 
 class RowGroups(NamedTuple):
-    """Row groups of a file, int64 ``[G]`` each.
+    """Row groups of a file; each array is int64 ``[G]``.
 
     Attributes:
-        rows: of each.
-        values: largest number of values in one of the wanted columns.
-        uncompressed_bytes: of the wanted columns.
-        compressed_bytes: of the wanted columns.
+        rows: number of rows.
+        values: maximum number of values over the requested columns.
+        uncompressed_bytes: total over the requested columns.
+        compressed_bytes: total over the requested columns.
     """
 
     rows: NDArray[np.int64]
@@ -44,12 +44,12 @@ class RowGroups(NamedTuple):
 
 
 def row_groups(footer: NDArray[np.uint8], count: int, wanted: Sequence[int]) -> RowGroups | None:
-    """Return what a footer says of the row groups; None where it is damaged.
+    """Return the row groups of a footer; None if it is damaged.
 
     Args:
         footer: the metadata of the file, uint8 ``[n]``.
         count: number of row groups.
-        wanted: numbers of the wanted columns, those without columns of their own counted through.
+        wanted: indices of the requested leaf columns.
     """
     is_wanted = np.zeros(max(wanted, default=0) + 1, np.bool_)
     is_wanted[list(wanted)] = True
@@ -60,7 +60,7 @@ def row_groups(footer: NDArray[np.uint8], count: int, wanted: Sequence[int]) -> 
 
 @njit(nogil=True, cache=True)
 def _field(data: Any, place: int, last: int) -> Any:
-    """Return number and type of the field at a place, and where its value begins, -1 where there is none."""
+    """Return number and type of the field at an offset, and the offset of its value, -1 if there is none."""
     if place >= data.size:
         return 0, _STOP, _DAMAGED
     byte = data[place]
@@ -74,7 +74,7 @@ def _field(data: Any, place: int, last: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _items(data: Any, place: Any) -> Any:
-    """Return number and type of the items of the list at a place, and where they begin, -1 where there is none."""
+    """Return number and type of the items of the list at an offset, and their offset, -1 if there is none."""
     if place >= data.size:
         return 0, _STOP, _DAMAGED
     count, kind = int(data[place] >> 4), data[place] & 15
@@ -89,7 +89,7 @@ def _items(data: Any, place: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def _skip_plain(data: Any, place: int, kind: int) -> int:
-    """Return the place behind a value that has no parts; -1 where it is damaged."""
+    """Return the offset after a scalar value; -1 if it is damaged."""
     if kind == _BYTE:
         place += 1
     elif _BYTE < kind <= _INT64:
@@ -110,13 +110,13 @@ def _skip_plain(data: Any, place: int, kind: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _skip(data: Any, place: int, kind: Any) -> Any:
-    """Return the place behind a value, -1 where it is damaged."""
-    # Of what was entered and is not left: what is to come, -1 in structures, and the types of its values.
-    left, kinds = np.zeros(_DEEPEST, np.int64), np.zeros((_DEEPEST, 2), np.int64)
+    """Return the offset after a value; -1 if it is damaged."""
+    # Stack of open containers: remaining items (-1 for structs) and the types of their values.
+    left, kinds = np.zeros(_MAX_DEPTH, np.int64), np.zeros((_MAX_DEPTH, 2), np.int64)
     depth = 0
     while True:
         if _LIST <= kind <= _STRUCT:
-            if depth == _DEEPEST:
+            if depth == _MAX_DEPTH:
                 return _DAMAGED
             if kind == _STRUCT:
                 left[depth] = -1
@@ -146,7 +146,7 @@ def _skip(data: Any, place: int, kind: Any) -> Any:
             elif left[depth - 1]:
                 left[depth - 1] -= 1
                 kind = kinds[depth - 1, left[depth - 1] & 1]
-                if _TRUE <= kind <= _FALSE:  # in lists, these take a byte
+                if _TRUE <= kind <= _FALSE:  # in lists, booleans take a byte
                     kind = _BYTE
                 break
             depth -= 1
@@ -156,14 +156,14 @@ def _skip(data: Any, place: int, kind: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def _integer(data: Any, place: int) -> Any:
-    """Return a signed integer and the place behind it, -1 where there is none."""
+    """Return a signed integer and the offset after it, -1 if there is none."""
     value, place = varint(data, place, data.size)
     return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), place
 
 
 @njit(nogil=True, cache=True)
 def _read_column(data: Any, place: int, is_wanted: bool, found: Any, group: int) -> int:
-    """Add what the metadata of a column say; return the place behind its entry, -1 where it is damaged."""
+    """Add the metadata of a column to ``found``; return the offset after its entry, -1 if it is damaged."""
     depth = number = 0
     outer = 0
     while True:
@@ -192,7 +192,7 @@ def _read_column(data: Any, place: int, is_wanted: bool, found: Any, group: int)
 
 @njit(nogil=True, cache=True)
 def _read_group(data: Any, place: int, is_wanted: Any, found: Any, group: int) -> int:
-    """Note what a row group says; return the place behind it, -1 where it is damaged."""
+    """Parse a row group; return the offset after it, -1 if it is damaged."""
     number = 0
     while True:
         number, kind, place = _field(data, place, number)
@@ -216,7 +216,7 @@ def _read_group(data: Any, place: int, is_wanted: Any, found: Any, group: int) -
 
 @njit(nogil=True, cache=True)
 def _read_footer(data: Any, is_wanted: Any, found: Any) -> bool:
-    """Fill rows, values and sizes of the groups, ``[4, G]``; False where the footer is damaged."""
+    """Fill in rows, values and sizes of the groups, ``[4, G]``; return False if the footer is damaged."""
     number = place = 0
     while True:
         number, kind, place = _field(data, place, number)

@@ -1,9 +1,9 @@
-"""Pieces of files, many in one call: one compiled loop over ``pread`` instead of a call of Python for each.
+"""Reads many ranges of files in one call: a compiled loop over ``pread`` instead of a Python call for each.
 
-Files are read, not mapped, whatever ``dont_use_mmap`` says: an error of the disk, or a file that is cut off, is an
-error of one sample and not the end of the process (SIGBUS), and what consumers write reaches neither the file nor a
-later epoch. A copy out of a map would save 3 µs of the 7 µs that a photograph of 69 kB takes; asking the system for
-each piece whether a map of it can be touched without harm takes as long.
+Files are read, not mapped, whatever ``dont_use_mmap`` says. A disk error or a truncated file is then an error of one
+sample and does not end the process (SIGBUS), and writes of consumers reach neither the file nor a later epoch. A copy
+from a map would save 3 µs of the 7 µs for a photo of 69 kB; asking the system whether each range of a map can be
+accessed safely takes as long.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from dalify.formats.memory import file_memory
 
 __all__ = ["Pieces", "copy_pieces", "fill_with_files", "read_pieces", "samples_in"]
 
-_MOST_BYTES = 1 << 26
-# What lies between neighbours, such as the header of the next, costs less than another call.
-_MOST_BETWEEN = 1 << 11
-# Pieces begin at a multiple of this, so that their elements are aligned whatever their type.
+_MAX_BYTES = 1 << 26
+# Reading a small gap between neighbors, such as the header of the next one, costs less than another call.
+_MAX_GAP_BYTES = 1 << 11
+# Pieces start at a multiple of this, so that elements of any type are aligned.
 _ALIGNMENT_BYTES = 64
-# What is small is copied, so that a label does not hold on to pictures.
+# Small pieces are copied, so that a label does not keep the memory of images alive.
 _SMALL_BYTES = 1 << 10
 
 
 class Pieces:
-    """Memory for pieces of files, one behind the other.
+    """Memory for consecutive pieces of files.
 
     Args:
-        sizes: of the pieces, bytes, ``[N]``, N > 0.
-        starts: where they are to begin, multiples of 64, ``[N]``; the next after each where None.
+        sizes: sizes of the pieces in bytes, ``[N]``, N > 0.
+        starts: their starts, multiples of 64, ``[N]``; consecutive if None.
 
     Attributes:
-        data: all together, uint8 ``[n]``, ``n`` a multiple of 64.
+        data: all pieces, uint8 ``[n]``, ``n`` a multiple of 64.
         starts: first byte of each piece in ``data``, multiples of 64, int64 ``[N]``.
         stops: one past the last byte of each.
     """
@@ -58,15 +58,15 @@ class Pieces:
 
     @staticmethod
     def are_few(sizes: NDArray[np.int64]) -> bool:
-        """Tell whether there are pieces, of sizes that can be, of 64 MiB together at most: above, nothing is gained."""
+        """Return whether there are pieces with valid sizes of at most 64 MiB in total; more is not faster."""
         if not len(sizes):
             return False
-        largest = min(_MOST_BYTES // len(sizes), limits.current().max_sample_bytes)
+        largest = min(_MAX_BYTES // len(sizes), limits.current().max_sample_bytes)
         return bool(sizes.min() >= 0) and bool(sizes.max() <= largest)
 
 
 def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
-    """Return parts of memory, ``[N]`` of uint8 ``[n]``; what is small is copied."""
+    """Return slices of memory, a list of uint8 ``[n]``; small slices are copied."""
     return [
         data[start:stop] if stop - start > _SMALL_BYTES else data[start:stop].copy()
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
@@ -75,19 +75,19 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
 
 @njit(nogil=True, cache=True)
 def _lay_out(descriptors: Any, offsets: Any, sizes: Any, starts: Any) -> None:
-    """Find a place for each piece; neighbours in a file stay as far apart as they are there."""
+    """Compute the start of each piece; neighbors in a file keep their distance."""
     starts[0] = 0
     for piece in range(1, sizes.size):
         step = offsets[piece] - offsets[piece - 1]
         is_neighbour = descriptors[piece] == descriptors[piece - 1] and step % _ALIGNMENT_BYTES == 0
-        if not is_neighbour or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MOST_BETWEEN:
+        if not is_neighbour or not sizes[piece - 1] <= step <= sizes[piece - 1] + _MAX_GAP_BYTES:
             step = (sizes[piece - 1] + (_ALIGNMENT_BYTES - 1)) & -_ALIGNMENT_BYTES
         starts[piece] = starts[piece - 1] + step
 
 
 @njit(nogil=True, cache=True)
 def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> bool:
-    """Fill ``out`` from each start on; False at the first error or early end."""
+    """Fill ``out`` from each start on; return False at the first error or early end of file."""
     address = out.ctypes.data
     first = 0
     for piece in range(offsets.size):
@@ -97,7 +97,7 @@ def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> 
             and descriptors[following] == descriptors[first]
             and offsets[following] - offsets[first] == starts[following] - starts[first]
         ):
-            continue  # read in one go with the next
+            continue  # read in one call with the next
         size = starts[piece] + sizes[piece] - starts[first]
         if not read_part(descriptors[first], offsets[first], size, address + starts[first]):
             return False
@@ -106,15 +106,15 @@ def _read(descriptors: Any, offsets: Any, sizes: Any, starts: Any, out: Any) -> 
 
 
 def read_pieces(descriptors: NDArray[np.int32], offsets: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
-    """Read pieces of open files, ``[N]`` each. The GIL is free while data come.
+    """Read pieces of open files. All arguments are ``[N]``. The GIL is released during the read.
 
     Args:
-        descriptors: of the files.
-        offsets: of the first bytes.
+        descriptors: descriptors of the files.
+        offsets: offsets of the first bytes.
         sizes: numbers of bytes.
 
     Returns:
-        the pieces; None where one could not be read as a whole, where a number cannot be, and where they are large.
+        The pieces; None if one could not be read completely, a number is invalid, or they are large.
     """
     if not Pieces.are_few(sizes) or offsets.min() < 0:
         return None
@@ -132,14 +132,14 @@ def _copy(addresses: Any, sizes: Any, starts: Any, out: Any) -> None:
 
 
 def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
-    """Copy pieces of memory, ``[N]`` each; whoever calls keeps it alive. The GIL is free meanwhile.
+    """Copy pieces of memory, which the caller keeps alive. All arguments are ``[N]``. Releases the GIL.
 
     Args:
-        addresses: of the first bytes.
+        addresses: addresses of the first bytes.
         sizes: numbers of bytes.
 
     Returns:
-        the pieces; None where they are large.
+        The pieces; None if they are large.
     """
     if not Pieces.are_few(sizes):
         return None
@@ -150,7 +150,7 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
 
 @njit(nogil=True, cache=True)
 def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[int, int]:
-    """Read files whose paths end with zeros; return how many, and what is wanted for the next one."""
+    """Read files with null-terminated paths; return how many, and the size of the next one."""
     path, place = 0, 0
     for file in range(starts.size):
         descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
@@ -171,16 +171,16 @@ def _fill(paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[in
 
 
 def fill_with_files(paths: list[bytes], flags: int, memory: NDArray[np.uint8]) -> tuple[list[NDArray[np.uint8]], int]:
-    """Read whole files as long as there is room, one open at a time. The GIL is free meanwhile.
+    """Read whole files while there is space, one open at a time. Releases the GIL.
 
     Args:
-        paths: ``[N]``, without zeros in them.
-        flags: for ``open`` of the C library.
-        memory: to be filled, uint8 ``[n]``.
+        paths: paths without null bytes.
+        flags: flags for ``open`` of the C library.
+        memory: output, uint8 ``[n]``.
 
     Returns:
-        contents of the first files, uint8 ``[bytes]`` each, and the bytes that the next one takes: 0 where all are
-        read, -1 where it is empty or cannot be read.
+        Contents of the first files, uint8 ``[bytes]`` each, and the size of the next one: 0 if all files are read, -1
+        if it is empty or cannot be read.
     """
     starts, stops = np.empty(len(paths), np.int64), np.empty(len(paths), np.int64)
     text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)

@@ -1,6 +1,6 @@
-"""Files without labels: in a folder and its sub-folders, in a list file, or given one by one.
+"""Files without labels: in a folder and its subfolders, in a list file, or specified individually.
 
-Alone because readers of arrays and of pictures of the sky find their files in the same three ways.
+Used by the readers of NumPy and FITS files.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def plain_files(
     """Find files.
 
     Args:
-        file_root: folder; its own files come first, then those of its sub-folders (not deeper), both in byte order.
-            With one of the next two: folder to which their paths are relative.
-        file_list: a text with a path on each line, relative to ``file_root`` or to the folder of the list.
+        file_root: folder; its files come first, then those of its subfolders (not deeper), both in byte order.
+            With ``file_list`` or ``files``: the folder that paths are relative to.
+        file_list: a text file with one path per line, relative to ``file_root`` or to the folder of the list.
         files: paths.
         file_filter: pattern for the names of files in folders.
-        allow_outside_root: paths in a list may lead out of the folder to which they are relative, and be URLs.
+        allow_outside_root: whether paths in a list may be URLs or point outside that folder.
 
     Raises:
-        ReaderError: a folder or list that is absent, a path in a list that leads out of its folder, or nothing found.
-        ArgumentValueError: both or none of the ways.
+        ReaderError: a folder or list is absent, a path in a list points outside its folder, or no file was found.
+        ArgumentValueError: ``files`` and ``file_list`` are both given, or no argument is given.
     """
     if files is not None and file_list is not None:
-        raise ArgumentValueError("files and file_list exclude each other.")
+        raise ArgumentValueError("files and file_list cannot be used together.")
     if files is not None:
         if not files:
             raise ReaderError("files is an empty list.")
@@ -55,7 +55,7 @@ def plain_files(
             raise ReaderError(f"the file list {file_list!r} is empty.")
         return _paths(names, folder)
     if file_root is None:
-        raise ArgumentValueError("one of file_root, file_list and files is needed.")
+        raise ArgumentValueError("specify one of file_root, file_list and files.")
     return _in_folders(file_root, file_filter)
 
 
@@ -72,14 +72,14 @@ def _in_folders(file_root: str, file_filter: str) -> FileList:
         groups.append(fnmatch.filter(_listed(prefixes[-1])[1], file_filter))
     if not any(groups):
         raise ReaderError(
-            f"no file in {file_root!r} and its sub-folders matches file_filter={file_filter!r}.",
+            f"no file in {file_root!r} and its subfolders matches file_filter={file_filter!r}.",
             hint=f"Files there: {', '.join(own[:8])}." if own else "",
         )
     return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group], root=prefixes[0])
 
 
 def _listed(folder: str) -> tuple[list[str], list[str]]:
-    """Return the names of sub-folders and of everything else, in byte order."""
+    """Return the names of subfolders and of all other entries, in byte order."""
     if is_remote(folder):
         folders, files = listed(folder)
         return sorted(folders), sorted(files)

@@ -1,6 +1,6 @@
-"""Opening files, and reading at a place in them, on every system.
+"""Opens files and reads at an offset, on every system.
 
-Systems differ: where there is no ``preadv``, a descriptor has one position for all threads.
+Without ``preadv``, threads share the position of a descriptor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dalify.base.fork_lock import ForkLock
 
 __all__ = ["HAS_POSITIONS", "OPEN_FLAGS", "open_file", "read_at"]
 
-# Without O_NONBLOCK, opening a named pipe waits for somebody who writes to it. It does nothing for regular files.
+# Without O_NONBLOCK, opening a named pipe waits for a writer. The flag has no effect on regular files.
 OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NONBLOCK"))
 # Whether the C library has ``pread``, which compiled loops call.
 HAS_POSITIONS = hasattr(os, "preadv")
@@ -24,11 +24,11 @@ _lock = ForkLock()
 
 
 def open_file(path: str, name: str | None = None) -> tuple[int, int]:
-    """Open a regular file to read it; return the descriptor and the size in bytes.
+    """Open a regular file for reading; return the descriptor and the size in bytes.
 
     Args:
-        path: of the file.
-        name: for messages; the path where None.
+        path: path of the file.
+        name: name for error messages; the path if None.
 
     Raises:
         ReaderError: the file is absent, cannot be opened, or is a folder, pipe or device.
@@ -43,16 +43,16 @@ def open_file(path: str, name: str | None = None) -> tuple[int, int]:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device, not a file"
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device, not a regular file"
         raise ReaderError(f"cannot read {name!r}: it is {what}.")
     return descriptor, status.st_size
 
 
 def read_at(descriptor: int, memory: NDArray[np.uint8], offset: int) -> int:
-    """Read into memory from a place of an open file; return how many bytes came, fewer where the file ends before.
+    """Read from an offset of an open file into memory; return the number of bytes, fewer at the end.
 
     Raises:
-        OSError: the system refuses.
+        OSError: the read failed.
     """
     filled = 0
     while filled < memory.size:

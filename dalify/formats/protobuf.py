@@ -1,7 +1,7 @@
-"""The wire format of protocol buffers, as far as containers need it: fields, integers and floats, checked for bounds.
+"""Decodes the wire format of protocol buffers: fields, integers and floats, with bounds checks.
 
-Alone because several containers hold such messages, and a package that compiles schemas would be needed for none of
-what else they do. Source: the encoding pages of protobuf.dev.
+Implements the subset that containers need, so no package that compiles schemas is required. Source: the encoding pages
+of protobuf.dev.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = [
 ]
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-_LONGEST_VARINT = 10
+_MAX_VARINT_BYTES = 10
 
 
 @njit(nogil=True, cache=True, inline="always")
 def varint(data: Any, place: int, stop: int) -> Any:
-    """Return the integer at a place as uint64, and the place behind it, -1 where there is none."""
+    """Return the integer at an offset as uint64, and the offset after it, -1 if there is none."""
     value = np.uint64(0)
     shift = np.uint64(0)
-    for _ in range(_LONGEST_VARINT):
+    for _ in range(_MAX_VARINT_BYTES):
         if place >= stop:
             return value, -1
         byte = np.uint64(data[place])
@@ -53,7 +53,7 @@ def varint(data: Any, place: int, stop: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def next_field(data: Any, place: int, stop: int) -> Any:
-    """Return number, wire type, begin and end of the field at a place; the end is -1 where the message is damaged."""
+    """Return number, wire type, start and end of the field at an offset; end is -1 if the message is damaged."""
     tag, place = varint(data, place, stop)
     if place < 0:
         return 0, 0, 0, -1
@@ -80,7 +80,7 @@ def next_field(data: Any, place: int, stop: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _count_integers(data: Any, start: int, stop: int, field: int) -> int:
-    """Return how many integers a message has in a field, packed or one by one; -1 where it is damaged."""
+    """Return the number of integers in a field, packed or not; -1 if the message is damaged."""
     count = 0
     place = start
     while place < stop:
@@ -97,7 +97,7 @@ def _count_integers(data: Any, start: int, stop: int, field: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _fill_integers(data: Any, start: int, stop: int, field: int, out: Any) -> bool:
-    """Decode integers into ``out``; False where the message is damaged."""
+    """Decode integers into ``out``; return False if the message is damaged."""
     filled = 0
     place = start
     while place < stop:
@@ -120,7 +120,7 @@ def integers(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDAr
 
     Args:
         data: uint8, contiguous.
-        start: first byte of the message.
+        start: offset of the message.
         stop: end of the message, inside ``data``.
         field: number of the field.
 
@@ -130,7 +130,7 @@ def integers(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDAr
     count = _count_integers(data, start, stop, field)
     out = np.empty(max(count, 0), np.int64)
     if count < 0 or not _fill_integers(data, start, stop, field, out):
-        raise ReaderError("the message is damaged: a list of integers ends in the middle.")
+        raise ReaderError("the message is damaged: a list of integers is truncated.")
     return out
 
 
@@ -145,24 +145,24 @@ def floats(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDArra
     while place < stop:
         number, wire, begin, place = next_field(data, place, stop)
         if place < 0 or (number == field and wire == BYTES and (place - begin) % 4):
-            raise ReaderError("the message is damaged: a list of floats ends in the middle.")
+            raise ReaderError("the message is damaged: a list of floats is truncated.")
         if number == field and wire in (BYTES, FIXED32):
             parts.append(data[begin:place])
-    # A copy in any case: what lies at an odd place is slow to use.
+    # Always a copy: unaligned data is slow to use.
     return np.concatenate(parts).view("<f4") if parts else np.empty(0, np.float32)
 
 
 @njit(nogil=True, cache=True)
 def fill_integers(data: Any, places: Any, out: Any) -> bool:
-    """Decode a list of integers, field 1, of each of many messages.
+    """Decode a list of integers, field 1, from each of several messages.
 
     Args:
         data: uint8, contiguous.
-        places: something else, begin and end of each message, int64 ``[N, 3]``.
+        places: int64 ``[N, 3]``: an unused value, start and end of each message.
         out: int64 ``[N, count]``.
 
     Returns:
-        False where a message is damaged or has another number of integers.
+        False if a message is damaged or has another number of integers.
     """
     for sample in range(len(places)):
         if not _fill_integers(data, places[sample, 1], places[sample, 2], 1, out[sample]):
@@ -172,11 +172,11 @@ def fill_integers(data: Any, places: Any, out: Any) -> bool:
 
 @njit(nogil=True, cache=True)
 def fill_floats(data: Any, places: Any, out: Any) -> bool:
-    """Decode a list of floats, field 1, of each of many messages; see ``fill_integers``.
+    """Decode a list of floats, field 1, from each of several messages; see ``fill_integers``.
 
     Args:
         data: uint8, contiguous.
-        places: something else, begin and end of each message, int64 ``[N, 3]``.
+        places: int64 ``[N, 3]``: an unused value, start and end of each message.
         out: float32 ``[N, count]``, contiguous.
     """
     for sample in range(len(places)):
@@ -203,9 +203,9 @@ class Field(NamedTuple):
     """One field of a message.
 
     Attributes:
-        number: of the field.
+        number: number of the field.
         wire: its wire type.
-        start: first byte of its value.
+        start: offset of its value.
         stop: end of its value.
         value: the integer of a ``VARINT``, signed; 0 otherwise.
     """
@@ -222,8 +222,8 @@ def fields(data: NDArray[np.uint8], start: int = 0, stop: int | None = None) -> 
 
     Args:
         data: uint8, contiguous.
-        start: first byte of the message.
-        stop: its end; that of the data where None.
+        start: offset of the message.
+        stop: its end; None for the end of the data.
 
     Raises:
         ReaderError: the message is damaged.
@@ -233,7 +233,7 @@ def fields(data: NDArray[np.uint8], start: int = 0, stop: int | None = None) -> 
     while place < stop:
         number, wire, begin, place = next_field(data, place, stop)
         if place < 0:
-            raise ReaderError("the message is damaged: a field ends in the middle, or its type does not exist.")
+            raise ReaderError("the message is damaged: a field is truncated or has an unknown type.")
         value = _signed(data, begin, place) if wire == VARINT else 0
         yield Field(number, wire, begin, place, value)
 

@@ -1,6 +1,6 @@
-"""Records in files, by offset and size: what the indices of container formats have in common.
+"""Records in files, by offset and size: the index shared by container formats.
 
-Alone because they all are the same few arrays: a million records take 16 MB.
+The index is a few arrays: a million records take 16 MB.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["Record", "Records", "paired", "read_integers"]
 
 
 class Record(NamedTuple):
-    """One record: where it lies, and what is needed to read it.
+    """One record: its position, and the data needed to read it.
 
     Attributes:
         files: all files.
-        file: number of the record's file.
-        offset: of its first byte.
+        file: index of the record's file.
+        offset: offset of its first byte.
         size: number of bytes.
-        context: what the format needs to make sense of them.
+        context: data of the format for decoding the record.
     """
 
     files: OpenFiles
@@ -42,23 +42,23 @@ class Record(NamedTuple):
         """Return the bytes, uint8 ``[size]``.
 
         Raises:
-            ReaderError: the file cannot be read, or ends before.
+            ReaderError: the file cannot be read, or is too short.
         """
         return self.files.read(self.file, self.offset, self.size)
 
     @property
     def origin(self) -> str:
-        """File and place, for messages."""
+        """File and offset, for error messages."""
         return f"{self.files.paths[self.file]} at byte {self.offset}"
 
 
 class Records(Sequence[Record]):
-    """The records of several files, one file after the other.
+    """The records of several files, concatenated in order.
 
     Args:
-        paths: of the files.
-        places: of each file, offsets and sizes of its records.
-        context: given to every record.
+        paths: paths of the files.
+        places: offsets and sizes of the records of each file.
+        context: passed to every record.
     """
 
     __slots__ = ("_context", "_files", "_firsts", "_offsets", "_sizes", "_starts")
@@ -93,70 +93,70 @@ class Records(Sequence[Record]):
 
     @property
     def context(self) -> Any:
-        """What is given to every record."""
+        """The context of every record."""
         return self._context
 
     def read_many(self, numbers: NDArray[np.int64]) -> Pieces | None:
-        """Return the bytes of records, read in one call; None where each is to be read by itself."""
+        """Return the bytes of records, read in one call; None if each must be read separately."""
         files = np.searchsorted(self._starts, numbers, side="right") - 1
         return self._files.read_many(files, self._offsets[numbers], self._sizes[numbers])
 
     @property
     def file_sizes(self) -> NDArray[np.int64]:
-        """The number of records in each file: ``shuffle_after_epoch`` shuffles files."""
+        """The number of records in each file, for ``shuffle_after_epoch``, which shuffles files."""
         return np.diff(self._firsts)
 
     @property
     def is_remote(self) -> bool:
-        """Whether files lie on another machine."""
+        """Whether files are on another machine."""
         return self._files.is_remote
 
     @property
     def sources(self) -> NDArray[np.int64]:
-        """The number of the file of each record, ``[N]``."""
+        """The file index of each record, ``[N]``."""
         return np.repeat(np.arange(len(self._files)), np.diff(self._firsts))
 
     def __repr__(self) -> str:
-        """Return counts."""
+        """Return the number of records and files."""
         return f"Records({len(self)} records, {len(self._files)} files)"
 
 
 def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -> list[tuple[str, str | None]]:
-    """Return each path with that of its index.
+    """Return pairs of paths and index paths.
 
     Args:
-        paths: of the data.
-        index_paths: of the indices; None for none.
-        name: of the argument that gives them.
+        paths: paths of the data.
+        index_paths: paths of the indices; None if there are none.
+        name: name of the argument with the index paths.
 
     Raises:
-        ReaderError: no paths.
-        ArgumentValueError: more or fewer indices than files.
+        ReaderError: ``paths`` is empty.
+        ArgumentValueError: the numbers of indices and files differ.
     """
     if not paths:
-        raise ReaderError("there are no paths.")
+        raise ReaderError("path is empty.")
     if not index_paths:
         return [(path, None) for path in paths]
     if len(index_paths) != len(paths):
         raise ArgumentValueError(
-            f"{name} has {len(index_paths)} paths for {len(paths)} files; there must be one for each file.",
+            f"{name} has {len(index_paths)} paths for {len(paths)} files; there must be one per file.",
         )
     return list(zip(paths, index_paths, strict=True))
 
 
 def read_integers(path: str, columns: int, what: str) -> NDArray[np.int64]:
-    """Read a text of integers, the same number on each line, quickly: a million lines in a tenth of a second.
+    """Read a text file of integers, the same number on each line: a million lines in 0.1 s.
 
     Args:
-        path: of the text.
-        columns: integers on a line.
-        what: what the file is, for messages.
+        path: path of the file.
+        columns: integers per line.
+        what: kind of file, for error messages.
 
     Returns:
         int64 ``[lines, columns]``.
 
     Raises:
-        ReaderError: the file is absent or no such text.
+        ReaderError: the file is absent or does not have this form.
     """
     try:
         text = Path(local_copy(path)).read_bytes()
@@ -166,5 +166,5 @@ def read_integers(path: str, columns: int, what: str) -> NDArray[np.int64]:
     is_plain = not text.translate(None, b"0123456789 \t\r\n")
     values = np.fromstring(text, np.int64, sep=" ") if is_plain and text.strip() else np.empty(0, np.int64)
     if not is_plain or values.size % columns:
-        raise ReaderError(f"{path!r} is no {what}: expected {columns} integers on each line.")
+        raise ReaderError(f"{path!r} is not a valid {what}: expected {columns} integers on each line.")
     return values.reshape(-1, columns)

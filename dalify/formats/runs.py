@@ -1,7 +1,7 @@
-"""Runs of bytes that lie in a file like the rows of a window in an array, and their reading.
+"""Reads byte ranges that are arranged in a file like the rows of a window in an array.
 
-Alone because a patch of a volume is many short rows far apart: one call of Python for each would take longer than
-everything else, and what lies between distant ones is not to be read.
+A patch of a volume consists of many short, distant rows: a Python call for each would take most of the time, and the
+data between distant rows must not be read.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from dalify.formats.memory import file_memory
 
 __all__ = ["Runs", "read_alike", "read_runs"]
 
-# What lies between rows costs less than another call up to here; they are read together, as many as fit.
-_MOST_BETWEEN = 1 << 12
-_TOGETHER_BYTES = 1 << 17
+# Gaps up to this size cost less than another call; as many rows as fit into the buffer are read together.
+_MAX_GAP_BYTES = 1 << 12
+_BUFFER_BYTES = 1 << 17
 
 
 class Runs(NamedTuple):
-    """Where the rows of a window lie.
+    """Positions of the rows of a window.
 
     Attributes:
-        first: byte at which the first one begins.
-        size_bytes: of each.
-        counts: rows along each of the outer axes, int64 ``[axes]``, each at least 1.
-        strides: bytes from one to the next along each, int64 ``[axes]``.
+        first: offset of the first row.
+        size_bytes: size of each row.
+        counts: number of rows along each of the outer axes, int64 ``[axes]``, each at least 1.
+        strides: distance in bytes between rows along each axis, int64 ``[axes]``.
     """
 
     first: int
@@ -40,27 +40,27 @@ class Runs(NamedTuple):
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all rows."""
+        """Total size of all rows."""
         return self.size_bytes * math.prod(self.counts.tolist())
 
     @property
     def span_bytes(self) -> int:
-        """Bytes from the beginning of the first row to the end of the last."""
+        """Distance from the start of the first row to the end of the last."""
         return self.size_bytes + int((self.counts - 1) @ self.strides)
 
     def of(self, span: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the rows, one behind the other, out of all that lies from the first to the last of them."""
+        """Return the concatenated rows from the data between the first and the last row."""
         shape, strides = (*self.counts.tolist(), self.size_bytes), (*self.strides.tolist(), 1)
         return np.ndarray(shape, np.uint8, span.data, strides=strides).reshape(-1)
 
 
 @njit(nogil=True, cache=True)
 def _read(descriptor: int, first: int, size: int, counts: Any, strides: Any, scratch: Any, address: int) -> bool:
-    """Read runs to an address, one behind the other; False at an error or early end."""
+    """Read the concatenated rows to an address; return False at an error or early end of file."""
     rows, stride = 1, 0
     if counts.size:
         rows, stride = counts[-1], strides[-1]
-    are_near = rows > 1 and stride - size <= _MOST_BETWEEN and size < scratch.size
+    are_near = rows > 1 and stride - size <= _MAX_GAP_BYTES and size < scratch.size
     together = (scratch.size - size) // stride + 1 if are_near else 1
     blocks = 1
     for count in counts[:-1]:
@@ -89,12 +89,12 @@ def _read(descriptor: int, first: int, size: int, counts: Any, strides: Any, scr
 
 
 def read_runs(descriptor: int, runs: Runs) -> NDArray[np.uint8] | None:
-    """Read runs of an open file. The GIL is free while data come.
+    """Read the rows of a window of an open file. The GIL is released during the read.
 
     Returns:
-        all of them, one behind the other, uint8 ``[n]``; None where the file ends before, or cannot be read.
+        The concatenated rows, uint8 ``[n]``; None if the file is too short or cannot be read.
     """
-    out, scratch = file_memory(runs.total_bytes), file_memory(_TOGETHER_BYTES)
+    out, scratch = file_memory(runs.total_bytes), file_memory(_BUFFER_BYTES)
     return out if _read(descriptor, *runs, scratch, out.ctypes.data) else None
 
 
@@ -111,7 +111,7 @@ def _read_all(
     scratch: Any,
     out: Any,
 ) -> bool:
-    """Read the same runs of files that all begin and end alike; False at the first that does not."""
+    """Read the same rows of files with equal start and size; return False at the first other file."""
     path = 0
     for file in range(out.shape[0]):
         descriptor = open_file(np.uintp(paths.ctypes.data + path), flags)
@@ -133,20 +133,20 @@ def _read_all(
 def read_alike(
     paths: list[bytes], flags: int, start: NDArray[np.uint8], size_bytes: int, runs: Runs
 ) -> NDArray[np.uint8] | None:
-    """Read the same runs of files that are alike. The GIL is free while data come.
+    """Read the same rows of files with equal start and size. The GIL is released during the read.
 
     Args:
-        paths: as the system has them, ``[N]``.
-        flags: for ``open`` of the C library.
-        start: how each file has to begin, uint8 ``[n]``, at most 64 KiB.
-        size_bytes: of each file.
-        runs: to be read.
+        paths: paths as bytes, ``[N]``.
+        flags: flags for ``open`` of the C library.
+        start: expected start of each file, uint8 ``[n]``, at most 64 KiB.
+        size_bytes: expected size of each file.
+        runs: rows to read.
 
     Returns:
-        uint8 ``[N, bytes]``; None where a file is not like that, or cannot be read.
+        uint8 ``[N, bytes]``; None if a file differs or cannot be read.
     """
     if any(b"\0" in path for path in paths):
         return None
     out = file_memory(len(paths) * runs.total_bytes).reshape(len(paths), -1)
     text = np.frombuffer(b"\0".join(paths) + b"\0", np.uint8)
-    return out if _read_all(text, flags, start, size_bytes, *runs, file_memory(_TOGETHER_BYTES), out) else None
+    return out if _read_all(text, flags, start, size_bytes, *runs, file_memory(_BUFFER_BYTES), out) else None

@@ -1,7 +1,6 @@
-"""Files that lie elsewhere: any URL that fsspec knows, read with patience and kept in a cache on disk.
+"""Reads remote files: any URL that fsspec supports, with retries and a cache on disk.
 
-Alone because networks stall and disks fill up, and no reader should have to know. Paths without a scheme never come
-here.
+Handles slow networks and full disks, so that readers do not have to. Paths without a scheme are never handled here.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ T = TypeVar("T")
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _FIRST_WAIT_S = 0.2
-_LONGEST_WAIT_S = 10.0
-_PART_BYTES = 32 << 20  # of files that are copied
-# What trying again does not change.
+_MAX_WAIT_S = 10.0
+_PART_BYTES = 32 << 20  # size of a request when a file is copied
+# Errors for which a retry does not help.
 _FINAL = (
     FileNotFoundError,
     PermissionError,
@@ -68,16 +67,17 @@ _URL = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """How remote files are read.
+    """Options for reading remote files.
 
     Attributes:
-        cache_folder: where copies of what was read are kept; None: nowhere. Files are taken not to change. Copies are
-            for this user, and verified when they are used. What could not be decoded is dropped and fetched again.
-        cache_bytes: bound of the cache; what was not used for longest is dropped. Containers that are copied as a whole
-            count, but stay while they are read.
-        timeout_s: how long one answer may take, from the request to its last byte. A file that is copied is asked for
-            in parts of 32 MiB, each of which is one answer.
-        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s; later where the server asks for it
+        cache_folder: folder for copies of remote data; None: no cache. Files are assumed not to change. Copies are
+            readable only by this user, and verified on each use. A copy that cannot be decoded is deleted and fetched
+            again.
+        cache_bytes: maximum size of the cache; least recently used data is deleted. Containers that are copied as a
+            whole count, but stay while they are in use.
+        timeout_s: maximum time of one response, from the request to its last byte. A file that is copied is requested
+            in parts of 32 MiB.
+        retries: number of retries, after 0.2 s, 0.4 s and so on up to 10 s; later if the server asks for it
             (``Retry-After``), but after `timeout_s` at the latest.
     """
 
@@ -100,20 +100,19 @@ def configure(
     timeout_s: float = 30.0,
     retries: int = 4,
 ) -> None:
-    """Say how remote files are read, from now on and in all readers of this process.
+    """Set how remote files are read from now on, for all readers of this process.
 
-    Addresses of servers, keys and the like are settings of fsspec: ``fsspec.config.conf["s3"] = {...}``.
+    Server addresses, credentials and so on are settings of fsspec: ``fsspec.config.conf["s3"] = {...}``.
 
     Args:
-        cache_folder: where copies of what was read are kept; None: nowhere. Left out: the folder that the environment
-            variable DALIFY_CACHE named when the process began, nowhere without it. Files are taken not to change.
-            Copies are for this user, and verified when they are used. What could not be decoded is dropped and
-            fetched again.
-        cache_bytes: bound of the cache; what was not used for longest is dropped. Containers that are copied as a whole
-            count, but stay while they are read.
-        timeout_s: how long one answer may take, from the request to its last byte. A file that is copied is asked for
-            in parts of 32 MiB, each of which is one answer.
-        retries: how often to try again, after 0.2 s, 0.4 s and so on up to 10 s; later where the server asks for it
+        cache_folder: folder for copies of remote data; None: no cache. Default: the folder in the environment variable
+            DALIFY_CACHE at process start, or no cache. Files are assumed not to change. Copies are readable only by
+            this user, and verified on each use. A copy that cannot be decoded is deleted and fetched again.
+        cache_bytes: maximum size of the cache; least recently used data is deleted. Containers that are copied as a
+            whole count, but stay while they are in use.
+        timeout_s: maximum time of one response, from the request to its last byte. A file that is copied is requested
+            in parts of 32 MiB.
+        retries: number of retries, after 0.2 s, 0.4 s and so on up to 10 s; later if the server asks for it
             (``Retry-After``), but after `timeout_s` at the latest.
 
     Raises:
@@ -122,7 +121,7 @@ def configure(
     global _options, _cache
     if not cache_bytes > 0 or not timeout_s > 0 or retries < 0:
         raise ArgumentValueError(
-            "cache_bytes and timeout_s must be above 0, and retries not negative; got "
+            "cache_bytes and timeout_s must be positive, and retries must not be negative; got "
             f"cache_bytes={cache_bytes}, timeout_s={timeout_s}, retries={retries}."
         )
     _options = StorageOptions(
@@ -135,38 +134,38 @@ def configure(
 
 
 def current() -> StorageOptions:
-    """Return the options in force."""
+    """Return the current options."""
     return _options
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether a path is a URL: ``s3://…``, ``https://…``, ``memory://…``."""
+    """Return whether a path is a URL: ``s3://…``, ``https://…``, ``memory://…``."""
     return "://" in path
 
 
 def joined(root: str | None, name: str) -> str:
-    """Return a path below a folder; what is complete in itself stays as it is."""
+    """Append a name to a folder; absolute paths and URLs are returned unchanged."""
     if not root or is_remote(name):
         return name
     return f"{root.rstrip('/')}/{name}" if is_remote(root) else os.path.join(root, name)  # noqa: PTH118 -- a million
 
 
 def prefix_of(folder: str) -> str:
-    """Return what the paths of the files in a folder begin with."""
+    """Return the prefix of the paths of files in a folder."""
     return f"{folder.rstrip('/')}/" if is_remote(folder) else f"{Path(folder)}{os.sep}"
 
 
 def folder_of(path: str) -> str:
-    """Return the folder in which a file lies."""
+    """Return the folder that contains a file."""
     return path.rpartition("/")[0] if is_remote(path) else str(Path(path).absolute().parent)
 
 
 def read_text(path: str, what: str) -> str:
-    """Return the contents of a text file, UTF-8, on this machine or elsewhere.
+    """Return the contents of a text file, UTF-8, local or remote.
 
     Args:
-        path: of the file.
-        what: it is, for messages.
+        path: path of the file.
+        what: kind of file, for error messages.
 
     Raises:
         ReaderError: the file is absent or cannot be read.
@@ -180,16 +179,16 @@ def read_text(path: str, what: str) -> str:
 
 
 def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
-    """Return the bytes of a file, or a part of them, as a new 1-D uint8 array.
+    """Return the bytes of a file, or a range of them, as a new 1-D uint8 array.
 
     Args:
-        url: where it lies.
+        url: URL of the file.
         start: first byte.
-        size: number of bytes; None for all that follow.
+        size: number of bytes; None for all bytes from ``start`` on.
 
     Raises:
-        ReaderError: the file is absent, ends before, or the storage does not answer.
-        LimitError: a whole file of more than ``max_sample_bytes``.
+        ReaderError: the file is absent, is too short, or the storage does not respond.
+        LimitError: a whole file is larger than ``max_sample_bytes``.
     """
     if size == 0:
         return np.empty(0, np.uint8)
@@ -215,23 +214,23 @@ def size_of(url: str) -> int:
     """Return the size of a file in bytes.
 
     Raises:
-        ReaderError: the file is absent, or the storage does not answer or does not tell.
+        ReaderError: the file is absent, or the storage does not respond or does not report the size.
     """
     size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
     if size is None:
-        raise ReaderError(f"the storage does not tell the size of {url!r}.")
+        raise ReaderError(f"the storage does not report the size of {url!r}.")
     return int(size)
 
 
 def listed(url: str) -> tuple[list[str], list[str]]:
-    """Return the names of the sub-folders and of the files of a folder, unsorted.
+    """Return the names of the subfolders and of the files of a folder, unsorted.
 
     Raises:
-        ReaderError: the folder is absent, or the storage does not answer.
+        ReaderError: the folder is absent, or the storage does not respond.
     """
 
     def ask(system: Any, path: str) -> list[dict[str, Any]]:
-        system.invalidate_cache(path)  # it may have changed since
+        system.invalidate_cache(path)  # the folder may have changed
         return _call(system, "ls", path, detail=True)
 
     folders: list[str] = []
@@ -244,13 +243,13 @@ def listed(url: str) -> tuple[list[str], list[str]]:
 
 
 def local_copy(path: str) -> str:
-    """Return the path of a copy on this machine, for what has to be read through from beginning to end.
+    """Return the path of a local copy, for files that must be read from beginning to end.
 
-    It lies in the cache, or where that is none or full in the folder for temporary files until the process ends. What
-    lies on this machine is its own copy.
+    The copy is in the cache. If there is no cache or it is full, the copy is in the folder for temporary files until
+    the process ends. For a local file, its own path is returned.
 
     Raises:
-        ReaderError: the file is absent, the storage does not answer, or there is no room for a copy.
+        ReaderError: the file is absent, the storage does not respond, or there is no space for a copy.
     """
     if not is_remote(path):
         return path
@@ -269,7 +268,7 @@ def local_copy(path: str) -> str:
             cache.keep_copy(kept, whole)
             cache.hold(kept, is_new=True)
             return str(kept)
-        except DalifyError:  # of a part that did not come
+        except DalifyError:  # a part could not be read
             raise
         except OSError as error:
             cache.refuse(error)
@@ -281,14 +280,14 @@ def local_copy(path: str) -> str:
         raise
     except OSError as error:
         raise ReaderError(
-            f"there is no room for a copy of {path!r} among temporary files: {error}.",
-            hint="Name another folder: storage.configure(cache_folder=...), or TMPDIR in the environment.",
+            f"no space for a copy of {path!r} in the folder for temporary files: {error}.",
+            hint="Set another folder with storage.configure(cache_folder=...) or the environment variable TMPDIR.",
         ) from None
     return str(kept)
 
 
 def _parts(url: str) -> Iterator[Answer]:
-    """Yield the contents of a file piece by piece: neither the patience nor the memory goes by its size."""
+    """Yield the contents of a file in parts, so that timeout and memory do not depend on its size."""
     size = _patiently(url, lambda system, path: _call(system, "info", path)).get("size")
     if size is None or size <= _PART_BYTES:
         answer = _fetched(url, 0, None)
@@ -307,11 +306,11 @@ def _parts(url: str) -> Iterator[Answer]:
 
 
 def _has_changed(url: str) -> ReaderError:
-    return ReaderError(f"the file {url!r} has changed while it was copied, or was not sent in whole.")
+    return ReaderError(f"the file {url!r} changed while it was copied, or was not sent completely.")
 
 
 def copy_if_there(path: str) -> str:
-    """Return the path of the copy that ``local_copy`` made; the path itself where it made none."""
+    """Return the path of the copy created by ``local_copy``, or the path itself if there is none."""
     if not is_remote(path):
         return path
     if _cache is not None and _cache.holds(kept := _cache.copy_path(path)):
@@ -321,18 +320,18 @@ def copy_if_there(path: str) -> str:
 
 
 def _temporary_copy(url: str) -> Path | None:
-    """Return where a copy among temporary files lies, or would lie; None where there are none yet."""
+    """Return the path of a temporary copy, whether or not it exists; None if there are no temporary copies."""
     return Path(_temporary[0].name, file_name(url)) if _temporary else None
 
 
 def _doubted(text: str) -> tuple[str, bool]:
-    """Drop the copies of files that could not be used.
+    """Delete the copies of files that could not be decoded.
 
     Args:
-        text: an origin, which is a URL, or an error message that names URLs or copies.
+        text: an origin, which is a URL, or an error message that contains URLs or paths of copies.
 
     Returns:
-        what the user should know, and whether a copy was dropped.
+        A note for the user, and whether a copy was deleted.
     """
     if _cache is None and not is_remote(text):
         return "", False
@@ -352,9 +351,7 @@ def _doubted(text: str) -> tuple[str, bool]:
         else:
             path.unlink(missing_ok=True)
     names = " and ".join(repr(str(path)) for path in found)
-    return f"The copy that was read, {names}, is dropped: the next time, it is fetched again." if found else "", bool(
-        found
-    )
+    return f"The cached copy {names} was deleted; it will be downloaded again." if found else "", bool(found)
 
 
 add_listener(_doubted)
@@ -372,18 +369,18 @@ def _temporary_folder() -> str:
 
 
 def _fetched(url: str, start: int, stop: int | None) -> Answer:
-    """Return bytes of a file, fewer where it ends before `stop`.
+    """Return bytes of a file, fewer if it ends before `stop`.
 
     Raises:
-        ReaderError: the file is absent, or the storage does not answer.
-        LimitError: all bytes are wanted, and they are more than ``max_sample_bytes``.
+        ReaderError: the file is absent, or the storage does not respond.
+        LimitError: the whole file is requested and is larger than ``max_sample_bytes``.
     """
-    most_bytes = limits.current().max_sample_bytes if stop is None else stop - start
+    max_bytes = limits.current().max_sample_bytes if stop is None else stop - start
 
     def ask(system: Any, path: str) -> Answer:
         if is_web(system):
-            return _waited(system, fetch, system, path, start, stop, most_bytes)
-        return _asked(system, path, start, stop, most_bytes)
+            return _waited(system, fetch, system, path, start, stop, max_bytes)
+        return _asked(system, path, start, stop, max_bytes)
 
     try:
         answer = _patiently(url, ask)
@@ -395,18 +392,18 @@ def _fetched(url: str, start: int, stop: int | None) -> Answer:
     return answer
 
 
-def _asked(system: Any, path: str, start: int, stop: int | None, most_bytes: int) -> Answer:
-    """Ask a storage that is no web server, for one byte more than allowed where all are wanted."""
+def _asked(system: Any, path: str, start: int, stop: int | None, max_bytes: int) -> Answer:
+    """Read from a storage other than a web server; for a whole file, request one byte more than allowed."""
     is_whole = start == 0 and stop is None
     if is_whole and not getattr(system, "async_impl", False):
         size = _call(system, "info", path).get("size")
-        if size is not None and size > most_bytes:
+        if size is not None and size > max_bytes:
             raise TooLongError(size)
         return Answer(_call(system, "cat_file", path))
-    end = start + most_bytes + 1 if stop is None else stop
+    end = start + max_bytes + 1 if stop is None else stop
     try:
         return Answer(_call(system, "cat_file", path, start=start, end=end))
-    except Exception:  # object stores have no range of an empty file, and some say that the file is absent
+    except Exception:  # object stores reject ranges of an empty file; some report it as absent
         if is_whole:
             system.invalidate_cache(path)  # a listing may be older than the file
             if _call(system, "info", path).get("size") == 0:
@@ -415,7 +412,7 @@ def _asked(system: Any, path: str, start: int, stop: int | None, most_bytes: int
 
 
 def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
-    """Ask a storage, again and again where it does not answer."""
+    """Send a request to a storage, with retries."""
     try:
         system, path = fsspec.core.url_to_fs(url)
     except DalifyError:
@@ -430,20 +427,20 @@ def _patiently(url: str, ask: Callable[[Any, str], T]) -> T:
         except (DalifyError, TooLongError):
             raise
         except _FINAL as error:
-            reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error) or "refused"
+            reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error) or "access denied"
             raise ReaderError(f"cannot read {url!r}: {reason}.") from None
-        except Exception as error:  # each storage has exceptions of its own
+        except Exception as error:  # each storage raises its own exceptions
             if attempt == attempts - 1:
                 reason = f"{type(error).__name__}: {error}".rstrip(": ")
                 times = f"{attempts} attempts" if attempts > 1 else "one attempt"
                 raise ReaderError(
                     f"cannot read {url!r}: {reason} ({times}, each of at most {_options.timeout_s:g} s).",
-                    hint="storage.configure(timeout_s=..., retries=...) makes it more patient.",
+                    hint="Increase timeout_s or retries with storage.configure(...).",
                 ) from None
-            # Not all at the same moment: what is overloaded would be so again.
+            # Randomized, so that clients do not overload the server again at the same time.
             wished_s = min(getattr(error, "retry_after_s", 0.0), _options.timeout_s)
             time.sleep(max(wait_s * random.uniform(0.5, 1.5), wished_s))
-            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            wait_s = min(2 * wait_s, _MAX_WAIT_S)
     raise AssertionError("dalify bug: neither an answer nor an error")
 
 
@@ -454,7 +451,7 @@ def _call(system: Any, method: str, path: str, **arguments: Any) -> Any:
 
 
 def _waited(system: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Return what a coroutine returns; it ends when the time is over, and its connection is closed."""
+    """Return the result of a coroutine; it is canceled at the timeout, and its connection is closed."""
     timeout_s = _options.timeout_s
 
     async def bounded() -> Any:

@@ -1,8 +1,8 @@
-"""Where the regular files of a tar archive lie: one compiled pass over the headers.
+"""Finds the regular files of a tar archive: one compiled pass over the headers.
 
-Archives of millions of small files have to be indexed in seconds, which Python's tarfile does in minutes. Understands
-ustar, GNU (long names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interchange Format, and the
-GNU tar manual, "Basic Tar Format".
+Archives of millions of small files are indexed in seconds; Python's tarfile takes minutes. Supports ustar, GNU (long
+names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interchange Format, and the GNU tar manual,
+"Basic Tar Format".
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = ["Member", "member_rows", "members"]
 _BLOCK = 512
 _ROWS = 4096
 _NAMES_BYTES = 1 << 20
-_LONGEST_HEADER = 1 << 24  # of pax, or of a long name, of which a quarter of the memory for names is the limit
-_GOES_ON, _AT_END, _READS_ON, _DAMAGED, _CUT_OFF = 0, 1, 2, -1, -2
+_MAX_HEADER_BYTES = 1 << 24  # of pax headers; long names are limited to a quarter of the memory for names
+_FULL, _AT_END, _READS_ON, _DAMAGED, _TRUNCATED = 0, 1, 2, -1, -2
 # Columns of a row.
 _NAME, _NAME_END, _PREFIX, _PREFIX_END, _OFFSET, _SIZE = range(6)
-# What a scan remembers: the place of the next header; where the names end; begin and end of a long name and a size plus
-# one (0: none) that belong to the member behind it; bytes that are needed from the place on.
+# State of a scan: offset of the next header; end of the names; start and end of a long name, and a size plus one (0:
+# none), that belong to the next member; number of bytes needed from the offset on.
 _PLACE, _NAMES_END, _LONG, _LONG_END, _PAX_SIZE, _NEEDED = range(6)
 
 
 class Member(NamedTuple):
-    """One regular file: its name, and where its contents lie in the archive."""
+    """One regular file: its name, and the position of its contents in the archive."""
 
     name: bytes
     offset: int
@@ -40,10 +40,10 @@ class Member(NamedTuple):
 
 
 def members(path: str) -> Iterator[Member]:
-    """Yield the regular files of an archive in their order.
+    """Yield the regular files of an archive in order.
 
     Raises:
-        ReaderError: the archive is absent, empty, damaged or cut off.
+        ReaderError: the archive is absent, empty, damaged or truncated.
     """
     for names, rows in member_rows(path):
         for name, name_end, prefix, prefix_end, offset, size in rows.tolist():
@@ -54,13 +54,13 @@ def members(path: str) -> Iterator[Member]:
 
 
 def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
-    """Yield some thousand of the regular files of an archive at a time: names, and where their contents lie.
+    """Yield the regular files of an archive in batches of some thousand: names and positions.
 
-    A row is begin and end of the name in the names, begin and end of what stands in front of it with a slash (nothing
-    where they are equal), and offset and size of the contents: int64 ``[N, 6]``.
+    A row contains start and end of the name, start and end of its prefix, which precedes the name with a slash (equal
+    if there is none), and offset and size of the contents: int64 ``[N, 6]``.
 
     Raises:
-        ReaderError: the archive is absent, empty, damaged or cut off.
+        ReaderError: the archive is absent, empty, damaged or truncated.
     """
     with ForwardFile(path) as file:
         if not file.size:
@@ -69,10 +69,10 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
         window, start = names[:0], 0
         state = np.zeros(6, np.int64)
         count, status = 0, _READS_ON
-        while status in (_GOES_ON, _READS_ON):
+        while status in (_FULL, _READS_ON):
             if status == _READS_ON:
                 start = int(state[_PLACE])
-                # No more than the header is needed to begin with.
+                # Only the header is needed first.
                 needed = max(int(state[_NEEDED]), min(_BLOCK, file.size - start))
                 window = file.from_place(start, needed)
             else:
@@ -83,13 +83,13 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
         if count:
             yield names, rows[:count]
     if status == _DAMAGED:
-        raise ReaderError(f"{path!r} is no tar archive, or it is damaged at byte {state[_PLACE]}.")
-    if status == _CUT_OFF:
-        raise ReaderError(f"the archive {path!r} was cut off: the member at byte {state[_PLACE]} has no end.")
+        raise ReaderError(f"{path!r} is not a tar archive, or is damaged at byte {state[_PLACE]}.")
+    if status == _TRUNCATED:
+        raise ReaderError(f"the archive {path!r} is truncated: the member at byte {state[_PLACE]} is incomplete.")
 
 
 def _names_after(names: NDArray[np.uint8], state: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return memory for further names; it begins with a long name whose member is still to come."""
+    """Return memory for further names; it starts with the long name of a member that was not reached yet."""
     following = np.empty_like(names)
     size = state[_LONG_END] - state[_LONG]
     following[:size] = names[state[_LONG] : state[_LONG_END]]
@@ -99,7 +99,7 @@ def _names_after(names: NDArray[np.uint8], state: NDArray[np.int64]) -> NDArray[
 
 @njit(nogil=True, cache=True)
 def _octal(data: Any, start: int, size: int) -> Any:
-    """Return a number of a header: octal digits between blanks, or GNU's binary form; -1 where it is neither."""
+    """Return a number of a header: octal digits between blanks, or GNU's binary form; -1 if it is neither."""
     if data[start] & 128:
         value = np.int64(data[start] & 63)
         for place in range(start + 1, start + size):
@@ -124,7 +124,7 @@ def _octal(data: Any, start: int, size: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _is_header(data: Any, place: int) -> bool:
-    """Compare the check sum: the sum of all bytes, its own taken as blanks."""
+    """Verify the checksum: the sum of all bytes, with its own bytes counted as blanks."""
     total = 8 * 32
     for index in range(place, place + 148):
         total += data[index]
@@ -142,7 +142,7 @@ def _end_of_text(data: Any, start: int, stop: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _keep(data: Any, start: int, stop: int, names: Any, state: Any) -> int:
-    """Copy a name; return its place. There is room for it."""
+    """Copy a name and return its offset. There must be space for it."""
     place = state[_NAMES_END]
     for index in range(stop - start):
         names[place + index] = data[start + index]
@@ -152,7 +152,7 @@ def _keep(data: Any, start: int, stop: int, names: Any, state: Any) -> int:
 
 @njit(nogil=True, cache=True)
 def _keep_long(data: Any, start: int, stop: int, names: Any, state: Any) -> bool:
-    """Copy the long name of the member that follows; False where it is too long."""
+    """Copy the long name of the next member; return False if it is too long."""
     if stop - start > names.size // 4:
         return False
     state[_LONG] = _keep(data, start, stop, names, state)
@@ -162,7 +162,7 @@ def _keep_long(data: Any, start: int, stop: int, names: Any, state: Any) -> bool
 
 @njit(nogil=True, cache=True)
 def _pax(data: Any, place: int, stop: int, names: Any, state: Any) -> bool:
-    """Note path and size of a pax header: records "length key=value"; False where it is damaged."""
+    """Parse path and size of a pax header with records "length key=value"; return False if it is damaged."""
     path = path_end = 0
     while place < stop and data[place] != 0:
         start = place
@@ -197,22 +197,22 @@ def _pax(data: Any, place: int, stop: int, names: Any, state: Any) -> bool:
 def _scan(
     window: Any, start: int, size_of_archive: int, state: Any, names: Any, rows: Any, count: int
 ) -> tuple[int, int]:
-    """Fill rows; return their number and how it goes on.
+    """Fill rows; return their number and the status of the scan.
 
     Args:
         window: a part of the archive.
-        start: its first byte.
+        start: offset of the window.
         size_of_archive: in bytes.
-        state: see above. Where the window ends too early, it tells how many bytes are needed from which place on.
-        names: filled.
-        rows: filled.
-        count: how many are filled.
+        state: see above. If the window is too short, the state contains the required offset and size.
+        names: output.
+        rows: output.
+        count: number of rows that are already filled.
     """
     while count < len(rows) and state[_NAMES_END] < names.size // 2:
         place = state[_PLACE]
         state[_NEEDED] = 512
         if place + 512 > size_of_archive:
-            return count, (_AT_END if place >= size_of_archive else _CUT_OFF)
+            return count, (_AT_END if place >= size_of_archive else _TRUNCATED)
         header = place - start
         if header + 512 > window.size:
             return count, _READS_ON
@@ -223,16 +223,16 @@ def _scan(
         kind = window[header + 156]
         size = _octal(window, header + 124, 12)
         if 49 <= kind <= 54:
-            size = 0  # links, folders, devices: whatever the field says, nothing follows
+            size = 0  # links, folders and devices have no contents, whatever the field says
         elif state[_PAX_SIZE] and kind != 120 and kind != 103 and kind != 76 and kind != 75:
             size = state[_PAX_SIZE] - 1
         contents = header + 512
         if size < 0:
             return count, _DAMAGED
         if size > size_of_archive - (place + 512):
-            return count, _CUT_OFF
-        if kind == 76 or kind == 120:  # L: a long name; x: pax
-            if size > _LONGEST_HEADER:
+            return count, _TRUNCATED
+        if kind == 76 or kind == 120:  # L: long name; x: pax
+            if size > _MAX_HEADER_BYTES:
                 return count, _DAMAGED
             if contents + size > window.size:
                 state[_NEEDED] = 512 + size
@@ -245,7 +245,7 @@ def _scan(
             if not is_kept:
                 return count, _DAMAGED
         state[_PLACE] = place + 512 + (size + 511) // 512 * 512
-        if kind == 76 or kind == 120 or kind == 103 or kind == 75:  # g: for the whole archive; K: a long link
+        if kind == 76 or kind == 120 or kind == 103 or kind == 75:  # g: for the whole archive; K: long link
             continue
         if kind == 48 or kind == 0 or kind == 55:
             row = rows[count]
@@ -255,7 +255,7 @@ def _scan(
             else:
                 row[_NAME] = _keep(window, header, _end_of_text(window, header, header + 100), names, state)
                 row[_NAME_END] = state[_NAMES_END]
-                # "ustar" with a zero behind it; GNU has other fields there
+                # "ustar" followed by a zero; GNU has other fields there
                 if window[header + 257] == 117 and window[header + 262] == 0:
                     end = _end_of_text(window, header + 345, header + 500)
                     row[_PREFIX] = _keep(window, header + 345, end, names, state)
@@ -263,4 +263,4 @@ def _scan(
             row[_OFFSET], row[_SIZE] = place + 512, size
             count += 1
         state[_LONG] = state[_LONG_END] = state[_PAX_SIZE] = 0
-    return count, _GOES_ON
+    return count, _FULL

@@ -1,8 +1,7 @@
-"""``tf.Example``: which features are wanted, and how they are found in the bytes of a record.
+"""Declares and decodes the features of ``tf.Example`` records.
 
-Alone because the declarations (``dalify.tfrecord.FixedLenFeature`` …) and the search belong together, and TensorFlow is
-no dependency. Source: example.proto and feature.proto of TensorFlow. One compiled pass over a record notes where the
-wanted features lie; only these are decoded.
+TensorFlow is not required. One compiled pass over a record finds the requested features; only these are decoded.
+Source: example.proto and feature.proto of TensorFlow.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from dalify.formats.protobuf import BYTES, fill_floats, fill_integers, floats, i
 __all__ = ["ExampleParser", "Feature", "Features", "declared"]
 
 # Kinds of lists, by the number of their field in Feature.
-_TEXT, _FLOAT, _INTEGER = 1, 2, 3
-_NAMES = {_TEXT: "texts", _FLOAT: "floats", _INTEGER: "integers"}
-_KINDS = {DALIDataType.UINT8: _TEXT, DALIDataType.FLOAT: _FLOAT, DALIDataType.INT64: _INTEGER}
+_STRING, _FLOAT, _INTEGER = 1, 2, 3
+_NAMES = {_STRING: "strings", _FLOAT: "floats", _INTEGER: "integers"}
+_KINDS = {DALIDataType.UINT8: _STRING, DALIDataType.FLOAT: _FLOAT, DALIDataType.INT64: _INTEGER}
 
 
 class Feature(NamedTuple):
-    """One wanted feature.
+    """One requested feature.
 
     Attributes:
-        dtype: of the output: UINT8 for texts, INT64 or FLOAT.
-        shape: of the output; of a feature of any length, what follows the first extent.
-        has_any_length: the first extent follows from the data.
-        default_value: kept as it was given; a feature that a record lacks is an empty array, as in DALI.
+        dtype: of the output: UINT8 for strings, INT64 or FLOAT.
+        shape: shape of the output; for variable length, without the first extent.
+        has_any_length: whether the first extent is determined by the data.
+        default_value: stored but not used: a missing feature is an empty array, as in DALI.
     """
 
     dtype: DALIDataType
@@ -51,43 +50,44 @@ class Feature(NamedTuple):
 
 
 class Features:
-    """The type of the argument ``features``: a dictionary from names to Feature; in the graph, plain tuples."""
+    """The type of the argument ``features``: a dictionary from names to Feature; plain tuples in the graph."""
 
     @classmethod
     def from_user(cls, value: Any) -> tuple[Any, ...]:
-        """Return ``((name, dtype, shape, has_any_length), ...)``, of a dictionary of features or of such tuples.
+        """Return ``((name, dtype, shape, has_any_length), ...)``, from a dictionary of features or from such tuples.
 
         Raises:
-            ArgumentTypeError: no dictionary of features.
-            ArgumentValueError: no features, or one that cannot be read.
+            ArgumentTypeError: the value is not a dictionary of features.
+            ArgumentValueError: there are no features, or one cannot be read.
         """
-        if isinstance(value, tuple):  # of a graph that was written down
+        if isinstance(value, tuple):  # from a serialized graph
             value = declared(value)
         if not isinstance(value, Mapping):
             raise ArgumentTypeError(
                 f"features must be a dictionary; got {value!r}.",
-                hint='For example {"image": tfrecord.FixedLenFeature([], tfrecord.string, "")}.',
+                hint='Example: {"image": tfrecord.FixedLenFeature([], tfrecord.string, "")}.',
             )
         if not value:
             raise ArgumentValueError("features is empty: there is nothing to read.")
         for name, feature in value.items():
             if not isinstance(name, str) or not isinstance(feature, Feature):
                 raise ArgumentTypeError(
-                    f"features must map texts to tfrecord.FixedLenFeature or VarLenFeature; got {name!r}: {feature!r}."
+                    f"features must map strings to tfrecord.FixedLenFeature or VarLenFeature; got "
+                    f"{name!r}: {feature!r}."
                 )
         return tuple((name, feature.dtype, feature.shape, feature.has_any_length) for name, feature in value.items())
 
 
 def declared(features: Any) -> dict[str, Feature]:
-    """Return the features that ``Features.from_user`` made plain, by name."""
+    """Convert the tuples of ``Features.from_user`` back to features by name."""
     return {name: Feature(dtype, tuple(shape), bool(has_any_length)) for name, dtype, shape, has_any_length in features}
 
 
 @njit(nogil=True, cache=True)
 def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: Any) -> bool:
-    """Note kind, begin and end of the wanted features of an Example in ``found[F, 3]``; False where it is damaged.
+    """Find kind, start and end of the requested features, ``found[F, 3]``; return False if damaged.
 
-    A name that occurs twice counts with its last value, as the format wants.
+    If a name occurs twice, the last value is used, as the format specifies.
     """
     place = start
     while place < stop:
@@ -140,15 +140,15 @@ def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: A
 
 @njit(nogil=True, cache=True)
 def _find_all(data: Any, starts: Any, stops: Any, names: Any, name_ends: Any, found: Any) -> bool:
-    """Note kind, begin and end of the wanted features of many Examples in ``found[N, F, 3]``, all zeros before.
+    """Find the requested features of many Examples, ``found[N, F, 3]``, initially zeros.
 
-    Of a text, begin and end of its bytes, where it is the only one in its list. False where an Example is damaged.
+    For a string, start and end of its bytes, if it is the only one in its list. False if an Example is damaged.
     """
     for sample in range(starts.size):
         if not _find(data, starts[sample], stops[sample], names, name_ends, found[sample]):
             return False
         for feature in range(name_ends.size):
-            if found[sample, feature, 0] == _TEXT:
+            if found[sample, feature, 0] == _STRING:
                 end = found[sample, feature, 2]
                 number, wire, begin, after = next_field(data, found[sample, feature, 1], end)
                 if after != end or number != 1 or wire != BYTES:
@@ -158,10 +158,10 @@ def _find_all(data: Any, starts: Any, stops: Any, names: Any, name_ends: Any, fo
 
 
 class ExampleParser:
-    """Decodes the wanted features of records.
+    """Decodes the requested features of records.
 
     Args:
-        features: by name, in the order of the outputs.
+        features: features by name, in the order of the outputs.
     """
 
     def __init__(self, features: Mapping[str, Feature]) -> None:
@@ -171,21 +171,21 @@ class ExampleParser:
         self._name_ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
 
     def __call__(self, data: NDArray[np.uint8]) -> tuple[NDArray[Any], ...]:
-        """Return the features of one serialised Example, one array each; texts are views of ``data``.
+        """Return the features of one serialized Example, one array each; strings are views of ``data``.
 
         Raises:
-            ReaderError: the record is damaged, or a feature is of another type or size than declared.
+            ReaderError: the record is damaged, or a feature has another type or size than declared.
         """
         found = np.zeros((len(self._features), 3), np.int64)
         if not _find(data, 0, data.size, self._names, self._name_ends, found):
-            raise ReaderError("the record holds no tf.Example, or a damaged one.")
+            raise ReaderError("the record is not a valid tf.Example.")
         return tuple(
             _decoded(data, name, feature, wanted, *place)
             for (name, feature, wanted), place in zip(self._features, found.tolist(), strict=True)
         )
 
     def empty(self) -> tuple[NDArray[Any], ...]:
-        """Return what takes the place of a record that cannot be read: empty texts and lists, and zeros."""
+        """Return placeholders for a record that cannot be read: empty strings and lists, and zeros."""
         return tuple(
             _absent(feature)
             if feature.dtype == DALIDataType.UINT8 or feature.has_any_length
@@ -196,14 +196,14 @@ class ExampleParser:
     def columns(
         self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> tuple[Any, ...] | None:
-        """Return the features of many Examples, an array ``[N, ...]`` or a list of N arrays each.
+        """Return the features of many Examples, each an array ``[N, ...]`` or a list of N arrays.
 
-        None where one of them is not as most are: then ``__call__`` knows what to do, or what is wrong.
+        None if an Example needs special treatment: then ``__call__`` handles it or raises the error.
 
         Args:
-            data: where they lie.
-            starts: of the Examples, ``[N]``.
-            stops: their ends.
+            data: the bytes of all Examples.
+            starts: starts of the Examples, ``[N]``.
+            stops: ends of the Examples.
         """
         found = np.zeros((len(starts), len(self._features), 3), np.int64)
         if not _find_all(data, starts, stops, self._names, self._name_ends, found):
@@ -220,18 +220,18 @@ class ExampleParser:
 def _decoded_all(
     data: NDArray[np.uint8], name: str, feature: Feature, wanted: int, places: NDArray[np.int64]
 ) -> NDArray[Any] | list[NDArray[Any]]:
-    """Return one feature of many Examples from its kinds, begins and ends, ``[N, 3]``."""
+    """Return one feature of many Examples from its kinds, starts and ends, ``[N, 3]``."""
     if (places[:, 0] == wanted).all():
-        if wanted == _TEXT:
+        if wanted == _STRING:
             return [data[start:stop] for _, start, stop in places.tolist()]
         values = np.empty((len(places), *feature.shape), feature.dtype.numpy)
         fill = fill_integers if wanted == _INTEGER else fill_floats
         if not feature.has_any_length and values.size and fill(data, places, values.reshape(len(places), -1)):
             return values
-    if wanted == _TEXT:
-        if (places[:, 0] > _TEXT).any():
-            raise ReaderError(f"the feature {name!r} is no text.")
-        return [data[start:stop] for _, start, stop in places.tolist()]  # nothing from 0 to 0 where there is none
+    if wanted == _STRING:
+        if (places[:, 0] > _STRING).any():
+            raise ReaderError(f"the feature {name!r} is not a string.")
+        return [data[start:stop] for _, start, stop in places.tolist()]  # 0:0, an empty string, if it is absent
     return [_decoded(data, name, feature, wanted, *place) for place in places.tolist()]
 
 
@@ -242,7 +242,7 @@ def _decoded(
         return _absent(feature)
     if kind != wanted:
         raise ReaderError(f"the feature {name!r} has {_NAMES[kind]}, not {_NAMES[wanted]} as declared.")
-    if kind == _TEXT:
+    if kind == _STRING:
         return _text(data, name, start, stop)
     values = (integers if kind == _INTEGER else floats)(data, start, stop, 1)
     shape = feature.shape
@@ -251,28 +251,28 @@ def _decoded(
         if not shape:
             return values
         if count == 0 or values.size % count:
-            raise ReaderError(f"the {values.size} values of the feature {name!r} do not divide into shape {shape}.")
+            raise ReaderError(f"the {values.size} values of the feature {name!r} are not divisible into shape {shape}.")
         return values.reshape(-1, *shape)
-    if values.size == 0 and count != 0:  # an empty list says no more than an absent one
+    if values.size == 0 and count != 0:  # an empty list is equivalent to an absent one
         return _absent(feature)
     if values.size != count:
         raise ReaderError(
-            f"the feature {name!r} has {values.size} values; the declared shape {list(shape)} takes {count}.",
-            hint="Write tfrecord.VarLenFeature for lists of any length.",
+            f"the feature {name!r} has {values.size} values; the declared shape {list(shape)} needs {count}.",
+            hint="Use tfrecord.VarLenFeature for lists of variable length.",
         )
     return values.reshape(shape)
 
 
 def _absent(feature: Feature) -> NDArray[Any]:
-    """Return an empty array, of as many dimensions as the others; a single number has none to be empty along."""
+    """Return an empty array with the same number of dimensions; a scalar cannot be empty."""
     if feature.dtype == DALIDataType.UINT8:
         return np.empty(0, np.uint8)
     if feature.has_any_length:
         return np.empty((0, *feature.shape), feature.dtype.numpy)
     if not feature.shape:
         raise ReaderError(
-            "a record lacks a feature that is declared as a single number, which cannot be empty.",
-            hint="Declare it as tfrecord.FixedLenFeature([1], ...) or as VarLenFeature: it is an empty array then.",
+            "a record lacks a feature that is declared as a scalar, which cannot be empty.",
+            hint="Declare it as tfrecord.FixedLenFeature([1], ...) or VarLenFeature, for which it is an empty array.",
         )
     return np.empty((0, *feature.shape[1:]), feature.dtype.numpy)
 
@@ -283,10 +283,10 @@ def _text(data: NDArray[np.uint8], name: str, start: int, stop: int) -> NDArray[
     while place < stop:
         number, wire, begin, place = next_field(data, place, stop)
         if place < 0:
-            raise ReaderError(f"the feature {name!r} is damaged: a text ends in the middle.")
+            raise ReaderError(f"the feature {name!r} is damaged: a string is truncated.")
         if number != 1 or wire != BYTES:
             continue
         if text is not None:
-            raise ReaderError(f"the feature {name!r} has several texts; only one can be an output.")
+            raise ReaderError(f"the feature {name!r} has several strings; only one is supported.")
         text = data[begin:place]
     return np.empty(0, np.uint8) if text is None else text

@@ -1,8 +1,8 @@
-"""TFRecord files: where their records lie, with or without an index file, and their check sums.
+"""TFRecord files: finds their records, with or without an index file, and verifies checksums.
 
-A record is its length (8 bytes, little endian), a
-check sum of the length, the data, and a check sum of the data. Source: record_writer.h of TensorFlow. The index is that
-of DALI's ``tfrecord2idx``: a line "offset size" per record, frame included.
+A record is its length (8 bytes, little-endian), a checksum of the length, the data, and a checksum of the data. Source:
+record_writer.h of TensorFlow. The index is that of DALI's ``tfrecord2idx``: a line "offset size" per record, including
+its header and trailer.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str] | None, context:
     """Find the records of TFRecord files.
 
     Args:
-        paths: of the files.
-        index_paths: of their indices, one each; None: the files are scanned, which touches every record once.
-        context: given to every record.
+        paths: paths of the files.
+        index_paths: paths of the indices, one per file; None to scan the files, which reads every header.
+        context: passed to every record.
 
     Raises:
         ReaderError: a file is absent, damaged or empty.
-        ArgumentValueError: another number of indices than of files.
+        ArgumentValueError: the numbers of indices and files differ.
     """
     return Records(
         paths,
@@ -50,10 +50,10 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str] | None, context:
 
 
 def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return offsets and sizes of the records of a file, frames included.
+    """Return offsets and sizes of the records of a file, including header and trailer.
 
     Raises:
-        ReaderError: the file is absent, or cut off in the middle of a record.
+        ReaderError: the file is absent, or truncated in the middle of a record.
     """
     with ForwardFile(path) as file:
         if not file.size:
@@ -67,7 +67,7 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             if place < 0:
                 last = int(np.concatenate(parts)[-1])
                 raise ReaderError(
-                    f"{path!r} is no TFRecord file, or it was cut off: the record at byte {last} has no end."
+                    f"{path!r} is not a TFRecord file, or is truncated: the record at byte {last} is incomplete."
                 )
     places = np.concatenate(parts)
     return places[:-1], np.diff(places)
@@ -75,11 +75,11 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @njit(nogil=True, cache=True)
 def _scan(window: Any, start: int, size_of_file: int) -> tuple[Any, Any]:
-    """Return where the records end whose headers lie in a window, and the last of these places; -1 for a damaged one.
+    """Return the ends of records whose headers are in a window, and the last end; -1 if one is damaged.
 
     Args:
         window: a part of the file.
-        start: its first byte, where a record begins.
+        start: offset of the window, which is the start of a record.
         size_of_file: in bytes.
     """
     offsets = np.empty(window.size // (_HEAD + _TAIL) + 1, np.int64)
@@ -110,7 +110,7 @@ def _from_index(path: str, index: str) -> tuple[NDArray[np.int64], NDArray[np.in
         raise ReaderError(f"the index {index!r} of {path!r} is empty.")
     if (places[:, 1] < _HEAD + _TAIL).any():
         line = int(np.argmax(places[:, 1] < _HEAD + _TAIL)) + 1
-        raise ReaderError(f"{index}, line {line}: a record has at least {_HEAD + _TAIL} bytes.")
+        raise ReaderError(f"{index}, line {line}: the size of a record must be at least {_HEAD + _TAIL} bytes.")
     return places[:, 0].copy(), places[:, 1].copy()
 
 
@@ -127,36 +127,36 @@ def write_index(path: str, index: str) -> int:
 
 
 def payload(record: Record, check_crc: bool) -> NDArray[np.uint8]:
-    """Return the data of a record, without its frame.
+    """Return the data of a record, without header and trailer.
 
     Args:
-        record: of an index of this module.
-        check_crc: compare both check sums.
+        record: a record found by this module.
+        check_crc: whether to verify both checksums.
 
     Raises:
-        ReaderError: the file ends before, the index does not fit, or a check sum is wrong.
+        ReaderError: the file is too short, the index does not match, or a checksum is wrong.
     """
     frame = record.read()
     length = int(frame[:8].view("<u8")[0])
     if length != len(frame) - _HEAD - _TAIL:
         raise ReaderError(
-            f"the record has {length} bytes, its index says {len(frame) - _HEAD - _TAIL}.",
-            hint="Make the index anew: python -m dalify.tools.tfrecord2idx FILE INDEX",
+            f"the record has {length} bytes, but the index specifies {len(frame) - _HEAD - _TAIL}.",
+            hint="Create the index again: python -m dalify.tools.tfrecord2idx FILE INDEX",
         )
     data = frame[_HEAD:-_TAIL]
     if check_crc:
         for part, place in ((frame[:8], 8), (data, len(frame) - _TAIL)):
             if _masked_crc(part, _TABLES) != int.from_bytes(frame[place : place + 4].tobytes(), "little"):
-                raise ReaderError("the check sum of the record is wrong: its bytes were changed.")
+                raise ReaderError("the checksum of the record is wrong: its data is damaged.")
     return data
 
 
 def payloads(pieces: Pieces, check_crc: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return begin and end of what many records hold; None where one of them is not as ``payload`` wants it.
+    """Return start and end of the data of many records; None if ``payload`` would reject one of them.
 
     Args:
-        pieces: the records with their frames.
-        check_crc: compare the check sums.
+        pieces: the records with header and trailer.
+        check_crc: whether to verify the checksums.
     """
     starts, stops = pieces.starts + _HEAD, pieces.stops - _TAIL
     if (stops < starts).any():
@@ -164,13 +164,13 @@ def payloads(pieces: Pieces, check_crc: bool) -> tuple[NDArray[np.int64], NDArra
     lengths = pieces.data.view("<u8")[pieces.starts // 8]
     if (lengths != (stops - starts).astype(np.uint64)).any():
         return None
-    if check_crc and not _all_sums_are_right(pieces.data, starts, stops, _TABLES):
+    if check_crc and not _are_checksums_valid(pieces.data, starts, stops, _TABLES):
         return None
     return starts, stops
 
 
 def _crc_tables() -> NDArray[np.uint32]:
-    """Return ``[8, 256]`` tables of CRC-32C: what a byte does 0 to 7 bytes later."""
+    """Return ``[8, 256]`` tables of CRC-32C: the effect of a byte 0 to 7 bytes later."""
     tables = np.zeros((8, 256), np.uint32)
     for byte in range(256):
         crc = byte
@@ -187,7 +187,7 @@ _TABLES = _crc_tables()
 
 @njit(nogil=True, cache=True)
 def _masked_crc(data: Any, tables: Any) -> int:
-    """Return the check sum that TFRecord stores: CRC-32C, eight bytes a step, rotated and shifted by a constant."""
+    """Return the masked CRC-32C of TFRecord: computed for eight bytes per step, rotated, plus a constant."""
     crc = np.uint32(0xFFFFFFFF)
     place = 0
     while place + 8 <= data.size:
@@ -227,7 +227,7 @@ def _sum_at(data: Any, place: int) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _all_sums_are_right(data: Any, starts: Any, stops: Any, tables: Any) -> bool:
+def _are_checksums_valid(data: Any, starts: Any, stops: Any, tables: Any) -> bool:
     for record in range(starts.size):
         start, stop = starts[record], stops[record]
         if _masked_crc(data[start - 12 : start - 4], tables) != _sum_at(data, start - 4):

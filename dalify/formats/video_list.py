@@ -1,6 +1,6 @@
-"""Which videos a reader reads, and which part of each: given one by one, in class folders, or in a list file.
+"""The videos of a reader and the part of each: from a list of files, class folders, or a list file.
 
-Alone because a line of a list may name a part of a video, in frames or seconds, which only the video can explain.
+A line of a list file may specify a part of a video, in frames or seconds, which only the video can resolve.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dalify.formats.storage import folder_of, joined
 
 __all__ = ["VideoPart", "videos_given", "videos_in_class_folders", "videos_of", "videos_of_list"]
 
-_MOST_FIELDS = 4
-# A fraction has all digits of a number: 1e999999999 would fill the memory.
-_LONGEST_BOUND = 64
+_MAX_FIELDS = 4
+# A Fraction stores all digits of a number: 1e999999999 would fill the memory.
+_MAX_BOUND_CHARS = 64
 _LARGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][\d_]{2}")
 
 
@@ -28,11 +28,11 @@ class VideoPart(NamedTuple):
     """A video, or a part of one.
 
     Attributes:
-        path: of the file.
-        label: of all its sequences.
-        start: where the part begins, as written; None for the beginning.
-        end: where it ends, as written; None for the end.
-        place: where this was told, for messages; "" if in no list.
+        path: path of the file.
+        label: label of all its sequences.
+        start: start of the part, as written; None for the beginning of the video.
+        end: end of the part, as written; None for the end of the video.
+        place: line of the list file, for error messages; "" without a list file.
     """
 
     path: str
@@ -53,17 +53,17 @@ def videos_of(
     """Find the videos of a reader, of which exactly one source must be given; see the functions below.
 
     Raises:
-        ArgumentValueError: no source, several, or labels for one that has its own.
-        ReaderError: a folder or list that cannot be used.
+        ArgumentValueError: no source, several sources, or labels for a source that has its own.
+        ReaderError: a folder or list cannot be used.
     """
     sources = {"filenames": filenames, "file_root": file_root, "file_list": file_list}
     given = [name for name, value in sources.items() if value]
     if len(given) != 1:
         raise ArgumentValueError(
-            f"exactly one of filenames, file_root and file_list is needed; got {' and '.join(given) or 'none'}."
+            f"specify exactly one of filenames, file_root and file_list; got {' and '.join(given) or 'none'}."
         )
     if labels is not None and not filenames:
-        raise ArgumentValueError(f"labels belong to filenames; {given[0]} has its own.")
+        raise ArgumentValueError(f"labels can only be used with filenames; {given[0]} provides its own labels.")
     if filenames:
         return videos_given(filenames, labels)
     return (
@@ -74,18 +74,18 @@ def videos_of(
 
 
 def videos_given(filenames: Sequence[str], labels: Sequence[int] | None) -> list[VideoPart]:
-    """Take videos one by one.
+    """Return the given videos.
 
     Args:
         filenames: paths.
-        labels: one per path; 0, 1, 2 … where empty; 0 where None.
+        labels: one per path; 0, 1, 2 … if empty; 0 if None.
 
     Raises:
-        ArgumentValueError: another number of labels than of files, or one that does not fit into 32 bits.
+        ArgumentValueError: the numbers of labels and files differ, or a label does not fit into 32 bits.
     """
     if labels and len(labels) != len(filenames):
         raise ArgumentValueError(
-            f"got {len(labels)} labels for {len(filenames)} filenames; there must be one for each."
+            f"got {len(labels)} labels for {len(filenames)} filenames; there must be one label per file."
         )
     for label in labels or ():
         if not -(1 << 31) <= label < 1 << 31:
@@ -95,24 +95,24 @@ def videos_given(filenames: Sequence[str], labels: Sequence[int] | None) -> list
 
 
 def videos_in_class_folders(file_root: str) -> list[VideoPart]:
-    """Find the files of ``file_root/<class>/``, of whatever name; classes are numbered as by ``fn.readers.file``.
+    """Find the files of ``file_root/<class>/``, with any name; classes are numbered as in ``fn.readers.file``.
 
     Raises:
-        ReaderError: a folder that cannot be read, or nothing in it.
+        ReaderError: a folder cannot be read or is empty.
     """
     return [VideoPart(file.path, file.label) for file in files_in_class_folders(file_root, file_filters=("*",))]
 
 
 def videos_of_list(file_list: str, *, allow_outside_root: bool) -> list[VideoPart]:
-    """Read a list file: on each line a path, an integer label, and where the part begins and ends, if it is one.
+    """Read a list file: on each line a path, an integer label, and optionally start and end of the part.
 
     Args:
         file_list: path of the list; UTF-8. Paths in it are relative to its folder and have no spaces.
-        allow_outside_root: paths are taken as DALI takes them: relative to the working folder, or anywhere else.
+        allow_outside_root: whether paths are interpreted as in DALI: relative to the working directory, and anywhere.
 
     Raises:
-        ReaderError: no such list, an empty one, or a line that is not of this form, or whose path leads out of the
-            folder (with its number).
+        ReaderError: the list is absent or empty, or a line does not have this form or its path points outside the
+            folder (with the line number).
     """
     folder = None if allow_outside_root else folder_of(file_list)
     root = DataRoot(folder, allow_outside=allow_outside_root)
@@ -126,7 +126,7 @@ def videos_of_list(file_list: str, *, allow_outside_root: bool) -> list[VideoPar
         if not fields:
             continue
         place = f"{file_list}, line {number}"
-        if not 2 <= len(fields) <= _MOST_FIELDS:
+        if not 2 <= len(fields) <= _MAX_FIELDS:
             raise ReaderError(
                 f"{place}: expected `path label [start [end]]`, without spaces in the path; got {line!r}."
             )
@@ -142,17 +142,17 @@ def _label(text: str, place: str) -> int:
     try:
         label = int(text)
     except ValueError:
-        raise ReaderError(f"{place}: expected an integer label behind the path; got {text!r}.") from None
+        raise ReaderError(f"{place}: expected an integer label after the path; got {text!r}.") from None
     if not 0 <= label < 1 << 31:
-        raise ReaderError(f"{place}: a label is from 0 to 2**31 - 1; got {label}.")
+        raise ReaderError(f"{place}: a label must be in [0, 2**31 - 1]; got {label}.")
     return label
 
 
 def _bound(text: str, place: str) -> Fraction:
     try:
-        if len(text) > _LONGEST_BOUND or _LARGE_EXPONENT.search(text):
+        if len(text) > _MAX_BOUND_CHARS or _LARGE_EXPONENT.search(text):
             raise ValueError
-        # As written, not as the nearest float: 0.12 seconds are frame 3 of 25 per second, no more and no less.
+        # The exact value, not the nearest float: at 25 frames per second, 0.12 seconds is exactly frame 3.
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise ReaderError(f"{place}: start and end are numbers; got {text[:_LONGEST_BOUND]!r}.") from None
+        raise ReaderError(f"{place}: start and end must be numbers; got {text[:_MAX_BOUND_CHARS]!r}.") from None

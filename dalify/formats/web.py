@@ -1,7 +1,7 @@
-"""Answers of web servers, checked: an answer is what was asked for, has the length that it declares, and is bounded.
+"""Reads from web servers, with checks: a response must match the request, have its declared length, and be bounded.
 
-fsspec takes what comes: an answer to another range, a body that goes on forever, and one that was cut where its length
-was not declared.
+fsspec does not check these: it accepts a response for another range, an endless body, and a body that was truncated if
+its length was not declared.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _FIRST_ERROR = 400
 
 
 class BadAnswerError(OSError):
-    """An answer that cannot be used; a later one may be better.
+    """A response that cannot be used; a retry may succeed.
 
     Attributes:
-        retry_after_s: how long the server wants to be left alone; 0 where it does not say.
+        retry_after_s: delay requested by the server; 0 if it does not specify one.
     """
 
     retry_after_s = 0.0
 
 
 class FinalAnswerError(OSError):
-    """An answer that stays the same however often one asks."""
+    """A response for which a retry does not help."""
 
 
 class TooLongError(Exception):
-    """A body of more bytes than allowed.
+    """A body is larger than allowed.
 
     Attributes:
-        size_bytes: as declared, or as received until then.
+        size_bytes: declared size, or the size received so far.
     """
 
     def __init__(self, size_bytes: int) -> None:
@@ -54,13 +54,13 @@ class TooLongError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Bytes of a file.
+    """A response with bytes of a file.
 
     Attributes:
         contents: the bytes.
-        is_reliable: its length was declared, and it is not a web page in the place of a file. What is not reliable is
-            used but not kept.
-        tag: of the version of the file, "" where the storage has none.
+        is_reliable: whether its length was declared and it is not a web page instead of a file. Unreliable responses
+            are used but not cached.
+        tag: version tag of the file, "" if the storage provides none.
     """
 
     contents: bytes
@@ -69,31 +69,31 @@ class Answer:
 
 
 def is_web(system: Any) -> bool:
-    """Tell whether a file system of fsspec is that of HTTP."""
+    """Return whether an fsspec file system is the HTTP file system."""
     protocol = system.protocol
     return "http" in ((protocol,) if isinstance(protocol, str) else protocol)
 
 
-async def fetch(system: Any, url: str, start: int, stop: int | None, most_bytes: int) -> Answer:
+async def fetch(system: Any, url: str, start: int, stop: int | None, max_bytes: int) -> Answer:
     """Return bytes of a file on a web server.
 
     Args:
-        system: the file system of fsspec, which has the session, headers and keys.
-        url: of the file.
+        system: the fsspec file system, with session, headers and credentials.
+        url: URL of the file.
         start: first byte.
         stop: one past the last byte; None for all.
-        most_bytes: a longer body is refused, also one that becomes longer when it is decompressed.
+        max_bytes: maximum size of the body, also after decompression.
 
     Returns:
-        the bytes; fewer where the file ends before `stop`.
+        The bytes; fewer if the file ends before `stop`.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        PermissionError: the server refuses it.
-        TooLongError: more than `most_bytes`.
-        FinalAnswerError: redirects without end.
-        BadAnswerError: any other answer, for instance that it is busy.
-        Exception: of aiohttp, for instance a body that is shorter than declared.
+        FileNotFoundError: the file does not exist.
+        PermissionError: the server denies access.
+        TooLongError: the body is larger than `max_bytes`.
+        FinalAnswerError: too many redirects.
+        BadAnswerError: any other response, for example that the server is busy.
+        Exception: an exception of aiohttp, for example for a body that is shorter than declared.
     """
     is_part = start > 0 or stop is not None
     arguments = dict(system.kwargs)
@@ -103,12 +103,12 @@ async def fetch(system: Any, url: str, start: int, stop: int | None, most_bytes:
     session = await system.set_session()
     try:
         async with session.get(system.encode_url(url), headers=headers, **arguments) as response:
-            return await _answer(response, url, start, stop, most_bytes)
+            return await _answer(response, url, start, stop, max_bytes)
     except aiohttp.TooManyRedirects as error:
-        raise FinalAnswerError(f"{len(error.history)} redirects, one after the other") from None
+        raise FinalAnswerError(f"too many redirects ({len(error.history)})") from None
 
 
-async def _answer(response: Any, url: str, start: int, stop: int | None, most_bytes: int) -> Answer:
+async def _answer(response: Any, url: str, start: int, stop: int | None, max_bytes: int) -> Answer:
     is_part = start > 0 or stop is not None
     if response.status == _RANGE_OUTSIDE and is_part:
         return Answer(b"")
@@ -117,12 +117,12 @@ async def _answer(response: Any, url: str, start: int, stop: int | None, most_by
     skipped, wanted = 0, None if stop is None else stop - start
     if response.status == _PARTIAL:
         if not is_part or is_encoded:
-            raise BadAnswerError("the server sent a part of the file that was not asked for")
+            raise BadAnswerError("the server sent a range of the file that was not requested")
         wanted = _part_bytes(response.headers.get("Content-Range", ""), start, stop)
-    elif is_part:  # the server does not know ranges, and sends all
+    elif is_part:  # the server does not support ranges, and sends the whole file
         skipped = start
     declared = None if is_encoded else response.content_length
-    if declared is not None and declared - skipped > most_bytes and (wanted is None or wanted > most_bytes):
+    if declared is not None and declared - skipped > max_bytes and (wanted is None or wanted > max_bytes):
         raise TooLongError(declared)
     contents = bytearray()
     is_complete = False
@@ -136,11 +136,11 @@ async def _answer(response: Any, url: str, start: int, stop: int | None, most_by
             is_complete = len(contents) == wanted or response.status == _OK
             del contents[wanted:]
             break
-        if len(contents) > most_bytes:
+        if len(contents) > max_bytes:
             raise TooLongError(len(contents))
     if response.status == _PARTIAL and len(contents) != wanted:
-        raise BadAnswerError(f"the server sent {len(contents)} bytes in the place of {wanted}")
-    # aiohttp has compared a declared length, and seen the last one of several chunks.
+        raise BadAnswerError(f"the server sent {len(contents)} bytes instead of {wanted}")
+    # aiohttp has verified a declared length or the last chunk.
     is_complete = is_complete or response.content_length is not None or "Transfer-Encoding" in response.headers
     is_page = response.content_type == "text/html" and not response.url.path.lower().endswith(_PAGES)
     tag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
@@ -148,20 +148,20 @@ async def _answer(response: Any, url: str, start: int, stop: int | None, most_by
 
 
 def _part_bytes(text: str, start: int, stop: int | None) -> int:
-    """Return how many bytes the header of a part announces.
+    """Return the number of bytes declared by the header of a range.
 
     Raises:
-        BadAnswerError: it is not the part that was asked for.
+        BadAnswerError: it is not the requested range.
     """
     found = _CONTENT_RANGE.fullmatch(text.strip())
     if found is None:
-        raise BadAnswerError(f"the server sent a part of the file, and does not say which: {text!r}")
+        raise BadAnswerError(f"the server sent an unspecified range of the file: {text!r}")
     first, end = int(found[1]), int(found[2]) + 1
     total = None if found[3] == "*" else int(found[3])
     expected = total if stop is None else stop if total is None else min(stop, total)
     if first != start or end <= first or (expected is not None and end != expected):
         asked = f"bytes {start}-{'' if stop is None else stop - 1}"
-        raise BadAnswerError(f"the server sent {text!r} in the place of {asked}")
+        raise BadAnswerError(f"the server sent {text!r} instead of {asked}")
     return end - first
 
 
@@ -173,14 +173,14 @@ def _check_status(response: Any, url: str) -> None:
     if status in _ABSENT:
         raise FileNotFoundError(url)
     if status in _REFUSED:
-        raise PermissionError(f"the server answered {text}")
-    error = BadAnswerError(f"the server answered {text}")
+        raise PermissionError(f"the server responded {text}")
+    error = BadAnswerError(f"the server responded {text}")
     error.retry_after_s = _seconds(response.headers.get("Retry-After", "")) if status >= _FIRST_ERROR else 0.0
     raise error
 
 
 def _seconds(text: str) -> float:
-    """Return the seconds of a header that has a number of seconds or a date; 0 for anything else."""
+    """Parse a header with a number of seconds or a date as seconds; 0 for anything else."""
     if re.fullmatch(r"\d{1,9}", text.strip()):
         return float(text)
     try:

@@ -1,7 +1,7 @@
-"""WebDataset: samples in tar archives, by the names of their files.
+"""WebDataset: samples in tar archives, grouped by file name.
 
-Alone because what belongs to one sample follows from names: consecutive files that are equal up to the first dot of the
-last part of their path. The index is that of DALI's ``wds2idx``.
+A sample consists of consecutive files that have the same path up to the first dot of the file name. The index is that
+of DALI's ``wds2idx``.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = ["Sample", "Samples", "samples_of", "write_index"]
 
 # A sample as a list of its files: extension, offset, size.
 _Components = list[tuple[bytes, int, int]]
-_MOST_BETWEEN = 1 << 13
+_MAX_GAP_BYTES = 1 << 13
 _SMALL_BYTES = 1 << 10
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 _VERSIONS = {b"v1.1": 3, b"v1.2": 4}  # words per file of a sample
 
 
 class Sample(NamedTuple):
-    """One sample: where its outputs lie; an offset of -1 is a file that is missing."""
+    """One sample: the positions of its outputs; an offset of -1 is a missing file."""
 
     samples: Samples
     file: int
@@ -46,12 +46,12 @@ class Sample(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Archive and place, for messages."""
+        """Archive and offset, for error messages."""
         last = max(self.samples.places[self.number, :, 0].tolist())
         return f"{self.samples.files.paths[self.file]}" + (f" at byte {last}" if last >= 0 else "")
 
     def read(self) -> tuple[NDArray[Any], ...]:
-        """Return the contents of its files, one array ``[n]`` per output; empty where a file is missing.
+        """Return the contents of its files, one array ``[n]`` per output; empty if a file is missing.
 
         Raises:
             ReaderError: an archive cannot be read.
@@ -61,8 +61,8 @@ class Sample(NamedTuple):
         found = [place for place in places if place[0] >= 0]
         if len(found) > 1:
             start, stop = min(found)[0], max(offset + size for offset, size in found)
-            if stop - start <= sum(size for _, size in found) + _MOST_BETWEEN:
-                # Neighbours in one go; headers between them cost less than another call.
+            if stop - start <= sum(size for _, size in found) + _MAX_GAP_BYTES:
+                # Neighbors are read in one call; headers between them cost less than another call.
                 whole = samples.files.read(self.file, start, stop - start)
                 return tuple(
                     np.empty(0, dtype)
@@ -76,7 +76,7 @@ class Sample(NamedTuple):
         )
 
     def stand_in(self) -> tuple[NDArray[Any], ...]:
-        """Return what takes the place of a sample that cannot be read: nothing first, and of the rest what can be."""
+        """Return a placeholder for an unreadable sample: an empty first output, and the others if readable."""
         samples = self.samples
         first, *others = zip(samples.dtypes, samples.places[self.number].tolist(), strict=True)
         return (np.empty(0, first[0]), *(self._as_far_as_known(dtype, *place) for dtype, place in others))
@@ -89,7 +89,7 @@ class Sample(NamedTuple):
 
 
 def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return bytes as elements; copied where they are few, so that a label does not hold on to a picture."""
+    """Return bytes as elements; small arrays are copied, so that a label does not keep an image alive."""
     elements = (data.copy() if len(data) <= _SMALL_BYTES else data).view(dtype)
     return elements if elements.flags.aligned else elements.copy()
 
@@ -97,7 +97,7 @@ def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
 def _column(
     data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
 ) -> NDArray[Any] | list[NDArray[Any]]:
-    """Return an output of many samples from where they lie; what is small is copied: see ``_elements``."""
+    """Return an output of many samples from its positions; small arrays are copied: see ``_elements``."""
     size = int(stops[0] - starts[0])
     if size <= _SMALL_BYTES and (stops - starts == size).all():
         return data[starts[:, None] + np.arange(size)].view(dtype)
@@ -110,10 +110,10 @@ class Samples(Sequence[Sample]):
     """The samples of several archives.
 
     Args:
-        paths: of the archives.
-        places: int64 ``[samples, outputs, 2]``: offset and size, -1 for what is missing.
+        paths: paths of the archives.
+        places: int64 ``[samples, outputs, 2]``: offset and size, -1 for missing files.
         counts: number of samples in each archive.
-        dtypes: of the outputs.
+        dtypes: dtypes of the outputs.
     """
 
     __slots__ = ("_firsts", "_starts", "dtypes", "files", "places")
@@ -145,9 +145,9 @@ class Samples(Sequence[Sample]):
         return Sample(self, bisect_right(self._firsts, number) - 1, number)
 
     def read_many(self, numbers: NDArray[np.int64]) -> tuple[Any, ...] | None:
-        """Return the outputs of samples, an array ``[N, n]`` or a list of N arrays each.
+        """Return the outputs of samples, each an array ``[N, n]`` or a list of N arrays.
 
-        None where each sample is to be read by itself.
+        None if each sample must be read separately.
         """
         pieces = self.files.read_many(*pieces_of(numbers, self.places, self._starts))
         if pieces is None:
@@ -160,21 +160,21 @@ class Samples(Sequence[Sample]):
 
     @property
     def file_sizes(self) -> NDArray[np.int64]:
-        """The number of samples in each file: ``shuffle_after_epoch`` shuffles files."""
+        """The number of samples in each file, for ``shuffle_after_epoch``, which shuffles files."""
         return np.diff(self._firsts)
 
     @property
     def is_remote(self) -> bool:
-        """Whether archives lie on another machine."""
+        """Whether archives are on another machine."""
         return self.files.is_remote
 
     @property
     def sources(self) -> NDArray[np.int64]:
-        """The number of the archive of each sample, ``[N]``."""
+        """The archive index of each sample, ``[N]``."""
         return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
 
     def __repr__(self) -> str:
-        """Return counts."""
+        """Return the number of samples and archives."""
         return f"Samples({len(self)} samples, {len(self.files)} archives)"
 
 
@@ -190,17 +190,17 @@ def samples_of(
     """Find the samples of archives.
 
     Args:
-        paths: of the archives.
-        index_paths: of their indices, one each; None: the archives are gone through.
-        extensions: of each output, alternatives with ";" between them.
-        dtypes: of each output.
-        missing: of a sample without a file for an output: ``empty``, ``skip`` or ``error``.
-        case_sensitive: whether case counts in extensions.
+        paths: paths of the archives.
+        index_paths: paths of the indices, one per archive; None to scan the archives.
+        extensions: extensions of each output; alternatives are separated by ";".
+        dtypes: dtypes of the outputs.
+        missing: handling of a sample without a file for an output: ``empty``, ``skip`` or ``error``.
+        case_sensitive: whether extensions are case-sensitive.
 
     Raises:
-        ReaderError: an archive or index that is absent or damaged; a missing file with ``error``; sizes that no
-            elements of the type fill.
-        ArgumentValueError: another number of indices than of archives.
+        ReaderError: an archive or index is absent or damaged; a file is missing with ``error``; a size is not a
+            multiple of the element size.
+        ArgumentValueError: the numbers of indices and archives differ.
     """
     wanted = _Wanted(extensions, dtypes, missing, case_sensitive)
     tables = [_places(path, index, wanted) for path, index in paired(paths, index_paths, "index_paths")]
@@ -209,7 +209,9 @@ def samples_of(
 
 def _places(path: str, index: str | None, wanted: _Wanted) -> NDArray[np.int64]:
     """Return offsets and sizes of the outputs of an archive's samples, ``[samples, outputs, 2]``."""
-    quick = places_in_archive(path, wanted.extensions) if index is None else _places_told(index, wanted.extensions)
+    quick = (
+        places_in_archive(path, wanted.extensions) if index is None else _places_from_index(index, wanted.extensions)
+    )
     if quick is not None and wanted.takes(quick):
         return wanted.kept(quick)
     places = array("q")
@@ -219,7 +221,7 @@ def _places(path: str, index: str | None, wanted: _Wanted) -> NDArray[np.int64]:
 
 
 class _Wanted:
-    """Which outputs the files of a sample are for."""
+    """Assigns the files of a sample to outputs."""
 
     def __init__(
         self, extensions: Sequence[str], dtypes: Sequence[DALIDataType], missing: str, case_sensitive: bool
@@ -238,11 +240,11 @@ class _Wanted:
         self.extensions = Extensions(pairs, self._sizes, folds=not case_sensitive)
 
     def takes(self, places: NDArray[np.int64]) -> bool:
-        """Tell whether samples are as they have to be: a missing file may be an error."""
+        """Return whether samples are valid: a missing file may be an error."""
         return self._missing != "error" or bool(places.min(initial=0) >= 0)
 
     def kept(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the places of the samples that are not skipped."""
+        """Return the positions of samples that are not skipped."""
         return places[(places[:, :, 0] >= 0).all(1)] if self._missing == "skip" else places
 
     def add(self, places: array[int], components: _Components, path: str) -> int:
@@ -255,8 +257,8 @@ class _Wanted:
                     continue
                 if size % self._sizes[output]:
                     raise ReaderError(
-                        f"{path!r}: the file {os.fsdecode(extension)!r} at byte {offset} has {size} bytes, no "
-                        f"whole number of elements of {self._sizes[output]} bytes, as dtypes says.",
+                        f"{path!r}: the file {os.fsdecode(extension)!r} at byte {offset} has {size} bytes, which is "
+                        f"not a multiple of the element size in dtypes, {self._sizes[output]} bytes.",
                     )
                 row[2 * output : 2 * output + 2] = offset, size
         if self._missing != "empty" and min(row) < 0:
@@ -266,7 +268,7 @@ class _Wanted:
             place = f"the sample at byte {components[0][1]}" if components else "a sample without files"
             raise ReaderError(
                 f"{path!r}: {place} has no file for ext {self._names[output]!r}.",
-                hint="Write missing_component_behavior='skip' or 'empty' if that may be.",
+                hint="Set missing_component_behavior to 'skip' or 'empty' to allow this.",
             )
         places.extend(row)
         return 1
@@ -275,19 +277,19 @@ class _Wanted:
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"{path!r}: several files of a sample match ext {self._names[output]!r}; the first one counts.",
+                f"{path!r}: several files of a sample match ext {self._names[output]!r}; the first one is used.",
                 stacklevel=2,
             )
 
 
 def _split(name: bytes) -> tuple[bytes, bytes]:
-    """Return what a file's sample goes by, and its extension: all behind the first dot."""
+    """Split a name into the name of its sample and its extension, at the first dot."""
     dot = name.find(b".", name.rfind(b"/") + 1)
     return (name, b"") if dot < 0 else (name[:dot], name[dot + 1 :])
 
 
 def _grouped(path: str) -> Iterator[_Components]:
-    """Yield the samples of an archive. Files whose names begin with a dot do not exist for it."""
+    """Yield the samples of an archive. Files whose names start with a dot are ignored."""
     for group in _named_groups(path):
         yield [(_split(name)[1], offset, size) for name, offset, size in group]
 
@@ -308,12 +310,12 @@ def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
         yield group
 
 
-def _places_told(index: str, extensions: Extensions) -> NDArray[np.int64] | None:
-    """Return the places that an index tells; None where it has to be read line by line."""
+def _places_from_index(index: str, extensions: Extensions) -> NDArray[np.int64] | None:
+    """Return the positions in an index; None if it must be parsed line by line."""
     text = _text(index)
     first = text.find(b"\n") + 1
     head = text[:first].split()
-    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MOST_DIGITS:
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MAX_DIGITS:
         return None
     return places_in_index(text, first, int(head[1]), _VERSIONS[head[0]], extensions)
 
@@ -328,14 +330,14 @@ def _text(index: str) -> bytes:
 def _read_index(index: str) -> Iterator[_Components]:
     lines = _text(index).splitlines()
     head = lines[0].split() if lines else []
-    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MOST_DIGITS:
+    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MAX_DIGITS:
         raise ReaderError(
-            f"{index!r} is no WebDataset index: it must begin with its version, v1.1 or v1.2, and a count.",
-            hint="Make it anew: python -m dalify.tools.wds2idx ARCHIVE INDEX",
+            f"{index!r} is not a WebDataset index: it must start with its version, v1.1 or v1.2, and a count.",
+            hint="Create it again: python -m dalify.tools.wds2idx ARCHIVE INDEX",
         )
     width, count = _VERSIONS[head[0]], int(head[1])
     if len(lines) <= count:
-        raise ReaderError(f"the index {index!r} was cut off: {count} samples, {len(lines) - 1} lines.")
+        raise ReaderError(f"the index {index!r} is truncated: {count} samples but {len(lines) - 1} lines.")
     for number, line in enumerate(lines[1 : count + 1], 2):
         words = line.split()
         try:
@@ -352,21 +354,22 @@ def _read_index(index: str) -> Iterator[_Components]:
 
 
 def _is_place(offset: bytes, size: bytes) -> bool:
-    """Check that both are numbers of 63 bits."""
+    """Check that both are 63-bit numbers."""
     if not (offset.isdigit() and size.isdigit() and len(offset) < 19 and len(size) < 19):
         raise ValueError
     return True
 
 
 def write_index(path: str, index: str) -> int:
-    """Go through an archive and write its index; return the number of samples.
+    """Scan an archive and write its index; return the number of samples.
 
     Raises:
-        ReaderError: the archive cannot be read, is damaged, or holds no samples; names that the format cannot hold.
+        ReaderError: the archive cannot be read, is damaged or contains no samples, or a name cannot be stored in an
+            index.
     """
     groups = list(_named_groups(path))
     if not groups:
-        raise ReaderError(f"the archive {path!r} holds no samples.")
+        raise ReaderError(f"the archive {path!r} contains no samples.")
     names = [name for group in groups for name, _, _ in group]
     has_blanks = any(len(name.split()) != 1 for name in names)
     lines = []
@@ -375,11 +378,11 @@ def write_index(path: str, index: str) -> int:
         for name, offset, size in group:
             extension = _split(name)[1] or name.rpartition(b"/")[2]
             if len(extension.split()) != 1:
-                raise ReaderError(f"{path!r}: an index cannot hold the extension {os.fsdecode(extension)!r}.")
+                raise ReaderError(f"{path!r}: an index cannot store the extension {os.fsdecode(extension)!r}.")
             words += [extension, b"%d" % offset, b"%d" % size]
             if not has_blanks:
                 words.append(name)
         lines.append(b" ".join(words))
-    version = b"v1.1" if has_blanks else b"v1.2"  # the older version has no names that blanks could be in
+    version = b"v1.1" if has_blanks else b"v1.2"  # the older version does not store names, which may contain blanks
     write_whole(index, [b"%s %d\n" % (version, len(groups)), b"\n".join(lines), b"\n"])
     return len(groups)

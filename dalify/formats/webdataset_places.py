@@ -1,7 +1,7 @@
-"""Where the wanted files of WebDataset samples lie: one compiled pass over an archive's names, or over an index.
+"""Finds the requested files of WebDataset samples: one compiled pass over an archive's names, or over an index.
 
-A data set has millions of samples, and Python takes microseconds for each name. It knows the usual, and
-says where something is not: then ``webdataset`` goes through the names one by one, with messages and warnings.
+A data set may have millions of samples, and Python takes microseconds per name. This code handles the common case and
+reports anything else; then ``webdataset`` processes the names one by one, with messages and warnings.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from dalify.formats.tar import member_rows
 
 __all__ = ["Extensions", "pieces_of", "places_in_archive", "places_in_index"]
 
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 _BLANK, _TAB, _LINE_END, _RETURN, _SLASH, _DOT = 32, 9, 10, 13, 47, 46
 
 
 class Extensions:
-    """Which extensions are for which outputs.
+    """Maps extensions to outputs.
 
     Args:
-        pairs: extension and number of the output; in lower case where case does not count.
-        sizes: bytes of an element of each output.
-        folds: whether case does not count.
+        pairs: extension and index of the output; lower case if not case-sensitive.
+        sizes: element size of each output in bytes.
+        folds: whether extensions are not case-sensitive.
     """
 
     def __init__(self, pairs: list[tuple[bytes, int]], sizes: list[int], *, folds: bool) -> None:
@@ -41,13 +41,13 @@ class Extensions:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """What the compiled functions take: texts, their ends, outputs, sizes of elements, whether case is folded."""
+        """Arguments of compiled functions: strings, their ends, outputs, element sizes, case folding."""
         return self._arrays
 
 
 @njit(nogil=True, cache=True)
 def _take(data: Any, start: Any, stop: Any, offset: Any, size: Any, wanted: Any, row: Any) -> bool:
-    """Note a file in the row of its sample; False where that is not simple."""
+    """Store a file in the row of its sample; return False in any special case."""
     texts, ends, outputs, sizes, folds = wanted
     begin = 0
     for pair in range(ends.size):
@@ -71,9 +71,9 @@ def _take(data: Any, start: Any, stop: Any, offset: Any, size: Any, wanted: Any,
 
 @njit(nogil=True, cache=True)
 def _group(data: Any, rows: Any, last: Any, wanted: Any, table: Any, filled: Any) -> int:
-    """Sort files into samples, ``table[filled - 1]`` being the one that was begun; return the new count or -1.
+    """Group files into samples; ``table[filled - 1]`` is the current one. Return the new count or -1.
 
-    ``last`` is where the name of the last sample lies: begin, end, and those of what stands in front of it.
+    ``last`` is the name of the last sample: its start and end, and start and end of its prefix.
     """
     for number in range(len(rows)):
         name, name_end, prefix, prefix_end, offset, size = rows[number]
@@ -87,7 +87,7 @@ def _group(data: Any, rows: Any, last: Any, wanted: Any, table: Any, filled: Any
         if base_end == component:
             continue
         if (prefix_end > prefix) != (last[3] > last[2]) and filled:
-            return -1  # one name may be written in two ways
+            return -1  # the same name may be stored in two ways
         same = filled > 0 and base_end - name == last[1] - last[0]
         if filled and prefix_end > prefix:
             if prefix_end - prefix != last[3] - last[2]:
@@ -110,14 +110,14 @@ def _group(data: Any, rows: Any, last: Any, wanted: Any, table: Any, filled: Any
 
 
 def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | None:
-    """Return offsets and sizes of the wanted files of the samples of an archive, -1 where one is missing.
+    """Return offsets and sizes of the requested files of the samples of an archive, -1 for missing files.
 
     Returns:
-        int64 ``[samples, outputs, 2]``; None where something is not as usual: several files for an output, sizes that
-        are no whole number of elements, or names that are written in different ways.
+        int64 ``[samples, outputs, 2]``; None in special cases: several files for an output, sizes that are not a
+        multiple of the element size, or equal names that are stored in different ways.
 
     Raises:
-        ReaderError: the archive is absent, empty, damaged or cut off.
+        ReaderError: the archive is absent, empty, damaged or truncated.
     """
     parts: list[NDArray[np.int64]] = []
     last = np.zeros(4, np.int64)
@@ -125,7 +125,7 @@ def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | 
     begun = np.empty((1, extensions.count, 2), np.int64)
     name_of_last = np.empty(0, np.uint8)
     for names, rows in member_rows(path):
-        # The name of the last sample stands in front of the new ones.
+        # The name of the last sample is stored before the new ones.
         data = np.concatenate([name_of_last, names])
         rows[:, :4] += len(name_of_last)
         table = np.empty((len(rows) + 1, extensions.count, 2), np.int64)
@@ -134,7 +134,7 @@ def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | 
         if filled < 0:
             return None
         if filled:
-            # The last sample may go on in the next part.
+            # The last sample may continue in the next part.
             parts.append(table[: filled - 1])
             begun = table[filled - 1 : filled].copy()
             filled = 1
@@ -146,8 +146,8 @@ def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | 
 
 @njit(nogil=True, cache=True)
 def _number(data: Any, start: Any, stop: Any) -> Any:
-    """Return the number that a word is; -1 for none."""
-    if stop == start or stop - start > _MOST_DIGITS:
+    """Parse a word as a number; -1 if it is not a number."""
+    if stop == start or stop - start > _MAX_DIGITS:
         return -1
     value = np.int64(0)
     for place in range(start, stop):
@@ -159,7 +159,7 @@ def _number(data: Any, start: Any, stop: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def _parse(data: Any, place: Any, width: Any, wanted: Any, table: Any) -> bool:
-    """Fill a row of the table from each line; False where a line is not as usual."""
+    """Fill a row of the table from each line; return False for an unusual line."""
     for sample in range(len(table)):
         table[sample] = -1
         words = 0
@@ -197,17 +197,17 @@ def _parse(data: Any, place: Any, width: Any, wanted: Any, table: Any) -> bool:
 def places_in_index(
     text: bytes, start: int, count: int, words: int, extensions: Extensions
 ) -> NDArray[np.int64] | None:
-    """Return offsets and sizes of the wanted files of the samples of an index, -1 where one is missing.
+    """Return offsets and sizes of the requested files of the samples of an index, -1 for missing files.
 
     Args:
         text: the index.
-        start: of its first line of a sample.
+        start: offset of the first line with a sample.
         count: number of samples.
-        words: that it has for each file: extension, offset, size, and maybe the name.
-        extensions: that are wanted.
+        words: number of words per file: extension, offset, size, and optionally the name.
+        extensions: the requested extensions.
 
     Returns:
-        int64 ``[samples, outputs, 2]``; None where something is not as usual; see ``places_in_archive``.
+        int64 ``[samples, outputs, 2]``; None in special cases; see ``places_in_archive``.
     """
     if count > len(text):
         return None
@@ -217,15 +217,15 @@ def places_in_index(
 
 @njit(cache=True)
 def pieces_of(numbers: Any, places: Any, firsts: Any) -> tuple[Any, Any, Any]:
-    """Return what is to be read for samples, one output after the other.
+    """Return the byte ranges to read for samples, ordered by output.
 
     Args:
-        numbers: of the samples, int64 ``[N]``.
-        places: offset and size of each output of all samples, int64 ``[samples, outputs, 2]``; below zero: missing.
+        numbers: numbers of the samples, int64 ``[N]``.
+        places: offset and size of each output of all samples, int64 ``[samples, outputs, 2]``; negative if missing.
         firsts: number of the first sample of each archive, int64 ``[archives]``.
 
     Returns:
-        archives, offsets, sizes: int64 ``[N * outputs]``. What is missing is a piece of no bytes.
+        archives, offsets, sizes: int64 ``[N * outputs]``. Missing files have size 0.
     """
     outputs = places.shape[1]
     archives = np.empty(numbers.size * outputs, np.int64)

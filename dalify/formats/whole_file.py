@@ -1,7 +1,7 @@
-"""The bytes of whole files, read without detours.
+"""Reads whole files, quickly.
 
-Alone because it is the way of every picture in a folder: what Python does for each of them takes as long as the system.
-So the files of a chunk are opened and read by compiled loops, and one by one only where something is unusual.
+Python overhead per file takes as long as reading an image. So the files of a chunk are opened and read by compiled
+loops, and one by one only in special cases.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from dalify.formats.positions import HAS_POSITIONS, OPEN_FLAGS, open_file, read_
 
 __all__ = ["read_file", "read_files"]
 
-_MOST_BYTES = 1 << 26
-# Files share memory up to this size, all of which whoever keeps one of them holds on to.
+_MAX_BYTES = 1 << 26
+# Files share memory blocks up to this size; keeping one file alive keeps its whole block.
 _BLOCK_BYTES = 1 << 22
 
 
 def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return the contents of a file as 1-D uint8; empty for an empty file. The GIL is free while data come.
+    """Return the contents of a file as 1-D uint8; empty for an empty file. The GIL is released.
 
     Args:
-        path: on this machine, or any URL that fsspec knows.
+        path: local path, or any URL that fsspec supports.
 
     Raises:
         ReaderError: the file is absent, a folder or a pipe, or cannot be read.
@@ -42,7 +42,7 @@ def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
     try:
         limits.check_sample_bytes(size, f"the file {path!r}")
         contents = file_memory(size)
-        contents = contents[: read_at(descriptor, contents, 0)]  # it may have become shorter since it was opened
+        contents = contents[: read_at(descriptor, contents, 0)]  # it may have been truncated since it was opened
     except OSError as error:
         raise ReaderError(f"cannot read the file {path!r}: {error.strerror}.") from None
     finally:
@@ -51,15 +51,15 @@ def read_file(path: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def read_files(paths: list[bytes], typical_bytes: int) -> list[NDArray[np.uint8]] | None:
-    """Return the contents of files on this machine, uint8 ``[bytes]`` each. The GIL is free while data come.
+    """Return the contents of local files, uint8 ``[bytes]`` each. The GIL is released during the read.
 
     Args:
-        paths: as the system has them, ``[N]``.
-        typical_bytes: how long a file mostly is, so that there is memory for all; 0 where that is not known.
+        paths: paths as bytes.
+        typical_bytes: typical size of a file, to allocate memory for all; 0 if unknown.
 
     Returns:
-        None where one of them cannot be read, is empty, large or no file, and where the system has no ``pread``: then
-        each is to be read by itself.
+        None if a file cannot be read, is empty, large or not a regular file, and if the system has no ``pread``: then
+        each file must be read separately.
     """
     if not HAS_POSITIONS or any(b"\0" in path for path in paths):
         return None
@@ -69,7 +69,7 @@ def read_files(paths: list[bytes], typical_bytes: int) -> list[NDArray[np.uint8]
         left = paths[len(contents) :]
         size_bytes = max(wanted_bytes, min(_BLOCK_BYTES, expected_bytes * len(left) * 9 // 8))
         samples, wanted_bytes = fill_with_files(left, OPEN_FLAGS, file_memory(size_bytes))
-        if not 0 <= wanted_bytes <= _MOST_BYTES:
+        if not 0 <= wanted_bytes <= _MAX_BYTES:
             return None
         contents += samples
         expected_bytes = max(typical_bytes, wanted_bytes)

@@ -1,8 +1,8 @@
-"""What dalify's reading of Zarr checks in the codecs of ``numcodecs``: sizes before they are followed.
+"""Adds size checks to the codecs of ``numcodecs`` for reading Zarr.
 
-Not every codec of an array can be reached otherwise, such as those within shards, so the functions of the package are
-replaced. What is no more than a check of damage holds for everything in this process that decodes with numcodecs; the
-limits hold where dalify reads.
+Some codecs of an array, such as those within shards, are only reachable by replacing the functions of the package.
+Checks for damaged data apply to everything in this process that decodes with numcodecs; limits apply only when dalify
+reads.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ blosc = LazyModule("numcodecs.blosc", "reading Zarr", "dalify[zarr]")
 
 __all__ = ["decoding"]
 
-# Versions, flags, bytes of an element, decompressed bytes, bytes of a block, compressed bytes.
+# Versions, flags, element size, decompressed size, block size, compressed size.
 _BLOSC_HEADER = struct.Struct("<BBBBIII")
 _STRINGS = ("VLenUTF8", "VLenBytes", "VLenArray")
 _COUNT = struct.Struct("<I")
 _GZIP = 16 + zlib.MAX_WBITS
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
-_LZMA_BYTES = 1 << 27  # the memory that is needed for what the highest preset makes, whatever comes of it
-# Of these, what follows a whole stream and is none is ignored, as by numcodecs.
+_LZMA_BYTES = 1 << 27  # the memory that decoding the highest preset needs, whatever the output size
+# For these, trailing data after a complete stream is ignored, as in numcodecs.
 _TRAILING = ("BZ2", "LZMA")
 
 _lock = ForkLock()
@@ -45,7 +45,7 @@ _is_ours: ContextVar[bool] = ContextVar("dalify reads Zarr", default=False)
 
 @contextmanager
 def decoding() -> Iterator[None]:
-    """Context manager: what is decoded for its block, on whatever thread of zarr, is held to the limits."""
+    """Context manager: applies the limits to everything that is decoded in its block, on any thread of zarr."""
     _guard()
     token = _is_ours.set(True)
     try:
@@ -71,7 +71,7 @@ def _guard() -> None:
             ("numcodecs.lz4", "LZ4", _decode_lz4),
             ("numcodecs.pickles", "Pickle", _decode_pickle),
         ):
-            with suppress(ImportError, AttributeError):  # an optional one
+            with suppress(ImportError, AttributeError):  # optional codec
                 _replace(getattr(importlib.import_module(module), name), decode)
 
 
@@ -89,8 +89,8 @@ def _decompress_blosc(buffer: Any, dest: Any = None) -> Any:
     """Decompress a buffer; see ``numcodecs.blosc.decompress``.
 
     Raises:
-        ReaderError: its header contradicts its size.
-        LimitError: it declares more than ``max_sample_bytes``.
+        ReaderError: its header does not match its size.
+        LimitError: it declares a size above ``max_sample_bytes``.
     """
     view = memoryview(buffer).cast("B")
     if len(view) >= _BLOSC_HEADER.size:
@@ -99,18 +99,18 @@ def _decompress_blosc(buffer: Any, dest: Any = None) -> Any:
         _check(decompressed, "Blosc")
         if is_sound or not decompressed:
             return _original["blosc"](buffer, dest)
-    raise ReaderError("a chunk compressed with Blosc is damaged: its header contradicts its size.")
+    raise ReaderError("a chunk compressed with Blosc is damaged: its header does not match its size.")
 
 
 def _decode_strings(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
-    """Decode strings or lists of any length; see ``numcodecs.vlen``.
+    """Decode strings or lists of variable length; see ``numcodecs.vlen``.
 
     Raises:
-        ReaderError: the chunk declares more than it has bytes for.
+        ReaderError: the chunk is too short for the declared number.
     """
     view = memoryview(buf).cast("B")
     if len(view) >= _COUNT.size and _COUNT.unpack_from(view)[0] > len(view) // _COUNT.size:
-        raise ReaderError("a chunk of strings is damaged: it declares more of them than it has bytes for.")
+        raise ReaderError("a chunk of strings is damaged: it is too short for the declared number of strings.")
     return original(codec, buf, out)
 
 
@@ -120,11 +120,11 @@ def _check(size: int, name: str) -> None:
 
 
 def _decode_stream(make: Callable[[Any], Any], codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
-    """Decompress what does not say how much it becomes, and stop at the limit.
+    """Decompress data of undeclared size, and stop at the limit.
 
     Raises:
-        ReaderError: it is damaged.
-        LimitError: it becomes more than ``max_sample_bytes``.
+        ReaderError: the data is damaged.
+        LimitError: the decompressed size is above ``max_sample_bytes``.
     """
     if not _is_ours.get():
         return original(codec, buf, out)
@@ -133,7 +133,7 @@ def _decode_stream(make: Callable[[Any], Any], codec: Any, original: Callable[..
     pieces: list[bytes] = []
     left: Any = memoryview(buf).cast("B")
     size = 0
-    while left or not pieces:  # streams may follow each other
+    while left or not pieces:  # there may be several streams
         stream = make(codec)
         try:
             while not stream.eof:
@@ -174,7 +174,7 @@ def _decode_zstd(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -
 
 
 def _zstd_bytes(view: memoryview) -> int:
-    """Return what the first frame of Zstandard declares to become, or becomes at most; see RFC 8878."""
+    """Return the declared or maximum size of the first Zstandard frame; see RFC 8878."""
     if bytes(view[:4]) != _ZSTD_MAGIC or len(view) < 6:
         return 0
     flags = view[4]
@@ -195,5 +195,5 @@ def _zstd_bytes(view: memoryview) -> int:
 
 def _decode_pickle(codec: Any, original: Callable[..., Any], buf: Any, out: Any) -> Any:
     if _is_ours.get():
-        raise ReaderError("a chunk holds pickled objects, which can run any code and are never loaded.")
+        raise ReaderError("a chunk contains pickled objects, which can run any code and are never loaded.")
     return original(codec, buf, out)

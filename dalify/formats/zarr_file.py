@@ -1,7 +1,7 @@
-"""Arrays in Zarr stores: folders, archives, and what lies behind URLs.
+"""Arrays in Zarr stores: folders, archives, and URLs.
 
-What the metadata of an array declare is compared with the limits before chunks are read; what the chunks declare, by
-``zarr_codecs``.
+The metadata of an array is checked against the limits before chunks are read; ``zarr_codecs`` checks the sizes that
+chunks declare.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
 
 __all__ = ["ZarrStore", "zarr"]
 
-_GUESSED_BYTES = 1 << 16  # of a string of any length
-_MOST_CHUNKS_OF_ROW = 1 << 15
+_ESTIMATED_BYTES = 1 << 16  # size of a string of variable length
+_MAX_CHUNKS_PER_ROW = 1 << 15
 
 
 class ZarrStore:
-    """Some arrays of a Zarr group, or the only one, opened once in each process.
+    """Arrays of a Zarr group, or the only array of a store, opened once per process.
 
     Args:
-        path: of the store, on this machine or a URL.
-        names: of the arrays, those in groups with slashes; ``""`` where the store is one array.
+        path: path of the store, local or a URL.
+        names: names of the arrays, with slashes for groups; ``""`` if the store is one array.
 
     Raises:
-        ReaderError: the store is absent, damaged, or none; an array without rows.
-        ArgumentValueError: an array that is not there.
-        DTypeError: elements that are no numbers or texts.
+        ReaderError: the store is absent, damaged or not a Zarr store; an array has no rows.
+        ArgumentValueError: an array does not exist.
+        DTypeError: elements are not numbers or strings.
 
     Attributes:
         name: the path.
-        arrays: how each array is kept.
+        arrays: how each array is stored.
     """
 
     def __init__(self, path: str, names: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ class ZarrStore:
             self.arrays = [_stored(known[name.strip("/")], name, path) for name in names]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: nothing that is open."""
+        """Return the state for pickling, without open stores."""
         return {**self.__dict__, "_process": 0, "_opened": None}
 
     def _known(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class ZarrStore:
         return self._opened
 
     def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return rows of an array, ``[stop - start, ...]``: in memory of their own, or in ``out``.
+        """Return rows of an array, ``[stop - start, ...]``: as a copy or in ``out``.
 
         Raises:
             ReaderError: the store cannot be read.
@@ -97,11 +97,11 @@ class ZarrStore:
             return out
 
     def read_rows(self, array: int, rows: Sequence[int]) -> Sequence[Any]:
-        """Return rows of an array, wherever they stand; see ``read``."""
+        """Return rows of an array, in any order; see ``read``."""
         return [self.read(array, row, row + 1)[0] for row in rows]
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
-        """Return the first array of one of these names that is a row of integers; None without."""
+        """Return the first array with one of these names that is a vector of integers, or None."""
         with told(self.name, "Zarr"), decoding():
             known = self._known()
             for name in names:
@@ -112,28 +112,28 @@ class ZarrStore:
 
 def _stored(array: Any, name: str, path: str) -> Stored:
     if not array.ndim:
-        raise ReaderError(f"the array {name!r} of {path!r} is a single value: it has no rows.")
+        raise ReaderError(f"the array {name!r} of {path!r} is a scalar: it has no rows.")
     kind = array.dtype.kind
     if kind not in "biuf" and not (kind in "OTSV" and array.dtype.names is None and array.ndim == 1):
         raise DTypeError(
-            f"the array {name!r} of {path!r} has elements of type {array.dtype} and {array.ndim} dimensions, of which "
-            "no arrays can be made.",
-            hint="Numbers can be read, and texts and bytes in one dimension.",
+            f"the array {name!r} of {path!r} has dtype {array.dtype} and {array.ndim} dimensions, which cannot be "
+            "converted to arrays.",
+            hint="Supported are numbers, and strings and bytes in one dimension.",
         )
     what = f"the array {name!r} of {path!r}"
     if min(array.shape) < 0 or min(array.chunks) < 1 or len(array.chunks) != array.ndim:
-        raise ReaderError(f"{what} has the shape {array.shape} in chunks of {array.chunks}, which cannot be.")
+        raise ReaderError(f"{what} has the shape {array.shape} with chunks of {array.chunks}, which is invalid.")
     limits.check_count(array.shape[0], f"{what} declares {array.shape[0]:,} rows")
     limits.check_dimensions(array.ndim - 1, what)
     limits.check_shape(array.shape[1:], array.dtype.itemsize, f"a row of {what}")
     chunks_of_row = math.prod(
         -(-extent // size) for extent, size in zip(array.shape[1:], array.chunks[1:], strict=True)
     )
-    if chunks_of_row > _MOST_CHUNKS_OF_ROW:
+    if chunks_of_row > _MAX_CHUNKS_PER_ROW:
         raise ReaderError(
-            f"a row of {what} lies in {chunks_of_row:,} chunks; at most {_MOST_CHUNKS_OF_ROW:,} can be read.",
-            hint="Write the array anew, with larger chunks.",
+            f"a row of {what} consists of {chunks_of_row:,} chunks; at most {_MAX_CHUNKS_PER_ROW:,} are supported.",
+            hint="Rewrite the array with larger chunks.",
         )
     limits.check_shape(array.chunks, array.dtype.itemsize, f"a chunk of {what}")
-    row_bytes = _GUESSED_BYTES if kind in ("O", "T") else math.prod(array.shape[1:]) * array.dtype.itemsize
+    row_bytes = _ESTIMATED_BYTES if kind in ("O", "T") else math.prod(array.shape[1:]) * array.dtype.itemsize
     return Stored(array.shape[0], array.shape[1:], array.dtype, row_bytes, array.chunks[0])

@@ -51,7 +51,7 @@ def test_names_outside(tmp_path: Path, name: str) -> None:
     with pytest.raises(ReaderError) as caught:
         root.relative(name, "list.txt", "line", 7)
     text = str(caught.value)
-    assert text.startswith(f"list.txt, line 7: the name {name!r} leads out of the folder {str(tmp_path)!r}.")
+    assert text.startswith(f"list.txt, line 7: the name {name!r} points outside the folder {str(tmp_path)!r}.")
     assert "allow_outside_root=True" in text
     assert DataRoot(str(tmp_path), allow_outside=True).relative(name, "list.txt") == name
 
@@ -64,7 +64,7 @@ def test_absolute_names_inside(tmp_path: Path) -> None:
         name = str(tmp_path / folder / "a.jpg")
         assert root.path(name, "list.txt") == name
     for name in (str(tmp_path / "link"), str(tmp_path / "linked" / "a.jpg"), str(tmp_path / "link" / ".." / "a.jpg")):
-        with pytest.raises(ReaderError, match="leads out of"):
+        with pytest.raises(ReaderError, match="points outside"):
             root.path(name, "list.txt")
 
 
@@ -119,7 +119,7 @@ def test_root_of_the_file_system() -> None:
 def test_remote_roots(name: str, expected: str | None) -> None:
     root = DataRoot("s3://bucket/set/", allow_outside=False)
     if expected is None:
-        with pytest.raises(ReaderError, match="leads out of"):
+        with pytest.raises(ReaderError, match="points outside"):
             root.path(name, "list.txt")
     else:
         assert root.path(name, "list.txt") == expected
@@ -226,7 +226,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_readers_reject_names_that_lead_out(folder: Path, asked: tuple[str, list[str]], reader: str, name: str) -> None:
     function, arguments, place = READERS[reader]
     pipe = _first(function, arguments(folder, name.replace("URL", asked[0])))
-    with pytest.raises(ReaderError, match="leads out of the folder") as caught:
+    with pytest.raises(ReaderError, match="points outside the folder") as caught:
         pipe.run()
     assert place in str(caught.value)
     assert not asked[1]
@@ -314,7 +314,7 @@ def test_remote_data_set_with_a_list(tmp_path: Path) -> None:
         pipe.close()
         for name in ("../secret.jpg", f"{url}/secret.jpg", "%2e%2e/secret.jpg"):
             (served / "set" / "list.txt").write_text(f"{name} 0\n")
-            with pytest.raises(ReaderError, match=r"line 1: the name .* leads out of"):
+            with pytest.raises(ReaderError, match=r"line 1: the name .* points outside"):
                 _first(fn.readers.file, {"file_list": f"{url}/set/list.txt"}).run()
         assert not [path for path in behaviour.asked if "secret" in path]
 
@@ -373,7 +373,7 @@ def test_hdf5_files_that_name_others(
         assert pipe.run()[0].at(0).tolist() == [0, 1, 2, 3]
         pipe.close()
     else:
-        with pytest.raises(ReaderError, match="outside of the folder"):
+        with pytest.raises(ReaderError, match="outside the folder"):
             pipe.build()
 
 

@@ -181,10 +181,10 @@ def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
         files_of_list(str(tmp_path / "empty.txt"))
     flat = tmp_path / "flat"
     flat.mkdir()
-    with pytest.raises(ReaderError, match="no sub-folders"):
+    with pytest.raises(ReaderError, match="no subfolders"):
         files_in_class_folders(str(flat))
     (flat / "1.jpg").write_text("")
-    with pytest.raises(ReaderError, match="1 files in it"):
+    with pytest.raises(ReaderError, match="contains 1 files"):
         files_in_class_folders(str(flat))
     with pytest.raises(ReaderError, match=r"\.jpg \(10\), \.JPG \(2\), \.txt \(2\), \.Jpeg \(1\)"):
         files_in_class_folders(str(tree), file_filters=["*.gif"])
@@ -193,5 +193,5 @@ def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
     with pytest.raises(ArgumentValueError, match="file_filters is an empty list"):
         files_in_class_folders(str(tree), file_filters=[])
     (flat / "class").mkdir()
-    with pytest.raises(ReaderError, match="hold no files"):
+    with pytest.raises(ReaderError, match="contain no files"):
         files_in_class_folders(str(flat))

@@ -79,12 +79,12 @@ def test_absent_features_are_empty():
 @pytest.mark.parametrize(
     ("feature", "message"),
     [
-        (tfrecord.FixedLenFeature([2], INT, 0), "takes 2"),
-        (tfrecord.FixedLenFeature([4], INT, 0), "takes 4"),
+        (tfrecord.FixedLenFeature([2], INT, 0), "needs 2"),
+        (tfrecord.FixedLenFeature([4], INT, 0), "needs 4"),
         (tfrecord.FixedLenFeature([3], FLOAT, 0), "has integers, not floats"),
-        (tfrecord.FixedLenFeature([], TEXT, ""), "has integers, not texts"),
-        (tfrecord.VarLenFeature([2], INT, 0), "do not divide"),
-        (tfrecord.VarLenFeature([0], INT, 0), "do not divide"),
+        (tfrecord.FixedLenFeature([], TEXT, ""), "has integers, not strings"),
+        (tfrecord.VarLenFeature([2], INT, 0), "are not divisible"),
+        (tfrecord.VarLenFeature([0], INT, 0), "are not divisible"),
     ],
 )
 def test_features_that_are_not_as_declared(feature, message):
@@ -98,7 +98,7 @@ def test_absent_number():
 
 
 def test_several_texts():
-    with pytest.raises(ReaderError, match="several texts"):
+    with pytest.raises(ReaderError, match="several strings"):
         parsed(example({"a": [b"x", b"y"]}), a=tfrecord.FixedLenFeature([], TEXT, ""))
 
 
@@ -180,7 +180,7 @@ def test_check_sums(tmp_path: Path, size: int):
 
 @pytest.mark.parametrize(
     ("contents", "message"),
-    [(b"", "is empty"), (b"short", "was cut off"), (struct.pack("<QI", 2**63, 0) + b"xx", "was cut off")],
+    [(b"", "is empty"), (b"short", "is truncated"), (struct.pack("<QI", 2**63, 0) + b"xx", "is truncated")],
 )
 def test_damaged_files(tmp_path: Path, contents: bytes, message: str):
     path = tmp_path / "a"
@@ -197,7 +197,7 @@ def test_damaged_files(tmp_path: Path, contents: bytes, message: str):
         ("0 10 3\n", "expected 2 integers"),
         ("0 4\n", "at least 16 bytes"),
         ("0 100000\n", "ends before"),
-        ("1 20\n", "its index says"),
+        ("1 20\n", "but the index specifies"),
         ("99999999999999999999 20\n", "index|ends before"),
     ],
 )
@@ -213,7 +213,7 @@ def test_absent_files(tmp_path: Path):
     for index in (None, [str(tmp_path / "no.idx")]):
         with pytest.raises(ReaderError, match=r"cannot open|cannot read"):
             records_of([str(tmp_path / "no")], index, None)
-    with pytest.raises(ArgumentValueError, match="one for each file"):
+    with pytest.raises(ArgumentValueError, match="one per file"):
         records_of([str(tmp_path / "no")], ["a", "b"], None)
 
 

@@ -26,5 +26,5 @@ def test_bounds_that_are_no_numbers(tmp_path: Path, bound: str) -> None:
     """A fraction has all its digits: those of 1e999999999 would fill the memory."""
     path = tmp_path / "list.txt"
     path.write_text(f"a.mp4 1\nb.mp4 2 {bound}\n")
-    with pytest.raises(ReaderError, match=r"list\.txt, line 2: start and end are numbers"):
+    with pytest.raises(ReaderError, match=r"list\.txt, line 2: start and end must be numbers"):
         videos_of_list(str(path), allow_outside_root=False)

@@ -74,6 +74,6 @@ def test_what_is_no_plain_file_is_to_be_read_by_itself(tmp_path: Path) -> None:
 
 
 def test_large_ones_are_to_be_read_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_file, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(whole_file, "_MAX_BYTES", 1000)
     assert read_files(_written(tmp_path, [10, 1001, 10]), 10) is None
     assert read_files(_written(tmp_path, [10, 1000, 10]), 10) is not None

@@ -143,7 +143,7 @@ READERS: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "empty folder": (lambda root: {"file_root": str(root / "cat" / "..")}, ""),
     "folder without classes": (
         lambda root: {"file_root": str(root / "cat")},
-        r"has no sub-folders: .*file_root/<class>/",
+        r"has no subfolders: .*file_root/<class>/",
     ),
     "missing list": (lambda root: {"file_list": str(root / "list.txt")}, r"cannot read the file list '.*list\.txt'"),
     "line without label": (
@@ -155,7 +155,7 @@ READERS: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         r"list, line 1: expected a path",
     ),
     "empty list": (lambda root: {"file_list": write(root / "list", "")}, ""),
-    "nothing given": (lambda root: {}, "one of file_root, file_list and files is needed"),
+    "nothing given": (lambda root: {}, "specify one of file_root, file_list and files"),
     "shard out of range": (lambda root: {"file_root": str(root), "shard_id": 3, "num_shards": 2}, "shard_id"),
 }
 

@@ -252,7 +252,7 @@ def test_bad_hdf5(tmp_path: Path) -> None:
         reading("hdf5", path, "group").build()
     with pytest.raises(ReaderError, match="'group/y' has 4 rows and 'x' has 5"):
         reading("hdf5", path, "x", "group/y").build()
-    with pytest.raises(ReaderError, match=r"'alone' .* single value"):
+    with pytest.raises(ReaderError, match=r"'alone' .* scalar"):
         reading("hdf5", path, "alone").build()
     for name in ("complex", "compound", "texts"):
         with pytest.raises(DTypeError, match=name):

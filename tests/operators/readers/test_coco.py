@@ -172,7 +172,7 @@ def test_saved_annotations(oracle: ModuleType, data: Path, wanted: dict[str, Any
         for one, two in zip(own, other, strict=True):
             np.testing.assert_array_equal(one, two)
     missing = {"polygon_masks": True} if not wanted else {"image_ids": True, "pixelwise_masks": True}
-    with pytest.raises(ReaderError, match="Save the annotations anew"):
+    with pytest.raises(ReaderError, match="Save the annotations again"):
         read(dalify, data, annotations_file=None, preprocessed_annotations=str(data / "ours"), **missing)
     (data / "ours" / "labels.dat").write_bytes(b"\x05\0\0\0")
     with pytest.raises(ReaderError, match="damaged"):
@@ -220,19 +220,19 @@ def without(key: str, place: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        ("", "no JSON"),
-        ('{"images": [', "no JSON"),
-        ("[]", "no dictionary"),
+        ("", "not valid JSON"),
+        ('{"images": [', "not valid JSON"),
+        ("[]", "not a dictionary"),
         ("{}", "'images' is missing"),
-        ('{"images": [1], "annotations": [], "categories": []}', "no annotations of COCO"),
-        ("[" * 100_000, "no JSON"),
-        ('{"images":' + "[" * 100_000, "no JSON"),
+        ('{"images": [1], "annotations": [], "categories": []}', "does not contain COCO annotations"),
+        ("[" * 100_000, "not valid JSON"),
+        ('{"images":' + "[" * 100_000, "not valid JSON"),
         ({**document(), "images": 1}, "'images' is not a list"),
         (without("id", "images"), "no entry of 'images' has an integer 'id'"),
         (without("image_id", "annotations"), "no entry of 'annotations' has an integer 'image_id'"),
         (without("bbox", "annotations"), "id .* has a 'bbox' that is not four finite numbers: None"),
         (without("file_name", "images"), "has no string 'file_name'"),
-        (without("width", "images"), "the width None"),
+        (without("width", "images"), "invalid width: None"),
         ({**document(), "categories": []}, "unknown 'category_id', (17|3|90)"),
     ],
 )
@@ -394,9 +394,9 @@ def test_arguments_that_do_not_go_together(data: Path, options: dict[str, Any]):
 
 
 def test_pictures_that_are_not_there(data: Path):
-    with pytest.raises(ReaderError, match=r"has no picture 'zz\.jpg'"):
+    with pytest.raises(ReaderError, match=r"has no image 'zz\.jpg'"):
         read(dalify, data, images=["zz.jpg"])
-    with pytest.warns(BadSampleWarning, match=r"has no picture 'zz\.jpg', of 2 in images="):
+    with pytest.warns(BadSampleWarning, match=r"has no image 'zz\.jpg', of 2 in images="):
         found = read(dalify, data, images=["zz.jpg", "2.jpg"])
     assert found[2]["epoch_size"] == 1
     with pytest.raises(ReaderError, match="cannot read the annotations"):
@@ -409,12 +409,12 @@ def test_pictures_that_are_not_there(data: Path):
 @pytest.mark.parametrize(
     ("file", "place", "value", "message"),
     [
-        ("polygon_data.dat", 4, 77, "a mask of object 77"),
-        ("masks_rles_idx.dat", 4, -5, "a mask of object -5"),
-        ("masks_rles.dat", 4, 2**31 - 1, "a mask by runs"),
+        ("polygon_data.dat", 4, 77, "a mask for object 77"),
+        ("masks_rles_idx.dat", 4, -5, "a mask for object -5"),
+        ("masks_rles.dat", 4, 2**31 - 1, "a run-length encoded mask"),
         ("masks_rles.dat", 20, 2**31 - 1, "damaged"),
-        ("heights.dat", 4, 2**31 - 1, "a mask by runs|max_image_pixels"),
-        ("counts.dat", 4, -1, "do not fit together"),
+        ("heights.dat", 4, 2**31 - 1, "a run-length encoded mask|max_image_pixels"),
+        ("counts.dat", 4, -1, "are inconsistent"),
         ("boxes.dat", 0, 2**31 - 1, "damaged"),
     ],
 )

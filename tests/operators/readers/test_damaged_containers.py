@@ -291,7 +291,7 @@ def test_truncated_while_it_is_indexed(tmp_path: Path, monkeypatch: pytest.Monke
         return original(descriptor, buffers, offset)
 
     monkeypatch.setattr(os, "preadv", truncating)
-    with pytest.raises(ReaderError, match="became shorter"):
+    with pytest.raises(ReaderError, match="was truncated"):
         list(members(str(path))) if kind == "tar" else scan(str(path))
 
 
@@ -321,7 +321,7 @@ def test_random_damage_of_records(tmp_path: Path, reader: str) -> None:
         ([12, 10**12], "a row of the array 'x'.*max_sample_bytes"),
         ([10**12, 5], "max_declared_samples|chunks"),
         ([10**9, 5], "more than 16,777,216 chunks"),
-        ([12, 1_000_000], "lies in 200,000 chunks"),
+        ([12, 1_000_000], "consists of 200,000 chunks"),
         ([-1, 5], "x|cannot"),
     ],
 )
@@ -370,7 +370,7 @@ def test_chunks_of_strings_that_declare_too_many(tmp_path: Path, version: int) -
     array[:] = [f"text {n}" for n in range(6)]
     chunk = next(path for path in (tmp_path / "a.zarr" / "x").rglob("0") if path.is_file())
     chunk.write_bytes(struct.pack("<I", (1 << 32) - 1) + chunk.read_bytes()[4:])
-    with pytest.raises(ReaderError, match="declares more of them"):
+    with pytest.raises(ReaderError, match="too short for the declared number"):
         reading("zarr", paths=[str(tmp_path / "a.zarr")], arrays=["x"]).run()
 
 

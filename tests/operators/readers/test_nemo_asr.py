@@ -101,12 +101,12 @@ def test_parts_beyond_the_end(folder: Path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"audio_filepath": 3', "line 1: no JSON"),
-        ('{"audio_filepath": "a"}\n{x}', "line 2: no JSON"),
-        ('{"audio_filepath": ' + "[" * 100_000, "line 1: no JSON"),
+        ('{"audio_filepath": 3', "line 1: invalid JSON"),
+        ('{"audio_filepath": "a"}\n{x}', "line 2: invalid JSON"),
+        ('{"audio_filepath": ' + "[" * 100_000, "line 1: invalid JSON"),
         ('{"text": "x"}', "'audio_filepath' must be a path; got None"),
         ("[1]", "'audio_filepath' must be a path"),
-        (r'{"audio_filepath": "a", "text": "\ud800"}', "text must be a string of whole"),
+        (r'{"audio_filepath": "a", "text": "\ud800"}', "text must be a string of valid Unicode"),
         (r'{"audio_filepath": "\ud800"}', "'audio_filepath' must be a path"),
         (r'{"audio_filepath": "a\u0000"}', "'audio_filepath' must be a path"),
         ('{"audio_filepath": "a", "duration": "x"}', "duration must be a finite number of seconds.*'x'"),
@@ -117,7 +117,7 @@ def test_parts_beyond_the_end(folder: Path):
         ('{"audio_filepath": "a", "text": 1}', "text must be a string"),
         ("", "nothing to read"),
         ('{"audio_filepath": "nowhere.wav"}', "cannot open the file '.*nowhere.wav'"),
-        ('{"audio_filepath": "/nowhere.wav"}', "the name '/nowhere.wav' leads out of the folder"),
+        ('{"audio_filepath": "/nowhere.wav"}', "the name '/nowhere.wav' points outside the folder"),
     ],
 )
 def test_damaged_manifests(folder: Path, text: str, message: str):

@@ -265,7 +265,7 @@ def test_versions(tmp_path: Path, version: tuple[int, int]):
         ({"roi_start": [1, 2, 3], "rel_roi_start": [0.1] * 3}, ArgumentValueError, "exclude each other"),
         ({"roi_end": [1, 2, 3], "roi_shape": [1] * 3}, ArgumentValueError, "exclude each other"),
         ({"out_of_bounds_policy": "reflect"}, ArgumentValueError, "must be one of"),
-        ({"file_list": "x"}, ArgumentValueError, "exclude each other"),
+        ({"file_list": "x"}, ArgumentValueError, "cannot be used together"),
     ],
 )
 def test_mistakes(file: Path, options: dict[str, Any], error: type[Exception], message: str):

@@ -69,10 +69,10 @@ def test_indices_in_any_order_and_of_several_files(oracle: ModuleType, tmp_path:
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        ("", "is empty|is no RecordIO index"),
-        ("abc\n", "is no RecordIO index"),
-        ("0\t4\n", "the mark of RecordIO is missing"),
-        ("0\t4000\n", "where no file is"),
+        ("", "is empty|is not a valid RecordIO index"),
+        ("abc\n", "is not a valid RecordIO index"),
+        ("0\t4\n", "the RecordIO magic number is missing"),
+        ("0\t4000\n", "beyond the end of the data"),
     ],
 )
 def test_damaged_recordio_indices(tmp_path: Path, index: str, message: str):
@@ -99,7 +99,7 @@ def test_damaged_recordio(tmp_path: Path, capsys: Any):
     with pytest.raises(ReaderError, match="damaged"):
         read(dalify, "mxnet", 1, **options)
     assert rec2idx.main([options["path"], str(tmp_path / "b.idx")]) == 1
-    with pytest.raises(ArgumentValueError, match="one path, or one for each"):
+    with pytest.raises(ArgumentValueError, match="one path, or one path for each"):
         read(dalify, "mxnet", 1, path=options["path"], index_path=["a", "b"])
     with pytest.raises(ReaderError, match="cannot read the RecordIO file"):
         read(dalify, "mxnet", 1, path=str(tmp_path / "none"), index_path=options["index_path"])
@@ -191,7 +191,7 @@ def test_sparse_labels(lmdb_package: Any, tmp_path: Path):
         (record(IMAGE, field(1, 1) + field(2, 10) + field(10, b"\3")), {}, "must be FLOAT"),
         (record(tensor([1]), tensor([1])), {}, "must be BYTE"),
         (record(PIXELS[:-10], tensor([1])), {}, "damaged"),
-        (record(field(1, 9) + PIXELS, tensor([1])), {}, "does not fill"),
+        (record(field(1, 9) + PIXELS, tensor([1])), {}, "does not match its"),
         (record(IMAGE, tensor([3]), tensor(b"text")), {"additional_inputs": 1}, "must be FLOAT"),
         (record(IMAGE, tensor([3]), tensor([1.0] * 4)), {"bbox": True}, "four integers"),
         (record(IMAGE, tensor([0.5])), {"label_type": 1, "num_labels": 3}, "must be integers"),

@@ -72,7 +72,7 @@ def test_options_are_those_of_dali(
 def test_the_first_of_several_counts(oracle: ModuleType, tmp_path: Path):
     path = tmp_path / "a.tar"
     write_tar(path, [("a.jpg", b"1"), ("a.jpg", b"2"), ("a.cls", b"x"), ("b.jpg", b"3"), ("a.cls", b"5")])
-    with pytest.warns(UserWarning, match="the first one counts"):
+    with pytest.warns(UserWarning, match="the first one is used"):
         ours = read(dalify, path, 3, ext=["jpg", "cls"])
     assert ours == read(oracle, path, 3, ext=["jpg", "cls"])
 
@@ -159,7 +159,7 @@ def test_damaged_archives_are_told(place: int, byte: int, stop: int):
 
 @pytest.mark.parametrize(
     ("contents", "message"),
-    [(b"", "is empty"), (b"garbage" * 300, "is no tar archive"), (b"x" * 100, "was cut off")],
+    [(b"", "is empty"), (b"garbage" * 300, "is not a tar archive"), (b"x" * 100, "is truncated")],
 )
 def test_files_that_are_no_archives(tmp_path: Path, contents: bytes, message: str):
     (tmp_path / "a.tar").write_bytes(contents)
@@ -170,9 +170,9 @@ def test_files_that_are_no_archives(tmp_path: Path, contents: bytes, message: st
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        ("", "no WebDataset index"),
-        ("v9 1\njpg 512 2\n", "no WebDataset index"),
-        ("v1.2 2\njpg 512 2 a.jpg\n", "was cut off"),
+        ("", "not a WebDataset index"),
+        ("v9 1\njpg 512 2\n", "not a WebDataset index"),
+        ("v1.2 2\njpg 512 2 a.jpg\n", "is truncated"),
         ("v1.2 1\njpg 512 2\n", "line 2: expected extension, offset, size, name"),
         ("v1.1 1\njpg x 2\n", "line 2"),
         ("v1.1 1\njpg -5 2\n", "line 2"),
@@ -195,9 +195,9 @@ def test_damaged_indices(archive: Path, index: str, message: str):
         ({"ext": []}, ArgumentValueError, "ext is empty"),
         ({"ext": ["zzz"], "missing_component_behavior": "skip"}, ReaderError, "nothing to read"),
         ({"ext": ["jpg", "cls"], "dtypes": [dalify.types.UINT8]}, ArgumentValueError, "1 types for 2 outputs"),
-        ({"ext": ["jpg"], "dtypes": [dalify.types.INT32]}, ReaderError, "no whole number of elements"),
+        ({"ext": ["jpg"], "dtypes": [dalify.types.INT32]}, ReaderError, "not a multiple of the element size"),
         ({"ext": ["jpg"], "dtypes": [dalify.types.STRING]}, ArgumentValueError, "no element type"),
-        ({"ext": ["jpg"], "index_paths": ["a", "b"]}, ArgumentValueError, "one for each file"),
+        ({"ext": ["jpg"], "index_paths": ["a", "b"]}, ArgumentValueError, "one per file"),
         ({"ext": ["jpg"], "index_paths": ["/nowhere"]}, ReaderError, "cannot read the index"),
     ],
 )
@@ -215,7 +215,7 @@ def test_the_tool_tells_mistakes(tmp_path: Path, capsys: Any):
     assert wds2idx.main([str(tmp_path / "none.tar"), str(tmp_path / "b.idx")]) == 1
     write_tar(tmp_path / "b.tar", [(".a", b"")])
     assert wds2idx.main([str(tmp_path / "b.tar"), str(tmp_path / "b.idx")]) == 1
-    assert "holds no samples" in capsys.readouterr().err
+    assert "contains no samples" in capsys.readouterr().err
 
 
 def test_beside_the_webdataset_package(tmp_path: Path):

@@ -211,8 +211,8 @@ def test_mistakes(films, arguments, kind, message):
     [
         ("{film}", "line 2: expected `path label"),
         ("{film} cat", "integer label"),
-        ("{film} -1", "label is from 0"),
-        ("{film} 1 a", "start and end are numbers"),
+        ("{film} -1", "label must be in"),
+        ("{film} 1 a", "start and end must be numbers"),
         ("{film} 1 30 40", "has 30 frames"),
         ("{film} 1 9 5", "start 9 and end 5 are no part"),
         ("{film} 1 -40", "start -40"),
