@@ -1,1 +1,1 @@
-"""Bytes to arrays: pictures, sound, film, npy. Each codec knows nothing of operators, batches or devices."""
+"""Decodes bytes to arrays: images, audio, video, npy. Codecs do not depend on operators, batches or devices."""

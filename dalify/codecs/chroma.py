@@ -1,9 +1,9 @@
-"""From luma and chroma planes to RGB, bit for bit as FFmpeg's converter with linear, full chroma and exact rounding.
+"""Converts luma and chroma planes to RGB, bit-exact with FFmpeg's linear, full-chroma, accurate-rounding converter.
 
-Alone because it is the one part of video decoding that is compiled here: FFmpeg's accurate converter takes as long as
-the decoder itself, this one a tenth. The formula, without the bits of fraction that are always zero: chroma is weighted
-3 : 1 towards the nearer sample in each direction that is halved (or, where samples lie on the left pixel, 1 : 0 and
-1 : 1 along rows), and the sums are those of ITU-R BT.601 in fixed point.
+Compiled here because FFmpeg's accurate converter takes as long as the decoder itself; this one takes a tenth. The
+formula, without the fraction bits that are always zero: along each subsampled axis, chroma is weighted 3 : 1 towards
+the nearer sample (or, if samples are sited on the left pixel, 1 : 0 and 1 : 1 along rows), and the sums are those of
+ITU-R BT.601 in fixed point.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dalify.base.compiling import njit
 
 __all__ = ["FULL_RANGE", "STUDIO_RANGE", "fits", "planes_to_rgb"]
 
-# Factor and offset of luma, then red from Cr, green from Cb, green from Cr, blue from Cb; of 2**13 each, luma 2**17.
+# Factor and offset of luma, then red from Cr, green from Cb, green from Cr, blue from Cb; scaled by 2**13, luma 2**17.
 STUDIO_RANGE = np.array([9539 * 16, 16, 13075, -3209, -6660, 16525], np.int32)
 FULL_RANGE = np.array([8192 * 16, 0, 11485, -2819, -5850, 14516], np.int32)
-# FFmpeg has other weights for smaller frames.
-_LEAST_EXTENT = 16
+# FFmpeg uses other weights for smaller frames.
+_MIN_EXTENT = 16
 
 
 @njit(nogil=True, cache=True)
@@ -30,12 +30,12 @@ def planes_to_rgb(
     """Convert a frame.
 
     Args:
-        out: uint8 ``[height, 3 * width]``, to be filled.
+        out: uint8 ``[height, 3 * width]``, output.
         luma: uint8 ``[height, width]``.
-        cb: uint8 ``[height or height / 2, width or width / 2]``; what is halved has to be even.
-        cr: of the same shape.
+        cb: uint8 ``[height or height / 2, width or width / 2]``; subsampled extents must be even.
+        cr: same shape as ``cb``.
         matrix: ``STUDIO_RANGE`` or ``FULL_RANGE``.
-        is_left: chroma samples lie on the left one of two pixels, instead of between them.
+        is_left: whether chroma samples are sited on the left of two pixels, instead of between them.
     """
     height, width = luma.shape
     rows, columns = cb.shape
@@ -71,7 +71,7 @@ def planes_to_rgb(
         line, target = luma[row], out[row]
         for j in range(width):
             y = np.int32(factor * (np.int32(line[j]) - offset) + np.int32(65536))
-            # Up by 5 bits and down by 22: FFmpeg's sums have 32 bits, and what is out of them wraps.
+            # Shift up by 5 bits and down by 22: FFmpeg's sums have 32 bits and wrap on overflow.
             r = np.int32(np.int32(y + red * vs[j]) << 5) >> 22
             g = np.int32(np.int32(y + green_u * us[j] + green_v * vs[j]) << 5) >> 22
             b = np.int32(np.int32(y + blue * us[j]) << 5) >> 22
@@ -81,12 +81,12 @@ def planes_to_rgb(
 
 
 def fits(planes: list[Any], width: int, height: int) -> bool:
-    """Tell whether the planes of a frame are such that they can be converted here."""
+    """Return whether the planes of a frame have a supported layout."""
     luma, cb, _ = planes
     halves = cb.width < luma.width, cb.height < luma.height
     wanted = width // (1 + halves[0]), height // (1 + halves[1])
     return (
-        min(width, height) >= _LEAST_EXTENT
+        min(width, height) >= _MIN_EXTENT
         and all(plane.line_size > 0 for plane in planes)
         and (cb.width, cb.height) == wanted
         and not (halves[0] and width % 2)

@@ -1,7 +1,7 @@
-"""From pixels as stored to the colour space and element type that were asked for.
+"""Converts decoded pixels to the requested color space and dtype.
 
-Grey is BT.601 luma, YCbCr is BT.601 in studio range (luma 16-235, chroma 16-240), and a change of element type maps the
-full range of one type to the full range of the other: what DALI's decoders do. Alone, because every format ends here.
+Gray is BT.601 luma, YCbCr is BT.601 in studio range (luma 16-235, chroma 16-240), and a change of dtype maps the full
+range of one type to the full range of the other, as in DALI's decoders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUPPORTED_DTYPES = (
     DALIDataType.FLOAT64,
 )
 
-# Rec. ITU-R BT.601; chroma and luma of studio range for inputs and outputs of the same full scale.
+# Rec. ITU-R BT.601, studio range, for inputs and outputs with the same full scale.
 _LUMA = (0.299, 0.587, 0.114)
 _YCBCR = np.array(
     [
@@ -43,14 +43,14 @@ _YCBCR_OFFSETS_OF_FRACTIONS = np.array([1 / 16, 1 / 2, 1 / 2], np.float32)  # DA
 
 
 def channels_of(output_type: DALIImageType, stored: int) -> int:
-    """Return the number of channels of an output type, for an image with so many stored ones."""
+    """Return the number of channels of an output type, for an image with ``stored`` channels."""
     if output_type == DALIImageType.ANY_DATA:
         return stored
     return 1 if output_type == DALIImageType.GRAY else 3
 
 
 def check_dtype(dtype: DALIDataType) -> None:
-    """Refuse element types that no image can have.
+    """Check that images can be decoded to a dtype.
 
     Raises:
         DTypeError: booleans and 64-bit integers.
@@ -64,12 +64,12 @@ def convert_colour(pixels: np.ndarray[Any, Any], output_type: DALIImageType) -> 
     """Convert stored pixels.
 
     Args:
-        pixels: HWC, uint8, uint16 or float32 (0..1), 1, 2 (grey, alpha), 3 or 4 (RGB, alpha) channels. Alpha is
+        pixels: HWC, uint8, uint16 or float32 (0..1), 1, 2 (gray, alpha), 3 or 4 (RGB, alpha) channels. Alpha is
             dropped, not blended.
-        output_type: wanted colours; YCbCr of uint8 or float32 only.
+        output_type: requested color space; YCbCr only for uint8 or float32.
 
     Returns:
-        HWC of the same element type; a view where no arithmetic is needed.
+        HWC of the same dtype; a view if no arithmetic is needed.
     """
     stored = pixels.shape[2]
     if output_type == DALIImageType.ANY_DATA:
@@ -104,11 +104,11 @@ def rescale(
 
     Args:
         pixels: uint8, uint16, or float32 with full range 0..1.
-        dtype: wanted type, one of SUPPORTED_DTYPES.
-        out: array of that type and of the pixels' shape, to be filled; fresh memory where None.
+        dtype: requested dtype, one of SUPPORTED_DTYPES.
+        out: output array of that dtype and the shape of the pixels; allocated if None.
 
     Returns:
-        ``out``; or, without it, an array that is the pixels themselves where the type is the same.
+        ``out``; without it, a new array, or ``pixels`` itself if the dtype is the same.
     """
     target = dtype.numpy
     if target == pixels.dtype:
@@ -125,7 +125,7 @@ def rescale(
     if target.kind == "f":
         np.multiply(pixels, np.float32(scale), out=out, dtype=np.float32, casting="same_kind")
         return out
-    # 32-bit targets need more digits than float32 has: full scale would overflow.
+    # 32-bit integers need more precision than float32: full scale would overflow.
     work = np.float64 if target.itemsize == 4 else np.float32
     values = np.multiply(pixels, work(scale), dtype=work)
     np.floor(np.add(values, work(0.5), out=values), out=values)
@@ -157,5 +157,5 @@ def _ycbcr_of_bytes(pixels: Any, result: Any) -> None:
             red, green, blue = np.float32(pixels[y, x, 0]), np.float32(pixels[y, x, 1]), np.float32(pixels[y, x, 2])
             for k in range(3):
                 value = _YCBCR[k, 0] * red + _YCBCR[k, 1] * green + _YCBCR[k, 2] * blue + _YCBCR_OFFSETS_OF_BYTES[k]
-                # Never outside 16..240, so neither the sign nor the range needs a look.
+                # Always in 16..240, so no check of sign or range is needed.
                 result[y, x, k] = np.int32(value + half)

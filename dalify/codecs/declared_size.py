@@ -1,7 +1,7 @@
-"""The size that an image file declares, read from its header without any library.
+"""Reads the size that an image file declares from its header, without a library.
 
-Libraries allocate memory by the declared size, some of them before they can be asked for it. So the size is read here
-first and compared with the limits. What cannot be read here is left to the library, which refuses it.
+Libraries allocate memory for the declared size, some of them before they report it. So the size is read here first and
+checked against the limits. Headers that cannot be read here are left to the library, which rejects them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["check_declared_size", "gif_screen", "webp_chunks"]
 
 Size = tuple[int, int]
 
-# Boxes of the ISO base media format that hold others, and how many bytes of their own come first.
+# Boxes of the ISO base media format that contain boxes, and the number of bytes before these.
 _AVIF_BOXES = {
     b"meta": 4,
     b"iprp": 0,
@@ -34,21 +34,21 @@ _MAX_JPEG_2000_COMPONENTS = 4
 
 
 def check_declared_size(data: Bytes, kind: str) -> None:
-    """Compare every size that a file declares with the limits.
+    """Check every size that a file declares against the limits.
 
     Args:
         data: encoded image, 1-D uint8.
-        kind: the format, of ``picture_format``; JPEG, PNG, TIFF and PNM have readers of their own.
+        kind: the format, from ``picture_format``; JPEG, PNG, TIFF and PNM have their own readers.
 
     Raises:
         LimitError: more pixels than ``max_image_pixels``.
-        DecodeError: a header that is damaged.
+        DecodeError: the header is damaged.
     """
     try:
         for height, width in _SIZES[kind](data):
             check_image(height, width, f"the {kind}")
     except struct.error:
-        raise DecodeError(f"truncated {kind}: the data end after {data.size} bytes, within the header.") from None
+        raise DecodeError(f"truncated {kind}: the data ends after {data.size} bytes, within the header.") from None
 
 
 def _bmp(data: Bytes) -> Iterator[Size]:
@@ -61,13 +61,13 @@ def _bmp(data: Bytes) -> Iterator[Size]:
 
 
 def gif_screen(data: Bytes) -> tuple[int, int]:
-    """Return height and width of the first image of a GIF: of the screen, or more where the image extends beyond it.
+    """Return height and width of the first image of a GIF: those of the screen, or larger if the image exceeds it.
 
     Args:
         data: a GIF, 1-D uint8.
 
     Raises:
-        struct.error: the data end before the first image.
+        struct.error: the data ends before the first image.
     """
     view = data.data
     width, height, flags = struct.unpack_from("<HHB", view, 6)
@@ -93,7 +93,7 @@ def _gif(data: Bytes) -> Iterator[Size]:
 
 
 def webp_chunks(data: Bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yield type, start and end of each chunk of a WebP file, as far as they are there."""
+    """Yield type, start and end of each chunk of a WebP file, as far as the data goes."""
     position = 12
     while position + 8 <= data.size:
         kind, length = struct.unpack_from("<4sI", data.data, position)
@@ -130,8 +130,8 @@ def _jpeg_2000(data: Bytes) -> Iterator[Size]:
                 break
     (columns, rows, left, top, tile_columns, tile_rows, _, _, components) = struct.unpack_from(">8IH", view, start + 8)
     if components > _MAX_JPEG_2000_COMPONENTS:
-        raise DecodeError(f"JPEG 2000 of {components} components is not supported.")
-    # The library allocates by the extent of the reference grid, in which the image lies.
+        raise DecodeError(f"JPEG 2000 with {components} components is not supported.")
+    # The library allocates memory for the extent of the reference grid, which contains the image.
     yield rows, columns
     yield max(0, rows - top), max(0, columns - left)
     yield min(tile_rows, rows), min(tile_columns, columns)

@@ -1,7 +1,7 @@
-"""The orientation that a camera noted in EXIF, and the turn that it asks for.
+"""The EXIF orientation of images, and the transposes and flips that it specifies.
 
-Alone, because JPEG, PNG, WebP and TIFF keep the same note in different places, and because headers (extents swap) and
-pixels (axes move) have to agree on it.
+JPEG, PNG, WebP and TIFF store the same tag in different places. Extents in headers and axes of pixels must be changed
+consistently.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ENTRY_BYTES = 12
 
 
 def tiff_orientation(block: bytes) -> int:
-    """Return the orientation, 1 to 8, from an EXIF block that begins with its TIFF header; 1 where there is none.
+    """Return the orientation, 1 to 8, from an EXIF block that starts with its TIFF header; 1 if there is none.
 
-    Formula source: TIFF 6.0, image file directory, tag 274. Damaged blocks count as upright: a wrong note must not cost
-    an image.
+    Formula source: TIFF 6.0, image file directory, tag 274. Damaged blocks count as upright, because damaged metadata
+    must not cost an image.
     """
     order = {b"II": "<", b"MM": ">"}.get(block[:2])
     if order is None or len(block) < 10:
@@ -42,13 +42,13 @@ def tiff_orientation(block: bytes) -> int:
 
 
 def xmp_orientation(xmp: bytes) -> int | None:
-    """Return the orientation, 1 to 8, from XMP metadata; None where it tells none."""
+    """Return the orientation, 1 to 8, from XMP metadata; None if it contains none."""
     found = _XMP_ORIENTATION.search(xmp)
     return int(found[1]) if found else None
 
 
 def oriented_extents(height: int, width: int, orientation: int) -> tuple[int, int]:
-    """Return (height, width) after the turn: 5 to 8 swap them."""
+    """Return (height, width) of the upright image: orientations 5 to 8 swap them."""
     return (width, height) if orientation >= 5 else (height, width)
 
 
@@ -61,7 +61,7 @@ def orient(image: np.ndarray[Any, Any], orientation: int) -> np.ndarray[Any, Any
     """
     if orientation >= 5:
         image = image.swapaxes(0, 1)
-    # Two of each four values mirror the rows, two the columns; 6, for instance, is a transpose and then mirrored
+    # Two of each four values flip the rows, two the columns; 6, for example, is a transpose followed by flipped
     # columns.
     if orientation in (3, 4, 7, 8):
         image = image[::-1]
@@ -78,7 +78,7 @@ def unorient(image: np.ndarray[Any, Any], orientation: int) -> np.ndarray[Any, A
 def source_window(
     window: tuple[int, int, int, int], height: int, width: int, orientation: int
 ) -> tuple[int, int, int, int]:
-    """Return where a window of the upright image lies in the stored one.
+    """Map a window of the upright image to the stored image.
 
     Args:
         window: y, x, height, width in the upright image, in pixels.

@@ -1,6 +1,6 @@
-"""What the picture decoders share.
+"""Shared by the image decoders: shapes, and decoding of batches.
 
-Shapes are told before decoding, so that pixels go straight to where they are wanted.
+Shapes are determined before decoding, so that pixels are written directly to their destination.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ _LARGEST_BLANK = 1 << 26
 
 
 def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
-    """Return what a decoder gives: HWC of ``dtype``; the shape is told by the data.
+    """Return the output spec of a decoder: HWC of ``dtype``; the data determines the shape.
 
     Raises:
-        DTypeError: the input is not made of encoded bytes, or images cannot have the type.
+        DTypeError: the input is not encoded bytes, or images cannot have this dtype.
     """
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
         raise DTypeError(
-            f"a decoder needs encoded files as they are: one-dimensional samples of type UINT8; got {encoded!r}.",
-            hint="Arrays that are images already need no decoder.",
+            f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.",
+            hint="If the data is already decoded, omit the decoder.",
         )
     check_dtype(dtype)
     return Spec(dtype, 3, "HWC", None, encoded.device)
 
 
 def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
-    """Return an encoded black picture for the place of one that cannot be decoded, uint8 ``[bytes]``.
+    """Return an encoded black image to substitute for one that cannot be decoded, uint8 ``[bytes]``.
 
     Args:
-        data: what cannot be decoded. Where at least its header can be read, the black picture has its size.
+        data: the data that cannot be decoded. If its header can be read, the black image has the same size.
     """
     limits = current()
-    # It must not fail as the sample did: three channels of four bytes are the most that a decoder makes of a pixel.
+    # It must not exceed the limits: a decoder produces at most three channels of four bytes per pixel.
     most_pixels = max(1, min(_LARGEST_BLANK, limits.max_image_pixels, limits.max_sample_bytes // 12))
     height = width = min(_BLANK_EXTENT, math.isqrt(most_pixels))
     with suppress(Exception):
@@ -71,7 +71,7 @@ def blank_picture(data: Bytes) -> np.ndarray[Any, Any]:
 def decoded_shapes(
     encoded: Batch, output_type: DALIImageType, adjust_orientation: bool
 ) -> tuple[np.ndarray[Any, np.dtype[np.int64]], JpegHeaders]:
-    """Return height, width, channels of each image, int64 ``[N, 3]``, and what is known of the headers.
+    """Return height, width, channels of each image, int64 ``[N, 3]``, and the headers.
 
     Args:
         encoded: encoded images.
@@ -79,7 +79,7 @@ def decoded_shapes(
         adjust_orientation: see decode_image.
 
     Raises:
-        Exception: what ``image_shape`` raises, with the number of the sample.
+        Exception: any error of ``image_shape``, with the index of the sample.
     """
     headers = read_jpeg_headers(encoded)
     shapes = headers.shapes(adjust_orientation)
@@ -120,20 +120,19 @@ def decode_group(
     """Decode images.
 
     Args:
-        out: images ``[H, W, C]`` of ``dtype``, to be filled.
+        out: outputs: images ``[H, W, C]`` of ``dtype``.
         encoded: files, one-dimensional, of bytes.
         output_type: see decode_image.
         dtype: see decode_image.
         adjust_orientation: see decode_image.
         use_fast_idct: see decode_image.
-        headers: what ``decoded_shapes`` found.
-        windows: int64 ``[N, 4]``: y, x, height, width of the part of each image that is the result; all of it where
-            None.
+        headers: headers from ``decoded_shapes``.
+        windows: int64 ``[N, 4]``: y, x, height, width of the requested windows; None for whole images.
         needed: int64 ``[N, 4]``: y, x, height, width of the part of each result that is needed; the rest may be left
-            undefined. All of it where None.
+            undefined. None for all of it.
 
     Raises:
-        Exception: what ``decode_image`` and the libraries raise, with the number of the sample within the group.
+        Exception: any error of ``decode_image`` and the libraries, with the index of the sample in the batch.
     """
     plain = _Plain(headers, output_type, dtype, adjust_orientation, use_fast_idct, windows, needed)
     is_decoded = plain.decode_compiled(encoded, out)
@@ -163,9 +162,9 @@ def decode_group(
 
 
 class _Plain:
-    """Decodes what most images are, with little Python for each of them: upright sequential JPEG to bytes.
+    """Fast path for the most common images, with minimal Python overhead: upright sequential JPEG to uint8.
 
-    Whatever the library complains about is left to ``decode_image``.
+    Images for which the library reports a problem are left to ``decode_image``.
     """
 
     __slots__ = ("_colors", "_heights", "_is_plain", "_needed", "_positions", "_use_fast_idct", "_widths", "_windows")
@@ -216,7 +215,7 @@ class _Plain:
         return jpeg_decoder.decode(encoded, out, colors, wanted, windows, corners)
 
     def has_decoded(self, index: int, data: Bytes, target: np.ndarray[Any, Any]) -> bool:
-        """Decode one image with the library; False where that is not done here."""
+        """Decode one image with the library; return False if it needs ``decode_image``."""
         if not self._is_plain[index] or data.dtype != np.uint8:
             return False
         height, width = self._widths[index].tolist()

@@ -1,4 +1,4 @@
-"""Bytes of any picture to an upright HWC array: the front door of the picture codecs."""
+"""Decodes images of any supported format to upright HWC arrays."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dalify.data.dtypes import DALIDataType, DALIImageType
 
 __all__ = ["decode_image", "image_shape", "jpeg_colours"]
 
-# Colours that libjpeg-turbo can give directly, by output type; the others are made from RGB.
+# Color spaces that libjpeg-turbo can produce directly, by output type; others are converted from RGB.
 _JPEG_COLOURS = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
 
-_LOSSLESS = 0xC3  # the frame of a lossless JPEG with Huffman codes
+_LOSSLESS = 0xC3  # frame type of lossless JPEG with Huffman codes
 
 Window = tuple[int, int, int, int]
 
@@ -34,19 +34,19 @@ def image_shape(
     adjust_orientation: bool = True,
     jpeg_header: JpegHeader | None = None,
 ) -> tuple[int, int, int]:
-    """Return the shape that ``decode_image`` gives, read from the header.
+    """Return the output shape of ``decode_image``, read from the header.
 
     Args:
         data: encoded image.
-        output_type: colours; decides the number of channels.
-        adjust_orientation: height and width are those of the upright image.
-        jpeg_header: of a JPEG whose header was read already.
+        output_type: color space; determines the number of channels.
+        adjust_orientation: return height and width of the upright image.
+        jpeg_header: the header of a JPEG, if it was already read.
 
     Returns:
         height, width, channels.
 
     Raises:
-        DecodeError: no image, or a damaged header.
+        DecodeError: the data is not an image, or the header is damaged.
     """
     data = as_bytes_array(data)
     kind = "JPEG" if jpeg_header is not None else picture_format(data)
@@ -73,29 +73,29 @@ def decode_image(
     first_rows: int | None = None,
     jpeg_header: JpegHeader | None = None,
 ) -> np.ndarray[Any, Any]:
-    """Decode an image of any format that ``picture_format`` knows; the format is told by the data.
+    """Decode an image of any format in ``picture_format``; the data determines the format.
 
     Args:
         data: encoded image, 1-D uint8 or bytes.
         output_type: RGB, BGR, GRAY, YCbCr (studio range) or ANY_DATA (as stored: 1 to 4 channels, of TIFF also more;
             CMYK with 0 for no ink).
-        dtype: element type; values are scaled from full range to full range.
-        adjust_orientation: turn as the EXIF note says.
-        use_fast_idct: of JPEG: 5 % faster, values differ by up to 5.
-        window: y, x, height, width of the wanted part of the upright image, in pixels; the rows of a JPEG below it are
+        dtype: output dtype; values are scaled from full range to full range.
+        adjust_orientation: apply the EXIF orientation.
+        use_fast_idct: for JPEG: 5 % faster, values differ by up to 5.
+        window: y, x, height, width of the part of the upright image to decode, in pixels; JPEG rows below it are
             not decoded.
-        out: array for the result; fresh memory where None.
-        first_rows: with ``out`` and without ``window``: how many rows from the top are wanted; the others may be left
+        out: output array; allocated if None.
+        first_rows: with ``out`` and without ``window``: number of rows needed from the top; the others may be left
             undefined.
-        jpeg_header: of a JPEG whose header was read already, to save reading it again.
+        jpeg_header: the header of a JPEG, if it was already read.
 
     Returns:
-        ``[height, width, channels]``: ``out``, or a fresh array.
+        ``[height, width, channels]``: ``out``, or a new array.
 
     Raises:
-        DecodeError: no image, damaged data, or a kind that is not supported.
-        DTypeError: a type that images cannot have.
-        IndexingError: a window that is not within the image.
+        DecodeError: the data is not an image, is damaged, or is not supported.
+        DTypeError: images cannot have this dtype.
+        IndexingError: the window is not inside the image.
         ShapeError: ``out`` has another shape.
     """
     check_dtype(dtype)
@@ -115,7 +115,7 @@ def decode_image(
     if out is None:
         out = np.empty(shape, dtype.numpy)
     elif out.shape != shape:
-        raise ShapeError(f"the image has the shape {shape}, the array for it {out.shape}.")
+        raise ShapeError(f"the image has shape {shape}, but out has shape {out.shape}.")
     is_lossless = isinstance(header, JpegHeader) and header.frame == _LOSSLESS
     if isinstance(header, JpegHeader) and is_lossless:
         strips = strips_of(decode_lossless_jpeg(data, header.height, header.width, header.components, header.bits))
@@ -147,7 +147,7 @@ def decode_image(
 
 
 def jpeg_colours(components: int, output_type: DALIImageType) -> str:
-    """Return what a JPEG of so many components is decoded to: ``RGB``, ``BGR``, ``GRAY`` or ``CMYK``."""
+    """Return the color space that a JPEG is decoded to: ``RGB``, ``BGR``, ``GRAY`` or ``CMYK``."""
     if output_type == DALIImageType.ANY_DATA:
         return {1: "GRAY", 4: "CMYK"}.get(components, "RGB")
     return _JPEG_COLOURS.get(output_type, "RGB")
@@ -160,17 +160,17 @@ def _convert(
     has_colours: bool,
     out: np.ndarray[Any, Any],
 ) -> None:
-    """Convert some rows of an image.
+    """Convert rows of an image.
 
     Args:
-        pixels: as stored.
-        output_type: wanted colors.
-        dtype: wanted type.
-        has_colours: the decoder has made the colors already, but YCbCr.
-        out: to be filled.
+        pixels: pixels as stored.
+        output_type: requested color space.
+        dtype: requested dtype.
+        has_colours: whether the decoder has already converted the colors, except to YCbCr.
+        out: output.
     """
     if output_type == DALIImageType.YCbCr:
-        # Types other than bytes keep the fractions that the conversion gives.
+        # dtypes other than uint8 keep the fractional part of the conversion.
         pixels = rescale(pixels, dtype if dtype == DALIDataType.UINT8 else DALIDataType.FLOAT)
     if not has_colours or output_type == DALIImageType.YCbCr:
         pixels = convert_colour(pixels, output_type)
@@ -184,7 +184,7 @@ def _checked_window(window: Window | None, height: int, width: int, orientation:
     upright_height, upright_width = oriented_extents(height, width, orientation)
     if min(y, x, rows, columns) < 0 or y + rows > upright_height or x + columns > upright_width:
         raise IndexingError(
-            f"the window of {rows} rows from {y} and {columns} columns from {x} is not within the image of "
+            f"the window of {rows} rows from {y} and {columns} columns from {x} is not inside the image of "
             f"{upright_height} rows and {upright_width} columns."
         )
     return source_window(window, height, width, orientation)

@@ -1,7 +1,7 @@
-"""JPEG to pixels, bit for bit as libjpeg-turbo's accurate path gives them (slow integer IDCT, fancy upsampling).
+"""Decodes JPEG, bit-exact with libjpeg-turbo's accurate path (slow integer IDCT, fancy upsampling).
 
-simplejpeg does the work. Around it: one scan of the markers for all that is asked about a file before it is decoded,
-rules for damaged files, CMYK, and the decoding of only the first rows where the rest is not wanted.
+simplejpeg decodes. This module adds a single scan of the markers for all header information, handling of damaged files,
+CMYK, and decoding of only the first rows if the rest is not needed.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ _END_OF_IMAGE = b"\xff\xd9"
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 _LOSSLESS = frozenset({0xC3, 0xC7, 0xCB, 0xCF})
 _SEQUENTIAL = frozenset({0xC0, 0xC1})
-_NOTES = frozenset({*range(0xE1, 0xEE), 0xEF, 0xFE})  # comments and application data, but JFIF's and Adobe's
+_NOTES = frozenset({*range(0xE1, 0xEE), 0xEF, 0xFE})  # comments and application data, except JFIF's and Adobe's
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
-# Two output rows of context are what the upsampling of chroma can look at; four are two rows of 4:2:0 chroma.
+# Chroma upsampling uses up to two output rows of context; four are two rows of 4:2:0 chroma.
 CONTEXT_ROWS = 4
 
 
 class JpegHeader(NamedTuple):
-    """What the markers before the first scan say.
+    """Information from the markers before the first scan.
 
     Attributes:
         height: rows of the stored image.
         width: columns of the stored image.
-        components: 1 (grey), 3 (colour) or 4 (CMYK).
+        components: 1 (gray), 3 (color) or 4 (CMYK).
         bits: bits per sample.
         frame: second byte of the frame marker: 0xC0 baseline, 0xC2 progressive, 0xC3 lossless ….
         orientation: EXIF orientation, 1 to 8.
-        has_adobe: an Adobe segment is there: four components are stored inverted.
+        has_adobe: whether there is an Adobe segment: then four components are stored inverted.
         frame_position: offset of the frame's contents.
-        rows_per_unit: rows of one row of coding units (8 or 16 as a rule).
-        is_single_scan: the first scan holds all components.
+        rows_per_unit: number of rows of a coding unit (usually 8 or 16).
+        is_single_scan: whether the first scan contains all components.
     """
 
     height: int
@@ -67,7 +67,7 @@ class JpegHeader(NamedTuple):
 
 
 def read_jpeg_header(data: Bytes) -> JpegHeader:
-    """Walk the markers up to the first scan.
+    """Parse the markers up to the first scan.
 
     Args:
         data: a JPEG, 1-D uint8.
@@ -76,16 +76,14 @@ def read_jpeg_header(data: Bytes) -> JpegHeader:
         DecodeError: the headers are damaged or end early.
     """
     size = data.size
-    view = data.data  # a memoryview gives single bytes far quicker than an array
+    view = data.data  # indexing a memoryview is much faster than indexing an array
     position = 2
     orientation, has_adobe = 1, False
     frame: tuple[int, int, int, int, int, int, int] | None = None
     while position + 4 <= size:
         prefix, marker, length = _MARKER.unpack_from(view, position)
         if prefix != 0xFF:
-            raise DecodeError(
-                f"damaged JPEG: no marker at byte {position} of {size}, where the previous segment says that it ends."
-            )
+            raise DecodeError(f"damaged JPEG: no marker at byte {position} of {size}, the end of the previous segment.")
         if marker == 0xFF:
             position += 1  # a fill byte
             continue
@@ -108,13 +106,13 @@ def read_jpeg_header(data: Bytes) -> JpegHeader:
             kind, start, bits, height, width, components, rows_per_unit = frame
             is_single_scan = view[contents] == components if contents < size else False
             if height == 0 or width == 0:
-                raise DecodeError(f"damaged JPEG: its header says {width}x{height} pixels.")
+                raise DecodeError(f"damaged JPEG: its header declares {width}x{height} pixels.")
             return JpegHeader(
                 height, width, components, bits, kind, orientation, has_adobe, start, rows_per_unit, is_single_scan
             )
         elif marker in (_START_OF_SCAN, 0xD9):
-            raise DecodeError("damaged JPEG: there is no frame header before the first scan.")
-    raise DecodeError(f"truncated JPEG: the data end after {size} bytes, within the headers.")
+            raise DecodeError("damaged JPEG: no frame header before the first scan.")
+    raise DecodeError(f"truncated JPEG: the data ends after {size} bytes, within the headers.")
 
 
 def decode_jpeg(
@@ -126,26 +124,26 @@ def decode_jpeg(
     out: np.ndarray[Any, np.dtype[np.uint8]] | None = None,
     rows: int | None = None,
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Decode as stored, without orientation.
+    """Decode the image as stored, without applying the orientation.
 
     Args:
         data: a JPEG, 1-D uint8.
-        header: of the same data.
-        colours: ``RGB``, ``BGR``, ``GRAY`` (the luma that is stored) or, for four components, ``CMYK`` (0 is no ink).
+        header: header of the same data.
+        colours: ``RGB``, ``BGR``, ``GRAY`` (the stored luma) or, for four components, ``CMYK`` (0 is no ink).
         use_fast_idct: 5 % faster, values differ by up to 5.
-        out: contiguous bytes for the result, ``height * width * channels`` at least; fresh memory where None.
-        rows: how many of the first rows are wanted; the others are left undefined and, in most files, not decoded.
+        out: contiguous output of at least ``height * width * channels`` bytes; allocated if None.
+        rows: number of rows needed from the top; the others are undefined and, in most files, not decoded.
 
     Returns:
-        uint8 ``[height, width, channels]``; only ``rows`` rows where that is given.
+        uint8 ``[height, width, channels]``; only ``rows`` rows if that is given.
 
     Raises:
-        DecodeError: the data are truncated, damaged beyond use, or a kind of JPEG that is not supported.
+        DecodeError: the data is truncated, unusable, or not supported.
     """
     if header.frame in _LOSSLESS or header.bits != 8:
         kind = "lossless" if header.frame in _LOSSLESS else "lossy"
         raise DecodeError(
-            f"{kind} JPEG of {header.bits} bits per sample is not supported; JPEG must be lossy with 8 bits.",
+            f"{kind} JPEG with {header.bits} bits per sample is not supported; supported is lossy JPEG with 8 bits.",
             hint="Convert such images to 16-bit PNG or TIFF.",
         )
     if header.frame not in _SEQUENTIAL:
@@ -169,10 +167,10 @@ def decode_jpeg(
 
 
 def _check_scans(data: Bytes, header: JpegHeader) -> None:
-    """Refuse a progressive image that would take minutes: each scan goes through all of it, and may be a few bytes."""
+    """Reject a progressive image that would take minutes: each scan covers the whole image, but may be tiny."""
     scans = data.tobytes().count(_START_OF_SCAN_MARKER)
     if scans * header.height * header.width > _MAX_SCANS_OF_LARGEST * current().max_image_pixels:
-        raise DecodeError(f"damaged JPEG: {scans:,} scans of {header.width}x{header.height} pixels.")
+        raise DecodeError(f"damaged JPEG: {scans:,} scans of {header.width}x{header.height} pixels are too many.")
 
 
 def _decode_whole(
@@ -184,14 +182,14 @@ def _decode_whole(
         reason = str(error)
     if "subsampling" in reason:
         return _decode_by_pillow(data, header, colours, out)
-    # The library tells the first complaint only; behind a harmless one may hide that the end is missing.
+    # The library reports only the first warning; a harmless one may hide that the end is missing.
     if "Premature end of JPEG file" in reason or data.tobytes().rfind(_END_OF_IMAGE) < header.frame_position:
         raise DecodeError(
-            f"truncated JPEG: the data end after {data.size} bytes, without an end-of-image marker, before all rows of "
-            f"the {header.width}x{header.height} image are there."
+            f"truncated JPEG: the data ends after {data.size} bytes without an end-of-image marker, before all rows of "
+            f"the {header.width}x{header.height} image are complete."
         )
     try:
-        # Complaints such as stray bytes between segments: images that all viewers show, and millions are in use.
+        # Warnings such as stray bytes between segments: all viewers show such images, and they are common.
         return simplejpeg.decode_jpeg(data, colours, fastdct=use_fast_idct, buffer=out, strict=False)
     except ValueError as error:
         raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {error}.") from None
@@ -200,7 +198,7 @@ def _decode_whole(
 def _decode_by_pillow(
     data: Bytes, header: JpegHeader, colours: str, out: np.ndarray[Any, Any] | None
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Decode uncommon samplings of chroma, which TurboJPEG's interface refuses; libjpeg itself takes them."""
+    """Decode uncommon chroma subsampling, which TurboJPEG's interface rejects but libjpeg supports."""
     mode = {"GRAY": "L", "CMYK": "CMYK"}.get(colours, "RGB")
     shape = (header.height, header.width, {"L": 1, "CMYK": 4}.get(mode, 3))
     target = np.empty(shape, np.uint8) if out is None else out.reshape(-1)[: math.prod(shape)].reshape(shape)
@@ -210,18 +208,18 @@ def _decode_by_pillow(
         for top, rows in rows_of_pillow(image, mode, header.height, header.width):
             part = target[top : top + len(rows)]
             if colours == "CMYK" and header.has_adobe:
-                np.subtract(255, rows, out=part)  # Pillow has undone Adobe's inversion, which the caller does
+                np.subtract(255, rows, out=part)  # Pillow has undone Adobe's inversion; the caller does so again
             else:
                 part[...] = rows[..., ::-1] if colours == "BGR" else rows
     except MemoryError:
         raise
-    except Exception as error:  # libraries raise anything for damaged data
+    except Exception as error:  # libraries raise any exception for damaged data
         raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {error}.") from None
     return target
 
 
 def _without_notes(data: Bytes) -> bytes:
-    """Return a JPEG without the segments that say nothing about pixels: Pillow warns where one is damaged."""
+    """Return a JPEG without metadata segments: Pillow warns if one is damaged."""
     view, size = data.data, data.size
     parts, position = [view[:2]], 2
     while position + 4 <= size:
@@ -238,10 +236,10 @@ def _without_notes(data: Bytes) -> bytes:
 def _decode_first_rows(
     data: Bytes, header: JpegHeader, colours: str, use_fast_idct: bool, out: np.ndarray[Any, Any] | None, rows: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-    """Decode a copy whose header claims fewer rows: the decoder then stops early and skips to the end marker.
+    """Decode a copy whose header declares fewer rows: the decoder then stops early and skips to the end marker.
 
-    Exact, because rows depend on nothing below them but a row of chroma, which is kept. None where this gains nothing
-    or where the scan is not one pass from top to bottom.
+    The result is exact, because rows depend only on one chroma row below them, which is kept. None if nothing is gained
+    or the scan is not a single pass from top to bottom.
     """
     height = min(header.height, rows + CONTEXT_ROWS)
     unit = header.rows_per_unit
@@ -264,13 +262,13 @@ def decode_shortened_jpeg(
     Args:
         data: a JPEG, 1-D uint8, of one sequential scan.
         frame_position: offset of the frame's contents.
-        height: that the header is to declare.
+        height: height to declare in the header.
         colours: see `decode_jpeg`.
         use_fast_idct: see `decode_jpeg`.
-        out: uint8 ``[height * width * channels]``, to be filled.
+        out: uint8 ``[height * width * channels]``, output.
 
     Returns:
-        False where the library has a complaint that needs the whole image.
+        False if the library reports a problem that needs the whole image.
     """
     shortened = scratch.borrow("jpeg rows", (data.size,))
     shortened[:] = data
@@ -279,14 +277,14 @@ def decode_shortened_jpeg(
     try:
         simplejpeg.decode_jpeg(shortened, colours, fastdct=use_fast_idct, buffer=out)
     except ValueError as error:
-        # All rows are in place when the rows left over are found to be too many.
+        # All rows are decoded before the library finds the remaining rows superfluous.
         return "extraneous bytes before marker 0xd9" in str(error)
     return True
 
 
 @njit(nogil=True, cache=True)
 def _mix_inks(inks: Any, is_bgr: bool, out: Any) -> None:
-    """Mix inks: (1 - ink) * (1 - black), rounded; the gray of it is BT.601 luma."""
+    """Convert CMYK: (1 - ink) * (1 - black), rounded; gray is BT.601 luma."""
     height, width, channels = out.shape
     for y in range(height):
         for x in range(width):

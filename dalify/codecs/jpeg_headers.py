@@ -1,4 +1,4 @@
-"""The headers of all JPEG files of a chunk, read in one compiled call."""
+"""Reads the headers of all JPEG files of a chunk in one compiled call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["JpegHeaders", "read_jpeg_headers"]
 _BYTE = np.empty(0, np.uint8)
 # Columns of the table; those of a `JpegHeader`, in its order, come first.
 _HEIGHT, _WIDTH, _COMPONENTS, _BITS, _FRAME, _ORIENTATION, _ADOBE, _POSITION, _UNIT, _SINGLE = range(10)
-# Whether it was read; where the contents of the first segment that may be EXIF begin, and how many there are.
+# Whether the header was read; offset of the first segment that may be EXIF, and the number of such segments.
 _IS_KNOWN, _NOTE, _NOTES = range(10, 13)
 _COLUMNS = 13
 _SEQUENTIAL = (0xC0, 0xC1)
@@ -28,13 +28,13 @@ _EXIF = b"Exif\0\0"
 
 
 class JpegHeaders:
-    """What is known of the headers of a chunk of encoded images.
+    """The headers of a chunk of encoded images.
 
     Args:
         table: int64 ``[N, 13]``.
 
     Attributes:
-        is_known: bool ``[N]``: a gray or color JPEG with an undamaged header. Others are looked at one by one.
+        is_known: bool ``[N]``: a gray or color JPEG with a valid header. Others are parsed one by one.
     """
 
     __slots__ = ("_table", "is_known")
@@ -48,7 +48,7 @@ class JpegHeaders:
         return len(self._table)
 
     def __getitem__(self, index: int) -> JpegHeader | None:
-        """Return one header; None where it is not known."""
+        """Return one header; None if it is unknown."""
         if not self.is_known[index]:
             return None
         row: list[Any] = self._table[index].tolist()
@@ -60,10 +60,10 @@ class JpegHeaders:
         return JpegHeaders(self._table[indices])
 
     def shapes(self, adjust_orientation: bool) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return height, width and stored components of the known ones, int64 ``[N, 3]``.
+        """Return height, width and stored components of known headers, int64 ``[N, 3]``.
 
         Args:
-            adjust_orientation: height and width are those of the upright image.
+            adjust_orientation: return height and width of the upright image.
         """
         shapes = self._table[:, : _COMPONENTS + 1].copy()
         if adjust_orientation:
@@ -73,24 +73,24 @@ class JpegHeaders:
         return shapes
 
     def are_within_limits(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which have no more pixels than allowed, bool ``[N]``."""
+        """Return which images have no more pixels than allowed, bool ``[N]``."""
         return self._table[:, _HEIGHT] * self._table[:, _WIDTH] <= current().max_image_pixels
 
     def are_plain(self, adjust_orientation: bool) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which are sequential, of 8 bits, gray or color, and need not be turned, bool ``[N]``."""
+        """Return which images are sequential, 8-bit, gray or color, and upright, bool ``[N]``."""
         table = self._table
         plain = self.is_known & (table[:, _BITS] == 8)
         plain &= (table[:, _FRAME] == _SEQUENTIAL[0]) | (table[:, _FRAME] == _SEQUENTIAL[1])
         return plain & (table[:, _ORIENTATION] == 1) if adjust_orientation else plain
 
     def heights_for(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the height that a header has to declare for the first rows to be decoded only, int64 ``[N]``.
+        """Return the height to declare in each header so that only the first rows are decoded, int64 ``[N]``.
 
         Args:
-            rows: int64 ``[N]``, how many rows are wanted.
+            rows: int64 ``[N]``, number of rows needed.
 
         Returns:
-            heights; 0 where this gains nothing, or where the scan is not one pass from top to bottom.
+            Heights; 0 if nothing is gained or the scan is not a single pass from top to bottom.
         """
         heights = np.minimum(self._table[:, _HEIGHT], rows + CONTEXT_ROWS)
         unit = np.maximum(self._table[:, _UNIT], 1)
@@ -119,7 +119,7 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
 
 
 def _orientation(data: Bytes, begin: int, count: int) -> int:
-    """Return the orientation that the EXIF segments say; the contents of the first of `count` begin at `begin`."""
+    """Return the orientation from the EXIF segments; the first of `count` segments starts at `begin`."""
     end = begin - 2 + (int(data[begin - 2]) << 8) + int(data[begin - 1])
     block = data[begin:end].tobytes()
     found = tiff_orientation(block[len(_EXIF) :]) if block.startswith(_EXIF) else 1
@@ -129,7 +129,7 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
 # It holds the lock, because it takes less time than handing the lock over.
 @njit(cache=True)
 def _read_headers(addresses, sizes, table, byte):
-    """Walk the markers as `dalify.codecs.jpeg.read_jpeg_header` does; what is damaged or no JPEG stays unknown."""
+    """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown."""
     for n in range(len(addresses)):
         size = sizes[n, 0]
         data = array_at(addresses[n], (size,), byte)
@@ -170,7 +170,7 @@ def _read_headers(addresses, sizes, table, byte):
             elif marker == 0xDA and has_frame:
                 table[n, _SINGLE] = contents < size and data[contents] == table[n, _COMPONENTS]
                 table[n, _ORIENTATION] = 1
-                # Inks need to know who wrote them: those are looked at one by one, too.
+                # CMYK needs the Adobe segment: such images are parsed one by one, too.
                 is_usual = table[n, _HEIGHT] > 0 and table[n, _WIDTH] > 0 and table[n, _COMPONENTS] != 4
                 table[n, _IS_KNOWN] = is_usual
                 break

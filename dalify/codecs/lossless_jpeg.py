@@ -1,7 +1,7 @@
-"""Lossless JPEG (process 14 with Huffman codes): 2 to 16 bits per sample, as medical scanners and cameras write it.
+"""Decodes lossless JPEG (process 14, Huffman): 2 to 16 bits per sample, used by medical scanners and cameras.
 
-The libraries that decode other JPEGs refuse it. Each sample is predicted from its neighbors; the file has the
-differences. Three components are red, green and blue: nothing without loss makes other colors of them.
+The libraries that decode other JPEGs do not support it. Each sample is predicted from its neighbors; the file stores
+the differences. Three components are always RGB: a lossless file does not convert colors.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["decode_lossless_jpeg"]
 
 _LENGTH = struct.Struct(">H")
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
-_DEEPEST_CODE = 16
+_MAX_CODE_LENGTH = 16
 _TRUNCATED, _BAD_CODE = 1, 2  # and 3: no restart
 
 
 class _Scan(NamedTuple):
-    """What the headers say of the only scan.
+    """Parameters of the only scan, from the headers.
 
     Attributes:
         start: offset of its data.
-        codes: of each component, for the next 16 bits: length of the code and bits of the difference, ``[C, 65536]``.
+        codes: table per component, indexed by the next 16 bits: code length and bits of the difference, ``[C, 65536]``.
         predictor: 1 to 7.
-        shift: lowest bits that were left out.
-        restart: samples of a component between restarts; 0: none.
+        shift: number of least significant bits that were dropped.
+        restart: samples of a component between restarts; 0 for no restarts.
     """
 
     start: int
@@ -44,42 +44,42 @@ class _Scan(NamedTuple):
 def decode_lossless_jpeg(
     data: Bytes, height: int, width: int, components: int, bits: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]] | np.ndarray[Any, np.dtype[np.uint16]]:
-    """Decode as stored, without orientation.
+    """Decode the image as stored, without applying the orientation.
 
     Args:
-        data: a JPEG whose frame is of the kind 0xC3, 1-D uint8.
-        height: rows; that and what follows as its header says.
+        data: a JPEG with frame type 0xC3, 1-D uint8.
+        height: rows; this and the following arguments are from its header.
         width: columns.
         components: channels.
-        bits: per sample.
+        bits: bits per sample.
 
     Returns:
-        ``[height, width, components]``, uint8 for up to 8 bits, else uint16; values go over the full range of the type.
+        ``[height, width, components]``, uint8 for up to 8 bits, else uint16; scaled to the full range of the dtype.
 
     Raises:
-        DecodeError: damaged or truncated data, or a kind that is not supported.
+        DecodeError: the data is damaged, truncated or not supported.
     """
     if not 2 <= bits <= 16:
-        raise DecodeError(f"damaged JPEG: lossless with {bits} bits per sample.")
+        raise DecodeError(f"damaged lossless JPEG: {bits} bits per sample.")
     if components not in (1, 3):
         raise DecodeError(f"lossless JPEG with {components} components is not supported.")
     scan = _headers(data, components)
     if scan.restart % width:
-        raise DecodeError("damaged JPEG: lossless, with restarts within a row.")
+        raise DecodeError("damaged lossless JPEG: restarts within a row.")
     samples = np.empty((height, width, components), np.uint16)
     state = _decode(data, scan.start, scan.codes, scan.predictor, bits - scan.shift, scan.restart // width, samples)
     if state == _TRUNCATED:
-        raise DecodeError(f"truncated JPEG: the data end after {data.size} bytes, before all {height} rows are there.")
+        raise DecodeError(f"truncated JPEG: the data ends after {data.size} bytes, before row {height}.")
     if state:
-        what = "a code that no table has" if state == _BAD_CODE else "no restart where there must be one"
-        raise DecodeError(f"damaged JPEG ({width}x{height}, lossless): {what}.")
+        what = "an undefined Huffman code" if state == _BAD_CODE else "a missing restart marker"
+        raise DecodeError(f"damaged lossless JPEG ({width}x{height}): {what}.")
     most = (1 << bits) - 1
     samples = np.minimum(samples << scan.shift, most) if scan.shift else samples
     if bits == 16:
         return samples
     full = 255 if bits <= 8 else 65535
     if most != full:
-        # Rounded to the nearest: 12 bits fill 16.
+        # Rounded to nearest when scaled, for example from 12 to 16 bits.
         samples = ((np.minimum(samples, most).astype(np.uint32) * full + most // 2) // most).astype(np.uint16)
     return samples.astype(np.uint8) if bits <= 8 else samples
 
@@ -105,50 +105,50 @@ def _headers(data: Bytes, components: int) -> _Scan:
                 raise DecodeError("lossless JPEG with components of different sizes is not supported.")
         elif marker == 0xDA:
             if len(segment) < 4 + 2 * components or segment[0] != components:
-                raise DecodeError("lossless JPEG with a scan for each component is not supported.")
+                raise DecodeError("lossless JPEG with one scan per component is not supported.")
             chosen = [segment[2 + 2 * index] >> 4 for index in range(components)]
             predictor, shift = segment[1 + 2 * components], segment[3 + 2 * components] & 15
             if not 1 <= predictor <= 7 or any(number not in tables for number in chosen):
-                raise DecodeError("damaged JPEG: lossless, without a predictor or a table of codes.")
+                raise DecodeError("damaged lossless JPEG: no predictor or Huffman table.")
             return _Scan(position, np.stack([tables[number] for number in chosen]), predictor, shift, restart)
-    raise DecodeError(f"truncated JPEG: the data end after {len(view)} bytes, within the headers.")
+    raise DecodeError(f"truncated JPEG: the data ends after {len(view)} bytes, within the headers.")
 
 
 def _read_tables(segment: bytes, tables: dict[int, np.ndarray[Any, np.dtype[np.uint16]]]) -> None:
-    """Add the tables of a segment: for any 16 bits, 256 times the length of the code that they begin with + symbol."""
+    """Add the tables of a segment: for any 16 bits, 256 * (length of the code they start with) + its symbol."""
     while len(segment) >= 17:
         counts = segment[1:17]
         symbols = segment[17 : 17 + sum(counts)]
         if len(symbols) < sum(counts) or any(symbol > 16 for symbol in symbols):
-            raise DecodeError("damaged JPEG: lossless, with a table of codes that cannot be.")
-        table = np.zeros(1 << _DEEPEST_CODE, np.uint16)
+            raise DecodeError("damaged lossless JPEG: an invalid Huffman table.")
+        table = np.zeros(1 << _MAX_CODE_LENGTH, np.uint16)
         code = used = 0
-        for length in range(1, _DEEPEST_CODE + 1):
-            span = 1 << (_DEEPEST_CODE - length)
+        for length in range(1, _MAX_CODE_LENGTH + 1):
+            span = 1 << (_MAX_CODE_LENGTH - length)
             for symbol in symbols[used : used + counts[length - 1]]:
                 table[code : code + span] = length << 8 | symbol
                 code += span
             used += counts[length - 1]
         if code > len(table):
-            raise DecodeError("damaged JPEG: lossless, with more codes than there can be.")
+            raise DecodeError("damaged lossless JPEG: too many Huffman codes.")
         tables[segment[0] & 15] = table
         segment = segment[17 + used :]
 
 
 @njit(nogil=True, cache=True)
 def _decode(data, position, codes, predictor, bits, restart_rows, out):
-    """Fill the samples; return 0, or what is wrong."""
+    """Fill the samples; return 0 or an error code."""
     height, width, components = out.shape
     first = 1 << (bits - 1) if bits > 0 else 0
-    window = np.uint64(0)  # bits that were read and not used, the last ones lowest
+    window = np.uint64(0)  # bits that were read but not used, the last ones lowest
     held = 0
-    spent = 0  # bytes that were read behind the end
+    spent = 0  # bytes that were read beyond the end
     since = height + 1
     for row in range(height):
         since += 1
         if row == 0 or (restart_rows and since >= restart_rows):
             if row:
-                # Byte by byte to the marker, which is next but for the padding of the last byte.
+                # Byte by byte up to the marker, which follows the padding of the last byte.
                 while position + 1 < data.size and not (data[position] == 0xFF and 0xD0 <= data[position + 1] <= 0xD7):
                     if data[position] == 0xFF and data[position + 1] != 0:
                         return 3
@@ -167,7 +167,7 @@ def _decode(data, position, codes, predictor, bits, restart_rows, out):
                         if byte == 0xFF:
                             if position + 1 < data.size and data[position + 1] == 0:
                                 position += 2
-                            else:  # a marker: nothing more comes
+                            else:  # a marker: the data ends
                                 byte = 0
                                 spent += 1
                         else:

@@ -1,8 +1,8 @@
-"""LZ4 blocks: the data format without the frame around it.
+"""Decompresses LZ4 blocks: the data format without a frame.
 
-Alone because the input comes from outside: every length and distance in it is checked before it is used. The format is
-described in ``doc/lz4_Block_format.md`` of the LZ4 project: tokens of a run of literal bytes and a match, which repeats
-bytes that were put out before.
+The input is not trusted: every length and distance in it is checked before it is used. The format is described in
+``doc/lz4_Block_format.md`` of the LZ4 project: tokens of a run of literal bytes and a match, which repeats earlier
+output bytes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dalify.base.errors import DecodeError
 __all__ = ["inflate_lz4"]
 
 _TRUNCATED, _BAD_DISTANCE, _TOO_LONG = -1, -2, -3
-_SHORTEST_MATCH = 4
-_SHORT = 32  # to copy fewer bytes one by one is quicker than as a block
+_MIN_MATCH = 4
+_SHORT = 32  # copying fewer bytes one by one is faster than as a block
 
 
 @njit(nogil=True, cache=True)
 def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
-    """Return how many bytes came out, or one of the negative numbers above."""
+    """Return the number of decompressed bytes, or one of the negative error codes above."""
     size, room = block.size, out.size
     read = written = 0
     while read < size:
@@ -66,14 +66,14 @@ def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
                 length += more
                 if more != 255:
                     break
-        length += _SHORTEST_MATCH
+        length += _MIN_MATCH
         if distance == 0 or distance > written:
             return _BAD_DISTANCE
         if length > room - written:
             return _TOO_LONG
         if distance >= length >= _SHORT:
             out[written : written + length] = out[written - distance : written - distance + length]
-        else:  # the match repeats itself: byte by byte
+        else:  # the match overlaps itself: byte by byte
             for index in range(length):
                 out[written + index] = out[written + index - distance]
         written += length
@@ -81,22 +81,22 @@ def _inflate(out: np.ndarray, block: np.ndarray) -> Any:
 
 
 def inflate_lz4(out: np.ndarray, block: np.ndarray) -> None:
-    """Inflate one block.
+    """Decompress one block.
 
     Args:
-        out: uint8 ``[bytes]``, contiguous, to be filled exactly.
+        out: uint8 ``[bytes]``, contiguous, output, which must be filled completely.
         block: uint8 ``[bytes]``, contiguous.
 
     Raises:
-        DecodeError: the block is damaged or truncated, or has more or fewer bytes in it than ``out`` has room for.
+        DecodeError: the block is damaged or truncated, or its decompressed size differs from that of ``out``.
     """
     written = _inflate(out, block)
     if written == out.size:
         return
     if written == _TOO_LONG:
-        raise DecodeError(f"the LZ4 block holds more than the {out.size} bytes that shape and dtype give room for.")
+        raise DecodeError(f"the LZ4 block contains more than the {out.size} bytes expected from shape and dtype.")
     if written == _BAD_DISTANCE:
-        raise DecodeError("the LZ4 block is damaged: it repeats bytes from before its beginning.")
+        raise DecodeError("the LZ4 block is damaged: a match refers to bytes before its start.")
     if written == _TRUNCATED:
         raise DecodeError(f"the LZ4 block of {block.size} bytes is damaged or truncated.")
-    raise DecodeError(f"the LZ4 block holds {written} bytes; shape and dtype ask for {out.size}.")
+    raise DecodeError(f"the LZ4 block contains {written} bytes; shape and dtype need {out.size}.")

@@ -1,7 +1,7 @@
-"""How many samples the tables of an MP4 or QuickTime file declare.
+"""Checks the number of samples that the tables of an MP4 or QuickTime file declare.
 
-FFmpeg makes an entry of memory for each declared sample when it opens a file, and two of the tables declare billions in
-a few bytes. So they are compared with the size of the file first: a sample has at least one byte.
+FFmpeg allocates an entry for each declared sample when it opens a file, and two of the tables can declare billions in
+a few bytes. So they are checked against the size of the file first: a sample has at least one byte.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _FIRST_BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", 
 _CONTAINERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl", b"moof", b"traf"})
 _MAX_DEPTH = 8
 _MAX_BOXES = 1_000_000
-_MAX_HEADER_BYTES = 64 << 20  # of a compressed one
+_MAX_HEADER_BYTES = 64 << 20  # of a compressed header
 
 
 def check_declared_samples(source: str | bytes) -> None:
-    """Compare the number of declared samples with the size of a file. Files of other formats are left alone.
+    """Check the number of declared samples against the size of a file. Other formats are ignored.
 
     Args:
         source: a path, or the bytes of a file.
 
     Raises:
-        DecodeError: more samples than bytes.
-        LimitError: more samples than ``max_declared_samples``.
+        DecodeError: there are more samples than bytes.
+        LimitError: there are more samples than ``max_declared_samples``.
         OSError: the file cannot be read.
     """
     with io.BytesIO(source) if isinstance(source, bytes) else Path(source).open("rb") as file:
@@ -53,7 +53,7 @@ def check_declared_samples(source: str | bytes) -> None:
 
 
 def _declarations(file: BinaryIO, position: int, end: int, depth: int) -> Iterator[tuple[int, int]]:
-    """Yield how many samples are declared without an entry for each, and how many bytes one has at least."""
+    """Yield the number of samples declared without an entry for each, and the minimum size of a sample."""
     boxes = 0
     while position + 8 <= end:
         boxes += 1
@@ -104,5 +104,5 @@ def _inflated(box: bytes) -> bytes:
     except zlib.error:
         return b""
     if not inflater.eof:
-        raise DecodeError("the video is damaged: its compressed header is too large, or has no end.")
+        raise DecodeError("the video is damaged: its compressed header is too large or incomplete.")
     return contents

@@ -1,4 +1,4 @@
-"""Decoding by OpenCV, which writes nothing to the terminal meanwhile."""
+"""Decodes images with OpenCV, without its output to the terminal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def decode_by_opencv(data: Bytes, kind: str) -> np.ndarray[Any, Any]:
 
     Args:
         data: encoded image, 1-D uint8, whose declared size was checked.
-        kind: the format, for messages.
+        kind: the format, for error messages.
 
     Returns:
         ``[height, width, channels]`` of uint8, uint16 or float32, channels in OpenCV's order.
 
     Raises:
-        DecodeError: the data are damaged or of a kind that is not supported.
+        DecodeError: the data is damaged or not supported.
     """
     try:
         with _quiet():
@@ -40,18 +40,18 @@ def decode_by_opencv(data: Bytes, kind: str) -> np.ndarray[Any, Any]:
     except cv2.error as error:
         raise DecodeError(f"damaged {kind} ({data.size} bytes): {error}") from None
     if pixels is None:
-        raise DecodeError(f"damaged {kind}, or a kind of {kind} that is not supported ({data.size} bytes).")
+        raise DecodeError(f"damaged or unsupported {kind} ({data.size} bytes).")
     if pixels.dtype not in (np.uint8, np.uint16, np.float32):
-        raise DecodeError(f"{kind} images of {pixels.dtype} samples have no defined range and are not supported.")
+        raise DecodeError(f"{kind} images with {pixels.dtype} samples have no defined range and are not supported.")
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
 def reordered(pixels: np.ndarray[Any, Any], channels: int) -> np.ndarray[Any, Any]:
-    """Return OpenCV's pixels in the order that images have: gray, alpha; or red, green, blue, alpha.
+    """Reorder OpenCV's channels: gray, alpha; or red, green, blue, alpha.
 
     Args:
         pixels: ``[height, width, stored channels]``.
-        channels: wanted; gray and alpha may be stored as four, and colors with an alpha that is not wanted.
+        channels: requested number; gray and alpha may be stored as four, and colors with an extra alpha.
     """
     stored = pixels.shape[2]
     if stored < 3:
@@ -65,7 +65,7 @@ def reordered(pixels: np.ndarray[Any, Any], channels: int) -> np.ndarray[Any, An
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep OpenCV from printing what becomes an error here anyway. The level is one for the whole process."""
+    """Silence OpenCV's log, because problems become errors here. The log level applies to the whole process."""
     global _callers, _level_before
     with _lock:
         if _callers == 0:

@@ -1,7 +1,7 @@
-"""Decoding by Pillow's plug-ins.
+"""Decodes images with Pillow's plug-ins.
 
-``Image.open`` compares an image with Pillow's limit, which belongs to the program. The plug-ins do not, and dalify has
-limits of its own.
+``Image.open`` checks an image against Pillow's global limit, which belongs to the program. The plug-ins do not, and
+dalify has its own limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Strip = tuple[int, np.ndarray[Any, Any]]
 
 
 class _Tiff(TiffImagePlugin.TiffImageFile):
-    """Pillow's plug-in, without its comparison with Pillow's limit."""
+    """Pillow's plug-in, without the check of Pillow's limit."""
 
     def load_prepare(self) -> None:
         ImageFile.ImageFile.load_prepare(self)
@@ -48,22 +48,22 @@ def _plugin(kind: str) -> Any:
 
 
 def open_by_pillow(contents: bytes, kind: str) -> Any:
-    """Return a ``PIL.Image.Image`` with its header read, whose size is not limited.
+    """Return a ``PIL.Image.Image`` with its header read, without a check of its size.
 
     Args:
         contents: encoded image.
         kind: the format.
 
     Raises:
-        Exception: whatever the plug-in raises.
+        Exception: any exception of the plug-in.
     """
     return _plugin(kind)(io.BytesIO(contents))
 
 
 def strips_of(pixels: np.ndarray[Any, Any]) -> Iterator[Strip]:
-    """Yield the first row and the pixels of parts of an image, as views.
+    """Yield strips of an image: index of the first row, and the pixels as a view.
 
-    What is computed from an image part by part needs little memory, and it stays in the processor's cache.
+    Processing an image in strips needs little memory, which stays in the CPU cache.
     """
     rows = max(1, _STRIP_BYTES // max(1, pixels[:1].nbytes))
     for top in range(0, len(pixels), rows):
@@ -71,28 +71,28 @@ def strips_of(pixels: np.ndarray[Any, Any]) -> Iterator[Strip]:
 
 
 def rows_of_pillow(image: Any, mode: str, height: int, width: int) -> Iterator[Strip]:
-    """Decode an image and copy it out of Pillow some rows at a time: all at once takes twice its memory.
+    """Decode an image and copy it from Pillow in strips: copying it at once needs twice the memory.
 
     Args:
-        image: of ``open_by_pillow``; closed afterwards.
+        image: from ``open_by_pillow``; closed afterwards.
         mode: L, LA, RGB, RGBA or CMYK.
-        height: that the image must have.
-        width: that the image must have.
+        height: expected height.
+        width: expected width.
 
     Yields:
-        The first row, and uint8 ``[rows, width, channels]``.
+        Index of the first row, and uint8 ``[rows, width, channels]``.
 
     Raises:
         DecodeError: the image has another size.
-        Exception: whatever the plug-in raises.
+        Exception: any exception of the plug-in.
     """
     with image:
         image.load()
-        image.info.pop("transparency", None)  # alpha is dropped; of a palette Pillow would warn
+        image.info.pop("transparency", None)  # alpha is dropped; Pillow would warn for palettes
         whole = image if image.mode == mode else image.convert(mode)
         if (whole.height, whole.width) != (height, width):
             raise DecodeError(
-                f"the header says {width}x{height} pixels, the contents are {whole.width}x{whole.height}."
+                f"the header declares {width}x{height} pixels, but the image has {whole.width}x{whole.height}."
             )
         if whole is not image:
             image.close()

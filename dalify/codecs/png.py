@@ -1,8 +1,8 @@
-"""PNG: the chunks of a file, and images of 16 bits per sample.
+"""Parses the chunks of PNG files, and decodes images with 16 bits per sample.
 
-Libraries get only the chunks that describe pixels, after their lengths were compared with the file: a length is a
-promise of up to 4 GB, and compressed notes can be bombs. Images of 16 bits are decoded here, row by row, because Pillow
-reduces them to 8 bits.
+Libraries get only the chunks that describe pixels, after their lengths were checked against the file: a chunk may
+declare up to 4 GB, and compressed metadata can be a decompression bomb. Images with 16 bits are decoded here, row by
+row, because Pillow reduces them to 8 bits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CRITICAL = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IEND"})
 _NOTES = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 _MAX_NOTE_BYTES = 1 << 20
 _STRIP_BYTES = 1 << 20
-# First row, first column, distance of rows, distance of columns.
+# First row, first column, row step, column step.
 _ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 
 Span = tuple[int, int]
@@ -72,9 +72,9 @@ def black_png(height: int, width: int) -> bytes:
         height: rows, at least 1.
         width: columns, at least 1.
     """
-    # A library may have been in use by another thread when this process was forked: no lock is taken here.
+    # No library that takes locks: another thread may have held one when this process was forked.
     compressor = zlib.compressobj(1)
-    row = bytes(1 + 3 * width)  # the type of the filter, and the pixels
+    row = bytes(1 + 3 * width)  # filter type and pixels
     pixels = b"".join([*(compressor.compress(row) for _ in range(height)), compressor.flush()])
     chunks = ((b"IHDR", _HEADER.pack(width, height, 8, 2, 0, 0, 0)), (b"IDAT", pixels), (b"IEND", b""))
     return _SIGNATURE + b"".join(
@@ -84,13 +84,13 @@ def black_png(height: int, width: int) -> bytes:
 
 
 def read_png(data: Bytes) -> PngFile:
-    """Walk the chunks of a PNG file.
+    """Parse the chunks of a PNG file.
 
     Args:
         data: a PNG, 1-D uint8.
 
     Raises:
-        DecodeError: the header is damaged, or a chunk in front of the pixels is longer than the file.
+        DecodeError: the header is damaged, or a chunk before the pixels is longer than the file.
     """
     view, size = data.data, data.size
     header: tuple[int, ...] = ()
@@ -104,7 +104,7 @@ def read_png(data: Bytes) -> PngFile:
         if end > size:
             if kind != b"IDAT" and not pixel_spans:
                 raise DecodeError(
-                    f"damaged PNG: the chunk at byte {position} declares {length:,} bytes, the file has {size:,}."
+                    f"damaged PNG: the chunk at byte {position} declares {length:,} bytes, but the file has {size:,}."
                 )
             end = size
         following = min(end + 4, size)
@@ -134,10 +134,10 @@ def read_png(data: Bytes) -> PngFile:
         or (colour == 3 and bits == 16)
     ):
         raise DecodeError(
-            f"damaged PNG: the header says {width}x{height} pixels of {bits} bits, colors of type {colour}."
+            f"damaged PNG: the header declares {width}x{height} pixels, {bits} bits and color type {colour}."
         )
     if not pixel_spans:
-        raise DecodeError(f"truncated PNG: there are no pixels in the {size} bytes.")
+        raise DecodeError(f"truncated PNG: the {size} bytes contain no pixels.")
     orientation = _orientation(data, notes) if notes else 1
     return PngFile(
         height, width, bits, _CHANNELS[colour], bool(interlace), orientation, tuple(spans), tuple(pixel_spans)
@@ -158,7 +158,7 @@ def _orientation(data: Bytes, notes: list[tuple[bytes, Span]]) -> int:
             try:
                 profile = bytes.fromhex(b"".join(lines[3:]).decode("latin-1"))
             except ValueError:
-                continue  # a damaged note must not cost an image
+                continue  # damaged metadata must not cost an image
             found = tiff_orientation(profile.removeprefix(b"Exif\0\0"))
         elif keyword == b"XML:com.adobe.xmp":
             xmp = _text(kind, rest)
@@ -166,7 +166,7 @@ def _orientation(data: Bytes, notes: list[tuple[bytes, Span]]) -> int:
 
 
 def _text(kind: bytes, rest: bytes) -> bytes:
-    """Return the text of a note, without its keyword; at most 1 MiB of it."""
+    """Return the text of a text chunk, without its keyword; at most 1 MiB."""
     is_compressed = kind == b"zTXt"
     if kind == b"iTXt":
         is_compressed = rest[:1] == b"\1"
@@ -182,7 +182,7 @@ def _text(kind: bytes, rest: bytes) -> bytes:
 
 
 class _Inflater:
-    """Decompresses the pixels of a file piece by piece."""
+    """Decompresses the pixels of a file incrementally."""
 
     def __init__(self, data: Bytes, spans: tuple[Span, ...]) -> None:
         self._data = data
@@ -191,10 +191,10 @@ class _Inflater:
         self._rest: Any = b""
 
     def read(self, size_bytes: int) -> Bytes:
-        """Return so many bytes.
+        """Return ``size_bytes`` bytes.
 
         Raises:
-            DecodeError: there are fewer, or they are damaged.
+            DecodeError: there are fewer bytes, or they are damaged.
         """
         parts: list[bytes] = []
         while size_bytes:
@@ -209,31 +209,31 @@ class _Inflater:
                 continue
             span = next(self._spans, None)
             if span is None or self._zlib.eof:
-                raise DecodeError("truncated PNG: the data end before all rows are there.")
+                raise DecodeError("truncated PNG: the data ends before all rows are complete.")
             self._rest = self._checked(*span)
         return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), np.uint8)
 
     def _checked(self, start: int, end: int) -> Any:
-        """Return the contents of a chunk."""
+        """Return the contents of a chunk, after verifying its checksum."""
         stored = self._data[end : end + 4].tobytes()
         if len(stored) == 4 and zlib.crc32(self._data.data[start - 4 : end]) != int.from_bytes(stored, "big"):
-            raise DecodeError(f"damaged PNG: the check sum of the chunk at byte {start - 8} is wrong.")
+            raise DecodeError(f"damaged PNG: the checksum of the chunk at byte {start - 8} is wrong.")
         return self._data.data[start:end]
 
 
 def decode_deep_png(data: Bytes, png: PngFile) -> Iterator[tuple[int, np.ndarray[Any, np.dtype[np.uint16]]]]:
-    """Decode a PNG of 16 bits per sample.
+    """Decode a PNG with 16 bits per sample.
 
     Args:
         data: the file, 1-D uint8.
         png: its chunks.
 
     Yields:
-        The number of the first row, and uint16 ``[rows, width, channels]``: some rows at a time, or the whole of an
-        interlaced image.
+        Index of the first row, and uint16 ``[rows, width, channels]``: strips of rows, or the whole of an interlaced
+        image.
 
     Raises:
-        DecodeError: the data are truncated or damaged.
+        DecodeError: the data is truncated or damaged.
     """
     inflater = _Inflater(data, png.pixel_spans)
     if not png.is_interlaced:
@@ -267,7 +267,7 @@ def _pass_rows(
 
 @njit(nogil=True, cache=True)
 def _unfilter(filtered: Any, before: Any, pixel_bytes: int, rows: Any) -> bool:
-    """Undo the filters of rows (PNG specification, section 9); False for a filter that does not exist."""
+    """Undo the filters of rows (PNG specification, section 9); return False for an unknown filter."""
     count, width = rows.shape
     for y in range(count):
         kind = filtered[y, 0]

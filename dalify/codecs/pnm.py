@@ -1,6 +1,7 @@
-"""PNM: portable bitmaps, gray maps and pixel maps, plain (ASCII) and raw.
+"""Decodes PNM: portable bitmaps, graymaps and pixmaps, plain (ASCII) and raw.
 
-Read here because the libraries are slow at plain files and at maximum values other than 255, and none gives 16 bits.
+Implemented here because the libraries are slow for plain files and maximum values other than 255, and none returns 16
+bits.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ _MAX_VALUE = 65535
 
 
 class PnmHeader(NamedTuple):
-    """What the header says.
+    """The header of a PNM file.
 
     Attributes:
         height: rows.
         width: columns.
         channels: 1 or 3.
-        max_value: of samples; 1 for bitmaps.
-        is_plain: samples are decimal numbers.
-        start: where the samples begin.
+        max_value: maximum value of samples; 1 for bitmaps.
+        is_plain: whether samples are decimal numbers.
+        start: offset of the samples.
     """
 
     height: int
@@ -63,38 +64,38 @@ def read_pnm_header(data: Bytes) -> PnmHeader:
         position = found.end()
     width, height, max_value = numbers if len(numbers) == 3 else (*numbers, 1)
     if not width or not height or not 0 < max_value <= _MAX_VALUE:
-        raise DecodeError(f"damaged PNM: the header says {width}x{height} pixels with values up to {max_value}.")
+        raise DecodeError(f"damaged PNM: the header declares {width}x{height} pixels with values up to {max_value}.")
     check_image(height, width, "the PNM")
     return PnmHeader(height, width, 3 if kind in (3, 6) else 1, max_value, kind < 4, position + 1)
 
 
 def decode_pnm(data: Bytes, header: PnmHeader) -> np.ndarray[Any, Any]:
-    """Decode.
+    """Decode an image.
 
     Args:
         data: the file, 1-D uint8.
-        header: of the same file.
+        header: header of the same file.
 
     Returns:
-        ``[height, width, channels]``: uint8, scaled so that the maximum value is 255, or uint16 as stored where the
-        maximum value is above 255. A view of the file where no arithmetic is needed.
+        ``[height, width, channels]``: uint8, scaled so that the maximum value is 255, or uint16 as stored if the
+        maximum value is above 255. A view of the file if no arithmetic is needed.
 
     Raises:
-        DecodeError: the data are truncated, or a sample is larger than the maximum value.
+        DecodeError: the data is truncated, or a sample is larger than the maximum value.
     """
     shape = (header.height, header.width, header.channels)
     count = header.height * header.width * header.channels
     is_bitmap = data[1] in b"14"
     if header.is_plain:
-        least_bytes = count if is_bitmap else 2 * count - 1
-        if data.size - header.start < least_bytes:
+        min_bytes = count if is_bitmap else 2 * count - 1
+        if data.size - header.start < min_bytes:
             raise _truncated(data, header)
         samples = np.empty(count, np.uint8 if header.max_value < 256 else np.uint16)
         outcome = _parse(data, header.start - 1, header.max_value, is_bitmap, samples)
         if outcome != count:
             if outcome >= 0:
                 raise _truncated(data, header)
-            raise DecodeError(f"damaged PNM: there is no number from 0 to {header.max_value} at byte {-outcome}.")
+            raise DecodeError(f"damaged PNM: expected a number in [0, {header.max_value}] at byte {-outcome}.")
         samples = samples.reshape(shape)
     elif is_bitmap:
         row_bytes = (header.width + 7) // 8
@@ -119,12 +120,12 @@ def _stored(data: Bytes, header: PnmHeader, size_bytes: int) -> Bytes:
 
 
 def _truncated(data: Bytes, header: PnmHeader) -> DecodeError:
-    return DecodeError(f"truncated PNM: {header.width}x{header.height} pixels do not come out of {data.size} bytes.")
+    return DecodeError(f"truncated PNM: {data.size} bytes are too few for {header.width}x{header.height} pixels.")
 
 
 @njit(nogil=True, cache=True)
 def _parse(data: Any, position: int, max_value: int, is_bitmap: bool, samples: Any) -> int:
-    """Read decimal numbers; return how many, or minus the position of what is none."""
+    """Parse decimal numbers; return how many, or minus the position of the first invalid one."""
     found = 0
     value = -1
     is_comment = False

@@ -1,8 +1,8 @@
-"""Images other than JPEG to pixels as stored, some rows at a time.
+"""Decodes images other than JPEG, in strips of rows, with Pillow and OpenCV.
 
-The declared size is compared with the limits before a library sees the file. Pillow decodes what has 8 bits per sample.
-OpenCV decodes WebP, for which Pillow needs four times the memory, and TIFF and JPEG 2000 of more than 8 bits, which
-Pillow reduces to 8.
+The declared size is checked against the limits before a library sees the file. Pillow decodes images with 8 bits per
+sample. OpenCV decodes WebP, for which Pillow needs four times the memory, and TIFF and JPEG 2000 with more than 8 bits,
+which Pillow reduces to 8.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ __all__ = ["RasterHeader", "decode_raster", "read_raster_header"]
 _CHANNELS_OF_MODE = {"1": 1, "L": 1, "LA": 2, "La": 2, "RGBA": 4, "RGBa": 4, "I": 1, "F": 1}
 _MODES = {1: "L", 2: "LA", 4: "RGBA"}
 _WEBP_ALPHA, _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATION = 0x10, 0x08, 0x04, 0x02
-# Of an item of metadata in an AVIF file: box type, version and flags, number, protection, type.
+# Metadata item of an AVIF file: box type, version and flags, number, protection, type.
 _EXIF = b"Exif"
 
 Strip = tuple[int, np.ndarray[Any, Any]]
 
 
 class RasterHeader(NamedTuple):
-    """What the header says.
+    """The header of an image.
 
     Attributes:
         height: rows of the stored image.
         width: columns of the stored image.
-        channels: as stored: 1 gray, 2 gray and alpha, 3 color, 4 color and alpha; of TIFF any number. Palettes and CMYK
+        channels: as stored: 1 gray, 2 gray and alpha, 3 color, 4 color and alpha; TIFF: any number. Palettes and CMYK
             count as color.
         bits: bits per sample.
         orientation: EXIF orientation, 1 to 8.
@@ -55,44 +55,44 @@ class RasterHeader(NamedTuple):
 
 
 def read_raster_header(data: Bytes, kind: str) -> RasterHeader:
-    """Read size, channels, depth and orientation; pixels are not decoded.
+    """Read size, channels, depth and orientation, without decoding pixels.
 
     Args:
         data: encoded data, 1-D uint8.
-        kind: the format, of ``picture_format``.
+        kind: the format, from ``picture_format``.
 
     Raises:
-        DecodeError: the header is damaged or of a kind that is not supported.
+        DecodeError: the header is damaged or not supported.
         LimitError: the image is too large.
     """
     return _opened(data, kind)[0]
 
 
 def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
-    """Decode as stored, without orientation. Of several frames or pages the first is taken.
+    """Decode the first frame or page of an image as stored, without applying the orientation.
 
     Args:
         data: encoded data, 1-D uint8.
-        kind: the format, of ``picture_format``.
+        kind: the format, from ``picture_format``.
 
     Returns:
-        The header, and strips: the number of the first row and ``[rows, width, channels]`` of uint8, uint16 or float32
-        (0..1), in RGB order. All rows come in order, each once.
+        The header, and strips: the index of the first row and ``[rows, width, channels]`` of uint8, uint16 or float32
+        (0..1), in RGB order. The strips contain all rows in order.
 
     Raises:
-        DecodeError: the data are damaged or of a kind that is not supported; also while strips are taken.
+        DecodeError: the data is damaged or not supported; also raised by the iterator of strips.
         LimitError: the image is too large.
     """
     return _opened(data, kind)
 
 
 def _opened(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
-    """Return the header, and what decodes the image when it is asked for strips."""
+    """Return the header, and an iterator that decodes the strips."""
     try:
         return _OPENERS.get(kind, _open_by_pillow)(data, kind)
     except (DalifyError, ImportError, MemoryError):
         raise
-    except Exception as error:  # libraries raise anything for damaged data
+    except Exception as error:  # libraries raise any exception for damaged data
         raise DecodeError(
             f"damaged {kind}: the header of the {data.size} bytes cannot be read ({_text(error)})."
         ) from None
@@ -130,7 +130,7 @@ def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     tiff = read_tiff(data)
     try:
         image = open_by_pillow(tiff.data, kind)
-    except (SyntaxError, TypeError):  # one that Pillow cannot represent, for instance colors of floats
+    except (SyntaxError, TypeError):  # not representable in Pillow, for example float colors
         return _open_unusual_tiff(data, tiff)
     if _channels_of(image) < tiff.samples and tiff.as_gray is not None:
         return _open_tiff_of_channels(data, tiff, tiff.as_gray())
@@ -148,14 +148,14 @@ def _open_unusual_tiff(data: Bytes, tiff: TiffFile) -> tuple[RasterHeader, Itera
         return header, _strips_of_opencv(contents, data, "TIFF", header)
     if tiff.samples > 1 and tiff.as_gray is not None:
         return _open_tiff_of_channels(data, tiff, tiff.as_gray())
-    pixels = decode_by_opencv(contents, "TIFF")  # nobody else can tell what OpenCV makes of the rest
+    pixels = decode_by_opencv(contents, "TIFF")  # only OpenCV can decode the other types
     channels = pixels.shape[2]
     header = RasterHeader(tiff.height, tiff.width, channels, 8 * pixels.dtype.itemsize, tiff.orientation)
     return header, ((top, reordered(rows, channels)) for top, rows in strips_of(pixels))
 
 
 def _open_tiff_of_channels(data: Bytes, tiff: TiffFile, gray: bytes) -> tuple[RasterHeader, Iterator[Strip]]:
-    """Open a TIFF of more channels than the libraries know, or would return for images of its kind."""
+    """Open a TIFF with more channels than the libraries support or return."""
     header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
     stored = header._replace(width=tiff.width * tiff.samples, channels=1)
     if tiff.bits > 8:
@@ -169,7 +169,7 @@ def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Stri
     check_declared_size(data, kind)
     contents = data.tobytes()
     if kind == "GIF":
-        # The screen as large as the image that extends beyond it: Pillow makes it so, but by its own limit.
+        # The screen is enlarged to an image that exceeds it: Pillow does the same, but checks its own limit.
         height, width = gif_screen(data)
         contents = contents[:6] + struct.pack("<HH", min(width, 65535), min(height, 65535)) + contents[10:]
     elif kind == "AVIF":
@@ -197,7 +197,7 @@ def _strips_of_pillow(image: Any, data: Bytes, kind: str, header: RasterHeader) 
         yield from rows_of_pillow(image, mode, header.height, header.width)
     except (MemoryError, LimitError):
         raise
-    except Exception as error:  # libraries raise anything for damaged data
+    except Exception as error:  # libraries raise any exception for damaged data
         raise _damaged(data, kind, header, error) from None
 
 
@@ -205,8 +205,8 @@ def _strips_of_opencv(contents: Bytes, data: Bytes, kind: str, header: RasterHea
     pixels = decode_by_opencv(contents, kind)
     if pixels.shape[:2] != (header.height, header.width) or pixels.shape[2] < min(header.channels, 3):
         raise DecodeError(
-            f"damaged {kind} ({data.size} bytes): the header says {header.width}x{header.height} pixels with "
-            f"{header.channels} channels, the contents are {pixels.shape[1]}x{pixels.shape[0]} with {pixels.shape[2]}."
+            f"damaged {kind} ({data.size} bytes): the header declares {header.width}x{header.height} pixels with "
+            f"{header.channels} channels, but the image has {pixels.shape[1]}x{pixels.shape[0]} with {pixels.shape[2]}."
         )
     for top, strip in strips_of(pixels):
         yield top, reordered(strip, header.channels)
@@ -217,7 +217,7 @@ def _channels_of(image: Any) -> int:
 
 
 def _webp_header(data: Bytes) -> RasterHeader:
-    """Read what libwebp reads: the size of the canvas, and whether there is alpha."""
+    """Read the size of the canvas and whether there is alpha, as libwebp does."""
     size: tuple[int, int] | None = None
     flags, has_alpha, orientation = 0, False, 1
     exif = xmp = b""
@@ -261,9 +261,9 @@ def _orientation_of(image: Any) -> int:
 
 
 def _without_exif(contents: bytes) -> bytes:
-    """Return an AVIF file whose items of EXIF are of an unknown type, because Pillow warns where one is damaged.
+    """Return an AVIF file with its EXIF items changed to an unknown type, because Pillow warns if one is damaged.
 
-    The orientation of AVIF is a property of the image, whatever EXIF says.
+    The orientation of AVIF is a property of the image, not of its EXIF data.
     """
     position = contents.find(b"infe")
     while position >= 0:
@@ -292,7 +292,7 @@ def _damaged(data: Bytes, kind: str, header: RasterHeader, error: Exception) -> 
     text = _text(error)
     what = "truncated" if "truncated" in text.lower() or isinstance(error, EOFError) else "damaged"
     return DecodeError(
-        f"{what} {kind}: {header.width}x{header.height} pixels do not come out of {data.size} bytes ({text})."
+        f"{what} {kind}: cannot decode {header.width}x{header.height} pixels from {data.size} bytes ({text})."
     )
 
 

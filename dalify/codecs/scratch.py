@@ -1,8 +1,7 @@
-"""Memory for results that live only until the next call on the same thread.
+"""Reused buffers for temporary results that are valid until the next call on the same thread.
 
-A fresh array of half a megabyte per image costs page faults, which is a tenth of the time of decoding it. Alone here
-because all codecs may borrow, and because two borrowings of one name must never be alive at once: the rule is easier to
-keep in one place.
+A new array of half a megabyte per image causes page faults that take a tenth of its decoding time. All codecs can
+borrow buffers; two buffers with the same name must never be in use at the same time.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import numpy as np
 
 __all__ = ["borrow"]
 
-_LARGEST_KEPT_BYTES = 64 << 20  # a panorama must not stay in memory for ever on each thread
-_ROUNDING_BYTES = 1 << 16  # images of similar sizes shall share one block
+_MAX_KEPT_BYTES = 64 << 20  # a huge image must not stay in memory on each thread
+_ROUNDING_BYTES = 1 << 16  # so that images of similar sizes share a block
 
 
 class _Blocks(threading.local):
@@ -28,19 +27,19 @@ _blocks = _Blocks()
 
 
 def borrow(name: str, shape: tuple[int, ...], dtype: Any = np.uint8) -> np.ndarray[Any, Any]:
-    """Return an uninitialised array that is valid until this thread borrows the same name again.
+    """Return an uninitialized array that is valid until this thread borrows the same name again.
 
     Args:
-        name: what it is for; different names never share memory.
+        name: purpose of the buffer; different names never share memory.
         shape: extents.
-        dtype: numpy type of the elements.
+        dtype: NumPy dtype of the elements.
     """
     element = np.dtype(dtype)
     size_bytes = math.prod(shape) * element.itemsize
     block = _blocks.by_name.get(name)
     if block is None or block.nbytes < size_bytes:
         block = np.empty((size_bytes + _ROUNDING_BYTES - 1) // _ROUNDING_BYTES * _ROUNDING_BYTES, np.uint8)
-        if block.nbytes <= _LARGEST_KEPT_BYTES:
+        if block.nbytes <= _MAX_KEPT_BYTES:
             _blocks.by_name[name] = block
     if element == np.uint8:
         return block[:size_bytes].reshape(shape)

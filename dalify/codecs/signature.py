@@ -1,4 +1,4 @@
-"""Which picture format some bytes are in: told by the bytes, never by a file name, because file names lie."""
+"""Detects the format of an image from its bytes. File names are not used because they may be wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Bytes", "as_bytes_array", "picture_format"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-_LONGEST_SIGNATURE = 16
+_MAX_SIGNATURE_BYTES = 16
 _FILE_NAME = re.compile(rb"[ -~]{0,4000}[.]\w{2,5}")
 _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -26,7 +26,7 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"\xff\x4f\xff\x51", "JPEG 2000"),
     (b"GIF8", "GIF"),
 )
-_NOT_PICTURES: tuple[tuple[bytes, str], ...] = (
+_OTHER_FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"RIFF", "a RIFF file without a WebP image"),
     (b"fLaC", "FLAC audio"),
     (b"OggS", "an Ogg file"),
@@ -35,23 +35,23 @@ _NOT_PICTURES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF", "a PDF document"),
     (b"PK\x03\x04", "a zip archive"),
     (b"\x1f\x8b", "gzip-compressed data"),
-    (b"<", "text that begins like HTML, SVG or XML, for instance the error page of a failed download"),
+    (b"<", "text that looks like HTML, SVG or XML, for example the error page of a failed download"),
     (b"version https://", "a git-lfs pointer: run 'git lfs pull'"),
 )
 
 
 def as_bytes_array(data: Bytes | bytes | bytearray | memoryview) -> Bytes:
-    """Return encoded data as a contiguous 1-D uint8 array, without a copy where that is possible.
+    """Return encoded data as a contiguous 1-D uint8 array, without a copy if possible.
 
     Raises:
-        DecodeError: an array that is not made of bytes.
+        DecodeError: the array does not consist of bytes.
     """
     if not isinstance(data, np.ndarray):
         return np.frombuffer(data, np.uint8)
     if data.dtype.itemsize != 1:
         raise DecodeError(
             f"encoded data must be bytes (uint8); got an array of {data.dtype} with shape {data.shape}.",
-            hint="A decoded image needs no decoder.",
+            hint="If the image is already decoded, omit the decoder.",
         )
     if data.dtype != np.uint8:
         data = data.view(np.uint8)
@@ -65,9 +65,9 @@ def picture_format(data: Bytes) -> str:
         data: encoded data, 1-D uint8.
 
     Raises:
-        DecodeError: the data are empty or begin like no known picture.
+        DecodeError: the data is empty or not in a known image format.
     """
-    head = data[:_LONGEST_SIGNATURE].tobytes()
+    head = data[:_MAX_SIGNATURE_BYTES].tobytes()
     if head[:3] == b"\xff\xd8\xff":
         return "JPEG"
     for prefix, name in _PREFIXES:
@@ -82,20 +82,20 @@ def picture_format(data: Bytes) -> str:
     text = data[:4096].tobytes()
     if _FILE_NAME.fullmatch(text):
         raise DecodeError(
-            f"not an image: the data are the text {text.decode()!r}.",
-            hint="Give what the file of that name holds: pathlib.Path(...).read_bytes(), or fn.io.file.read.",
+            f"not an image: the data is the string {text.decode()!r}.",
+            hint="Pass the contents of the file: use pathlib.Path(...).read_bytes() or fn.io.file.read.",
         )
     raise DecodeError(_why_not(data.size, head))
 
 
 def _why_not(size_bytes: int, head: bytes) -> str:
     if size_bytes == 0:
-        return "not an image: the data are empty (0 bytes)."
+        return "not an image: the data is empty (0 bytes)."
     if size_bytes < 3:
         return f"not an image: only {size_bytes} bytes of data."
-    for prefix, name in _NOT_PICTURES:
+    for prefix, name in _OTHER_FORMATS:
         if head.startswith(prefix):
-            return f"not an image: the data are {name}; they begin with {head!r}."
+            return f"not an image: the data is {name}; it starts with {head!r}."
     if not any(head):
-        return f"not an image: the data ({size_bytes} bytes) begin with zeros, as files do that were not written fully."
-    return f"not an image: the data ({size_bytes} bytes) begin with {head!r}, which is no known picture format."
+        return f"not an image: the data ({size_bytes} bytes) starts with zeros, like an incompletely written file."
+    return f"not an image: the data ({size_bytes} bytes) starts with {head!r}, which is not a known image format."

@@ -1,6 +1,6 @@
-"""Encoded audio to samples.
+"""Decodes audio.
 
-WAV files of 16-bit integers are samples behind a short header and are read here; libsndfile decodes everything else.
+WAV files with 16-bit integers are decoded here; libsndfile decodes all other formats.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ __all__ = ["decode_sound", "silence"]
 
 soundfile: Any = LazyModule("soundfile", "decoding audio other than plain WAV files", "dalify[audio]")
 
-_BYTES_AT_ONCE = 1 << 28  # of a header that lies, no more memory than this is touched in vain
-_FRAMES_AT_ONCE = 1 << 22
-_FRAMES_UNKNOWN = (1 << 63) - 1  # what libsndfile says where the header does not declare the number
+_CHUNK_BYTES = 1 << 28  # a wrong header wastes at most this much memory
+_CHUNK_FRAMES = 1 << 22
+_FRAMES_UNKNOWN = (1 << 63) - 1  # reported by libsndfile if the header does not declare the number
 _KEPT_BYTES = 1 << 22
 _SILENT_FRAMES = 1600
 _SILENT_RATE_HZ = 16000
 _PCM, _EXTENSIBLE = 1, 0xFFFE
 _FLOAT_KINDS = ("FLOAT", "DOUBLE")
 _CHUNK_HEADER_BYTES = 8
-# What pictures and the like begin with: told by name, because libsndfile only says that it knows no such format.
-_NO_SOUNDS: tuple[tuple[bytes, str], ...] = (
+# Signatures of other formats, to name them in errors: libsndfile only reports an unknown format.
+_OTHER_FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xd8\xff", "a JPEG image"),
     (b"\x89PNG", "a PNG image"),
-    (b"<", "text that begins like HTML or XML, for instance the error page of a failed download"),
+    (b"<", "text that looks like HTML or XML, for example the error page of a failed download"),
     (b"version https://", "a git-lfs pointer: run 'git lfs pull'"),
     (b"PK\x03\x04", "a zip archive"),
     (b"\x1f\x8b", "gzip-compressed data"),
@@ -43,21 +43,21 @@ _NO_SOUNDS: tuple[tuple[bytes, str], ...] = (
 
 
 class _VirtualFile(io.BytesIO):
-    """Encoded data as a file object for libsndfile, which seeks in front of the beginning where headers are damaged.
+    """Encoded data as a file object for libsndfile, which seeks before the start if headers are damaged.
 
-    libsndfile calls Python for each read, so two threads hinder each other.
+    libsndfile calls Python for each read, so threads block each other.
     """
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a place, at the earliest to the beginning."""
+        """Move to a position, clamped to the start of the data."""
         start = {io.SEEK_CUR: self.tell(), io.SEEK_END: len(self.getbuffer())}.get(whence, 0)
         return super().seek(max(0, start + offset))
 
 
 class _MemoryFile:
-    """Encoded data as a file without a name, which libsndfile reads by its descriptor, without Python.
+    """Encoded data as an anonymous file, which libsndfile reads by its descriptor, without Python.
 
-    Linux only. Each thread keeps one: to write memory pages again costs half of what new ones do.
+    Linux only. Each thread keeps one, because reusing memory pages costs half as much as allocating them.
     """
 
     def __init__(self) -> None:
@@ -65,21 +65,21 @@ class _MemoryFile:
         self._process = os.getpid()
 
     def holding(self, data: Bytes) -> int:
-        """Return the descriptor of the file with other contents, at its beginning."""
+        """Replace the contents of the file and return its descriptor, at position 0."""
         os.ftruncate(self.descriptor, data.size)
         written = 0
-        while written < data.size:  # one call writes 2 GiB at most
+        while written < data.size:  # a call writes at most 2 GiB
             written += os.pwrite(self.descriptor, data.data[written:], written)
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         return self.descriptor
 
     def release(self, size_bytes: int) -> None:
-        """Give back the memory of large contents."""
+        """Release the memory of large contents."""
         if size_bytes > _KEPT_BYTES:
             os.ftruncate(self.descriptor, 0)
 
     def is_own(self) -> bool:
-        """Whether this process made the file: a forked one shares it with its parent."""
+        """Whether this process created the file: a forked process shares it with its parent."""
         return self._process == os.getpid()
 
     def __del__(self) -> None:
@@ -92,7 +92,7 @@ _of_thread = threading.local()
 
 
 def _memory_file() -> _MemoryFile | None:
-    """Return this thread's file; None where the platform has no such files, or allows no more."""
+    """Return this thread's file; None if the platform does not support such files or allows no more."""
     file: _MemoryFile | None = getattr(_of_thread, "file", None)
     if file is None or not file.is_own():
         if not hasattr(os, "memfd_create"):
@@ -114,20 +114,20 @@ class _Wave(NamedTuple):
 def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], float]:
     """Decode audio with all its channels.
 
-    A WAV file whose end is missing gives the samples that are there, as libsndfile does; of other formats it is an
+    A truncated WAV file returns the samples that it contains, as in libsndfile; truncated files of other formats are an
     error.
 
     Args:
-        encoded: the file as it is, bytes or a uint8 array.
-        dtype: int16, int32 or float32. The full range of the stored samples becomes that of the type; float32 is from
-            -1 to 1. Samples that are stored as floats beyond it are kept by float32 and saturated by integers.
+        encoded: the encoded file, bytes or a uint8 array.
+        dtype: int16, int32 or float32. The full range of the stored samples is mapped to that of the dtype, [-1, 1] for
+            float32. Stored floats outside this range are kept for float32 and saturated for integers.
 
     Returns:
         ``[frames, channels]`` and the sampling rate in Hz, which is positive.
 
     Raises:
-        DecodeError: no audio, or damaged data.
-        LimitError: more frames or bytes than the limits allow.
+        DecodeError: the data is not audio or is damaged.
+        LimitError: there are more frames or bytes than the limits allow.
         MissingPackageError: the format needs libsndfile, and the package soundfile is not installed.
     """
     data = as_bytes_array(encoded)
@@ -137,11 +137,11 @@ def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
         _check(frames, channels, plain.rate, dtype)
         return _converted(plain.samples, dtype), float(plain.rate)
     if data.size == 0:
-        raise DecodeError("no sound: the data are empty (0 bytes).")
+        raise DecodeError("not audio: the data is empty (0 bytes).")
     head = data[:16].tobytes()
-    for prefix, name in _NO_SOUNDS:
+    for prefix, name in _OTHER_FORMATS:
         if head.startswith(prefix):
-            raise DecodeError(f"no sound: the data are {name}.")
+            raise DecodeError(f"not audio: the data is {name}.")
     file = _memory_file()
     try:
         if file is None:
@@ -149,30 +149,30 @@ def decode_sound(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
         return _decoded(file.holding(data), data.size, dtype)
     except soundfile.SoundFileError as error:
         text = str(getattr(error, "error_string", error)).strip().rstrip(".")
-        raise DecodeError(f"no sound, or a damaged one ({data.size} bytes, beginning with {head!r}): {text}.") from None
+        raise DecodeError(f"not audio, or damaged ({data.size} bytes, starting with {head!r}): {text}.") from None
     finally:
         if file is not None:
             file.release(data.size)
 
 
 def _decoded(opened: Any, size_bytes: int, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], float]:
-    """Decode a file object or descriptor by libsndfile."""
+    """Decode a file object or descriptor with libsndfile."""
     with soundfile.SoundFile(opened, closefd=False) as file:
         expected, rate, kind = file.frames, file.samplerate, file.format
         if expected == _FRAMES_UNKNOWN:
-            raise DecodeError(f"the header of the {kind} file does not declare how many samples there are.")
+            raise DecodeError(f"the header of the {kind} file does not declare the number of samples.")
         _check(expected, file.channels, rate, dtype)
-        # libsndfile does not scale floats that are read as integers.
+        # libsndfile does not scale floats when it reads them as integers.
         samples = _read(file, dtype, is_scaled=file.subtype in _FLOAT_KINDS and dtype.kind == "i")
     if len(samples) < expected:
         raise DecodeError(
-            f"damaged {kind}: the header tells of {expected} frames, {len(samples)} come out of {size_bytes} bytes."
+            f"damaged {kind}: the header declares {expected} frames, {size_bytes} bytes contain {len(samples)}."
         )
     return samples, float(rate)
 
 
 def _check(frames: int, channels: int, rate: int, dtype: np.dtype[Any]) -> None:
-    """Check what a header declares."""
+    """Check the values that a header declares."""
     if rate <= 0:
         raise DecodeError(f"damaged audio: the header declares a sampling rate of {rate} Hz.")
     check_count(frames, f"the header declares {frames:,} samples per channel")
@@ -180,15 +180,15 @@ def _check(frames: int, channels: int, rate: int, dtype: np.dtype[Any]) -> None:
 
 
 def _read(file: Any, dtype: np.dtype[Any], is_scaled: bool) -> np.ndarray[Any, Any]:
-    """Read all frames, in parts: memory that a damaged header declares, and the data do not fill, is not touched.
+    """Read all frames in chunks, so that a damaged header does not waste memory.
 
     Args:
-        file: as opened.
-        dtype: of the result.
-        is_scaled: the file holds floats, which become integers.
+        file: the open file.
+        dtype: dtype of the result.
+        is_scaled: whether the file contains floats that are converted to integers.
     """
     samples = np.empty((file.frames, file.channels), dtype)
-    count = max(1, min(_FRAMES_AT_ONCE, file.frames, _BYTES_AT_ONCE // (file.channels * dtype.itemsize)))
+    count = max(1, min(_CHUNK_FRAMES, file.frames, _CHUNK_BYTES // (file.channels * dtype.itemsize)))
     floats = np.empty((count, file.channels), np.float32) if is_scaled else None
     for start in range(0, file.frames, count):
         part = samples[start : start + count]
@@ -201,7 +201,7 @@ def _read(file: Any, dtype: np.dtype[Any], is_scaled: bool) -> np.ndarray[Any, A
 
 
 def silence() -> Bytes:
-    """Return an encoded tenth of a second of silence for the place of a sound that cannot be decoded."""
+    """Return 0.1 s of encoded silence to substitute for audio that cannot be decoded."""
     size, rate = 2 * _SILENT_FRAMES, _SILENT_RATE_HZ
     head = struct.pack(
         "<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, _PCM, 1, rate, 2 * rate, 2, 16, b"data", size
@@ -210,7 +210,7 @@ def silence() -> Bytes:
 
 
 def _plain_wave(data: Bytes) -> _Wave | None:
-    """Return the samples of a WAV file of 16-bit integers; None for all else, which libsndfile will tell apart."""
+    """Return the samples of a WAV file with 16-bit integers; None for all other data, left to libsndfile."""
     if data[:4].tobytes() != b"RIFF" or data[8:12].tobytes() != b"WAVE":
         return None
     position, form = 12, None

@@ -1,7 +1,7 @@
-"""TIFF: the first image of a file, with nothing but the tags that describe its pixels.
+"""Parses TIFF: the first image of a file, with only the tags that describe its pixels.
 
-Libraries get a file whose directory was checked and rewritten: values that lie outside of the file, further pages and
-notes are gone, so that nothing in it can make them allocate memory, warn, or write to the terminal.
+Libraries get a file whose directory was checked and rewritten, without values outside the file, further pages and
+metadata, so that nothing in it can make them allocate memory, warn, or write to the terminal.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["TiffFile", "read_tiff"]
 _WIDTH, _HEIGHT, _BITS, _ORIENTATION, _SAMPLES = 256, 257, 258, 274, 277
 _PHOTOMETRIC, _BLACK_IS_ZERO, _RGB = 262, 1, 2
 _COMPRESSION, _PLANAR, _PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 259, 284, 317, 338, 339
-# None, LZW, deflate under two numbers, PackBits: what they decompress to does not depend on the number of samples.
+# None, LZW, deflate (two numbers), PackBits: their output does not depend on the number of samples.
 _OF_BYTES = frozenset({1, 5, 8, 32946, 32773})
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
-# With one value each. The others of ``_KEPT`` have as many as there are samples, strips or colors.
+# Tags with one value. The others of ``_KEPT`` have one value per sample, strip or color.
 _SINGLE = frozenset(
     {256, 257, 259, 262, 266, 277, 278, 284, 292, 293, 317, 322, 323, 332, 334, 512, 513, 514, 515, 531}
 )
@@ -44,11 +44,11 @@ class TiffFile(NamedTuple):
         width: columns as stored.
         bits: bits of the largest sample of a pixel.
         samples: samples per pixel.
-        is_rgb: samples are red, green, blue and perhaps alpha.
+        is_rgb: whether samples are red, green, blue and optionally alpha.
         orientation: EXIF orientation, 1 to 8.
-        as_gray: makes the file whose rows of `width` pixels are declared as rows of `width * samples` gray pixels, for
-            libraries that know few numbers of samples; None where the samples of a pixel are not stored side by side.
-        predicted_columns: columns of a tile or row whose samples are differences from the pixel before; 0: none are.
+        as_gray: creates a file in which rows of `width` pixels are declared as rows of `width * samples` gray pixels,
+            for libraries that support few numbers of samples; None if the samples of a pixel are not contiguous.
+        predicted_columns: number of columns of a tile or row with horizontal differencing; 0 without it.
     """
 
     data: bytes
@@ -62,7 +62,7 @@ class TiffFile(NamedTuple):
     predicted_columns: int = 0
 
     def pixels_of_gray(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return ``[rows, width, samples]`` of the rows that ``as_gray`` decodes to."""
+        """Convert decoded rows of ``as_gray`` to ``[rows, width, samples]``."""
         pixels = rows.reshape(len(rows), self.width, self.samples)
         if not self.predicted_columns:
             return pixels
@@ -78,7 +78,7 @@ def read_tiff(data: Bytes) -> TiffFile:
         data: the file, 1-D uint8.
 
     Raises:
-        DecodeError: the directory is damaged, or describes no image.
+        DecodeError: the directory is damaged, or does not describe an image.
         LimitError: the image, or a tile of it, is too large.
     """
     view, size = data.data, data.size
@@ -88,10 +88,10 @@ def read_tiff(data: Bytes) -> TiffFile:
     count_code, offset_code = ("Q", "Q") if is_big else ("H", "I")
     count_bytes, inline_bytes = (8, 8) if is_big else (2, 4)
     if size < 16:
-        raise DecodeError(f"truncated TIFF: the data end after {size} bytes, within the header.")
+        raise DecodeError(f"truncated TIFF: the data ends after {size} bytes, within the header.")
     start = struct.unpack_from(order + offset_code, view, 8 if is_big else 4)[0]
     if start + count_bytes > size:
-        raise DecodeError(f"truncated TIFF: its directory lies at byte {start}, the data end after {size}.")
+        raise DecodeError(f"truncated TIFF: its directory is at byte {start}, but the data ends after {size}.")
     declared = struct.unpack_from(order + count_code, view, start)[0]
     first = start + count_bytes
     count = min(declared, (size - first) // entry.size)
@@ -123,12 +123,12 @@ def read_tiff(data: Bytes) -> TiffFile:
         kept[tag] = (kind, length, inline)
     height, width, bits = values.get(_HEIGHT, 0), values.get(_WIDTH, 0), values.get(_BITS, 1)
     if not height or not width:
-        raise DecodeError(f"damaged TIFF ({size} bytes): its directory does not tell the size of the image.")
+        raise DecodeError(f"damaged TIFF ({size} bytes): its directory does not specify the size of the image.")
     check_image(height, width, "the TIFF")
     check_image(values.get(_TILE_HEIGHT, 1), values.get(_TILE_WIDTH, 1), "a tile of the TIFF")
     samples = values.get(_SAMPLES, 1)
     if samples > _MAX_SAMPLES_PER_PIXEL or bits > 64:
-        raise DecodeError(f"TIFF of {samples} samples per pixel and {bits} bits per sample is not supported.")
+        raise DecodeError(f"TIFF with {samples} samples per pixel and {bits} bits per sample is not supported.")
     check_shape((height, width, samples), (bits + 7) // 8, "the TIFF")
     end = first + count * entry.size + struct.calcsize(offset_code)
 
@@ -136,7 +136,7 @@ def read_tiff(data: Bytes) -> TiffFile:
         entries = [entry.pack(tag, *tags[tag]) for tag in sorted(tags)]
         head = struct.pack(order + count_code, len(entries))
         directory = head + b"".join(entries) + struct.pack(order + offset_code, 0)
-        # The old directory may end with the file, without the offset of the next one.
+        # The original directory may end with the file, without the offset of the next one.
         return b"".join([view[:start], directory.ljust(end - start, b"\0"), view[end:]])
 
     colors = values.get(_PHOTOMETRIC)

@@ -1,7 +1,7 @@
-"""Decode chosen frames of a video, each exactly as if all frames before it had been decoded.
+"""Decodes selected frames of a video, each exactly as if all frames before it had been decoded.
 
-Alone because decoders of videos in memory and readers of video files enter videos in the same way. FFmpeg (by PyAV)
-reads the containers and decodes; what is here decides where to begin and what to leave out.
+Used for videos in memory and video files. FFmpeg (through PyAV) demuxes and decodes; this module decides where decoding
+starts and which frames are skipped.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ __all__ = ["Video", "av"]
 
 av: Any = LazyModule("av", "decoding videos", "dalify[video]")
 
-# Pictures that no other refers to can be left out for these. In HEVC and AV1 "refers to" depends on layers.
+# Codecs for which non-reference frames can be skipped. In HEVC and AV1, references depend on layers.
 _SKIPPABLE = frozenset({"h264", "mpeg4", "mpeg2video", "mpeg1video"})
-# To go so many packets ahead, reading is quicker than a search in the file.
+# To skip up to this many packets, reading is faster than seeking.
 _NEAR_PACKETS = 64
-_DISCARDED = 2  # a flag of FFmpeg's list of packets: decoded, not shown
-# These are no containers: they name other files, on this machine or elsewhere, or devices.
-_REFUSED_FORMATS = frozenset(
+_DISCARDED = 2  # FFmpeg's packet flag: decoded, but not shown
+# These are not containers: they refer to other files or URLs, or to devices.
+_REJECTED_FORMATS = frozenset(
     {"applehttp", "avisynth", "concat", "dash", "hls", "image2", "imf", "lavfi", "rtp", "rtsp", "sap", "sdp", "tty"}
     | {"vapoursynth", "webm_dash_manifest"}
 )
-# Decoding a frame may begin further and further ahead; in a damaged video that must come to an end.
+# Decoding of a frame may be retried from earlier key frames; the limit ends this in a damaged video.
 _PACKETS_PER_PACKET = 16
 _FREE_PACKETS = 10_000
 
 
 class Video:
-    """A video that is open: gives any of its frames. For one thread at a time.
+    """An open video with random access to its frames. Not thread-safe.
 
     Args:
         source: a path, or the bytes of a file.
-        table: what an earlier reading of the same file found; None to find it when it is needed.
+        table: table from an earlier reading of the same file; None to create it on demand.
 
     Attributes:
-        height: of the frames, pixels.
-        width: of the frames, pixels.
+        height: height of the frames in pixels.
+        width: width of the frames in pixels.
 
     Raises:
-        DecodeError: no video, or one in a form that cannot be decoded.
+        DecodeError: the source is not a video or cannot be decoded.
     """
 
     def __init__(self, source: str | bytes, table: FrameTable | None = None) -> None:
         self._source = source
         self._table = table
-        self._kept: list[Any] | None = None  # packets of a video in memory: they are read once
-        self._is_at_end = True  # the decoder has to begin anew
+        self._kept: list[Any] | None = None  # packets of a video in memory, read once
+        self._is_at_end = True  # the decoder must be restarted
         self._skips = False
-        self._last_frame = -1  # number of the frame that was decoded last
-        self._ready: deque[Any] = deque()  # frames that the decoder gave and nobody has taken yet
+        self._last_frame = -1  # number of the last decoded frame
+        self._ready: deque[Any] = deque()  # decoded frames that were not returned yet
         self._packets_left = _FREE_PACKETS
         with _damage():
             self._open()
             self.height: int = self._codec.height
             self.width: int = self._codec.width
         if not self.height or not self.width:
-            raise DecodeError("the video stream does not tell the size of its pictures; the file may be truncated.")
+            raise DecodeError("the video stream does not specify its frame size; the file may be truncated.")
         check_image(self.height, self.width, "the video")
 
     def _open(self) -> None:
@@ -85,18 +85,18 @@ class Video:
         except (av.FFmpegError, OSError, ValueError) as error:
             if isinstance(error, DalifyError):
                 raise
-            raise DecodeError(f"this is no video that can be opened: {_reason(error)}.") from None
+            raise DecodeError(f"cannot open the video: {_reason(error)}.") from None
         stream = next(iter(self._container.streams.video), None)
         if stream is None:
             raise DecodeError("the file has no video stream.")
         if stream.codec_context is None:
-            raise DecodeError("the video is in a form for which there is no decoder.")
-        stream.codec_context.thread_count = 1  # samples are decoded on several threads; each of them needs no more
-        stream.codec_context.options = options  # also of frames that are larger than the video says
+            raise DecodeError("there is no decoder for the format of the video.")
+        stream.codec_context.thread_count = 1  # samples are decoded in parallel: one thread each suffices
+        stream.codec_context.options = options  # also for frames that are larger than declared
         self._stream: Any = stream
         self._codec: Any = stream.codec_context
         self._packets: Iterator[Any] = self._demuxed()
-        self._next_packet = 0  # number of the packet that comes next
+        self._next_packet = 0  # number of the next packet
 
     @property
     def table(self) -> FrameTable:
@@ -107,7 +107,7 @@ class Video:
 
     @property
     def quick_count(self) -> int:
-        """The number of frames, without reading them where the container has a list of them."""
+        """The number of frames; not read from the packets if the container has an index."""
         if self._table is None and "mp4" in self._container.format.name:
             with _damage():
                 listed = sum(1 for entry in self._stream.index_entries if not entry.flags & _DISCARDED)
@@ -127,7 +127,7 @@ class Video:
             self._next_packet = count
             if table.frame_pts is not None or not count:
                 return table
-            # Without usable timestamps, what comes out of the decoder is counted.
+            # Without usable timestamps, decoded frames are counted.
             self._packets_left = count + _FREE_PACKETS
             self._restart(0, table)
             count = sum(1 for _ in self._decoded(frozenset()))
@@ -137,13 +137,13 @@ class Video:
         """Decode frames.
 
         Args:
-            numbers: of the frames, ascending, each once, from 0 to ``table.count - 1``.
+            numbers: frame numbers, strictly ascending, from 0 to ``table.count - 1``.
 
         Yields:
-            The number of a frame and the frame (``av.VideoFrame``), in the order asked for.
+            The number of a frame and the frame (``av.VideoFrame``), in the requested order.
 
         Raises:
-            DecodeError: damaged data, or a frame that the decoder does not give.
+            DecodeError: the data is damaged, or the decoder does not return a frame.
         """
         table = self.table
         self._packets_left = _PACKETS_PER_PACKET * len(table.packet_pts) + _FREE_PACKETS
@@ -170,12 +170,12 @@ class Video:
                 raise DecodeError(f"the video ends before its frame {number}.")
 
     def _by_timestamps(self, numbers: Sequence[int], table: FrameTable) -> Iterator[tuple[int, Any]]:
-        assert table.frame_pts is not None, "dalify bug: timestamps that are not known"
+        assert table.frame_pts is not None, "dalify bug: unknown timestamps"
         wanted = frozenset(table.frame_pts[list(numbers)].tolist()) if len(numbers) else frozenset()
         for number in numbers:
             entry = table.entry_for(number)
             step = 1
-            # What is under way is gone on with, unless the frame is behind it or decoding can begin further ahead.
+            # Decoding continues, unless the frame is in the past or there is a later key frame before it.
             begins = self._is_at_end or number <= self._last_frame or int(table.entries[entry]) > self._next_packet
             while True:
                 if begins:
@@ -184,16 +184,16 @@ class Video:
                 if frame is not None:
                     yield number, frame
                     break
-                # Not what the container promised, e.g. pictures that are refreshed piece by piece: from further back.
+                # Not a true key frame, for example with intra refresh: retry from an earlier one.
                 if begins:
                     if entry == 0:
-                        raise DecodeError(f"the decoder gives no frame {number}; the video may be damaged.")
+                        raise DecodeError(f"the decoder does not return frame {number}; the video may be damaged.")
                     entry = max(0, entry - step)
                     step *= 2
                 begins = True
 
     def _next_until(self, number: int, wanted: frozenset[int], table: FrameTable) -> Any:
-        """Decode until a frame comes; None when one behind it, or the end, comes instead."""
+        """Decode until a frame is returned; None if a later frame or the end comes first."""
         for frame in self._decoded(wanted):
             found = table.number_of(frame.pts)
             if found is None:
@@ -206,10 +206,10 @@ class Video:
         return None
 
     def _decoded(self, wanted: frozenset[int]) -> Iterator[Any]:
-        """Yield frames from here to the end of the video.
+        """Yield frames from the current position to the end of the video.
 
         Args:
-            wanted: timestamps; other frames may be left out where nothing refers to them. Empty: all are wanted.
+            wanted: timestamps; other frames may be skipped if they are not references. Empty for all frames.
         """
         ready = self._ready
         while ready:
@@ -224,7 +224,7 @@ class Video:
             self._next_packet += 1
             self._packets_left -= 1
             if self._packets_left < 0:
-                raise DecodeError("the video is damaged: its frames cannot be found where it says that they are.")
+                raise DecodeError("the video is damaged: its frames are not at their declared positions.")
             if can_skip:
                 self._skip(packet.pts not in wanted)
             ready.extend(codec.decode(packet))
@@ -241,7 +241,7 @@ class Video:
             self._codec.skip_frame = "NONREF" if skips else "DEFAULT"
 
     def _restart(self, first: int, table: FrameTable) -> None:
-        """Go to a packet, and let the decoder forget what it had."""
+        """Seek to a packet and flush the decoder."""
         if self._kept is not None:
             self._packets = iter(self._kept[first:])
         elif not 0 <= first - self._next_packet <= _NEAR_PACKETS or not self._passed(first - self._next_packet):
@@ -255,7 +255,7 @@ class Video:
         self._last_frame = -1
 
     def _search(self, first: int, table: FrameTable) -> None:
-        """Let ``_packets`` begin with a packet of the file."""
+        """Position ``_packets`` at a packet of the file."""
         if table.frame_pts is not None:
             self._container.seek(int(min(table.packet_dts[first], table.packet_pts[first])), stream=self._stream)
             packets = self._demuxed()
@@ -266,7 +266,7 @@ class Video:
                 if found == first:
                     self._packets = _with_first(packet, packets)
                     return
-        # The container has no list of its packets, or a wrong one.
+        # The container has no index of its packets, or a wrong one.
         self.close()
         self._open()
         self._passed(first)
@@ -274,11 +274,11 @@ class Video:
     def _demuxed(self) -> Iterator[Any]:
         try:
             yield from self._container.demux(self._stream)
-        except IndexError:  # what PyAV says of a packet of a stream that begins in the middle of a file
-            raise DecodeError("the file is damaged: streams begin in the middle of it.") from None
+        except IndexError:  # raised by PyAV for a packet of a stream that starts in the middle of a file
+            raise DecodeError("the file is damaged: a stream starts in the middle of it.") from None
 
     def _passed(self, count: int) -> bool:
-        """Leave so many packets out; tell whether there were enough."""
+        """Skip ``count`` packets; return whether there were enough."""
         while count:
             packet = next(self._packets, None)
             if packet is None:
@@ -299,21 +299,21 @@ def _with_first(packet: Any, packets: Iterator[Any]) -> Iterator[Any]:
 
 @contextmanager
 def _damage() -> Iterator[None]:
-    """Raise what PyAV raises, of many classes, as a damaged video."""
+    """Convert the various exceptions of PyAV to DecodeError."""
     try:
         yield
     except (DalifyError, ImportError):
         raise
     except Exception as error:
         if isinstance(error, MemoryError) and not isinstance(error, av.FFmpegError):
-            raise  # FFmpeg says the same of sizes that cannot be
+            raise  # FFmpeg raises the same for invalid sizes
         raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
 
 
 @cache
 def _formats() -> str:
-    """Return the formats that FFmpeg may take a file for, as it lists them."""
-    return ",".join(sorted(av.formats_available - _REFUSED_FORMATS))
+    """Return the formats that FFmpeg may detect, as a format whitelist."""
+    return ",".join(sorted(av.formats_available - _REJECTED_FORMATS))
 
 
 def _reason(error: Exception) -> str:

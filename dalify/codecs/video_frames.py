@@ -1,8 +1,8 @@
-"""From frames as a decoder gives them to arrays, in the colours that DALI gives.
+"""Converts decoded video frames to arrays in DALI's color spaces.
 
-Alone because FFmpeg's converter has many settings, and these make its results equal to those of DALI's CPU decoder bit
-for bit: chroma is interpolated linearly at full resolution, the matrix is that of BT.601 whatever the file says (DALI
-does not look), the range of the values is the file's.
+FFmpeg's converter is configured so that its results are bit-exact with DALI's CPU decoder: chroma is interpolated
+linearly at full resolution, the matrix is that of BT.601 whatever the file specifies (as in DALI), and the value range
+is that of the file.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dalify.data.dtypes import DALIImageType
 __all__ = ["FrameConverter"]
 
 _FORMATS = {DALIImageType.RGB: "rgb24", DALIImageType.YCbCr: "yuv444p"}
-# Those that ``chroma`` converts; the older names with a j are of the full range.
+# Formats that ``chroma`` converts; the deprecated names with a j have full range.
 _PLANAR = frozenset({"yuv420p", "yuv422p", "yuv444p", "yuvj420p", "yuvj422p", "yuvj444p"})
 _FULL_RANGE = 2
 
 
 class FrameConverter:
-    """Converts frames of one video; keeps the tables of FFmpeg's converter from frame to frame. For one thread.
+    """Converts the frames of one video; reuses the tables of FFmpeg's converter. Not thread-safe.
 
     Args:
         image_type: RGB, or YCbCr in the range of the file.
@@ -39,22 +39,22 @@ class FrameConverter:
         self._flags = flags.BILINEAR | flags.FULL_CHR_H_INT | flags.ACCURATE_RND
         self._matrix = reformatter.Colorspace.ITU601
         self._reformatter = reformatter.VideoReformatter()
-        self._form: tuple[Any, ...] = ()  # of the frame before
-        self._sites: list[bool] = []  # where chroma may lie, as far as frames have shown: on the left pixel, or between
+        self._form: tuple[Any, ...] = ()  # format of the previous frame
+        self._sites: list[bool] = []  # possible chroma sites given the frames so far: on the left pixel, or between
 
     def fill(self, out: np.ndarray[Any, Any], frame: Any) -> None:
         """Convert a frame.
 
         Args:
-            out: uint8 ``[height, width, 3]``, to be filled.
+            out: uint8 ``[height, width, 3]``, output.
             frame: ``av.VideoFrame``.
 
         Raises:
-            DecodeError: the frame has another size than the video: streams that change it have no one shape.
+            DecodeError: the size of the frame differs from that of the video.
         """
         if (frame.height, frame.width) != out.shape[:2]:
             raise DecodeError(
-                f"the pictures change their size within the video: {out.shape[0]} x {out.shape[1]}, "
+                f"the frame size changes within the video: {out.shape[0]} x {out.shape[1]}, "
                 f"then {frame.height} x {frame.width}."
             )
         form = (frame.format.name, int(frame.color_range) == _FULL_RANGE, frame.height, frame.width)
@@ -67,7 +67,7 @@ class FrameConverter:
             return
         self._convert(out, frame)
         if self._sites:
-            # Nobody tells where chroma lies but FFmpeg's converter, by its results. Frames without colour tell nothing.
+            # The chroma site is only known from the results of FFmpeg's converter. Frames without color do not show it.
             trial = np.empty_like(out)
             self._sites = [site for site in self._sites if self._agrees(trial, out, frame, site)]
             if form[0].endswith("444p"):
@@ -101,5 +101,5 @@ class FrameConverter:
 
 
 def _rows(plane: Any, width: int) -> np.ndarray[Any, Any]:
-    """Return the bytes of a plane, rows without what is behind them in memory."""
+    """Return the bytes of a plane, without the padding of rows."""
     return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[: plane.height, :width]

@@ -1,7 +1,7 @@
-"""The sequences of many videos: how many there are, and the frames of each.
+"""The sequences of many videos: their number, and the frames of each.
 
-Alone because all readers of videos divide and read them in the same way. Of a video only the number of frames is asked
-for at first; its table of frames is made when a sequence of it is first read, once for all threads.
+Used by all video readers. At first, only the number of frames of a video is determined; its table of frames is created
+when one of its sequences is first read, once for all threads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dalify.data.dtypes import DALIImageType
 
 __all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "blank_outputs", "clip_outputs", "frame_num_kind"]
 
-# Name -> whether the start and the end are rounded up.
+# Name -> (whether start is rounded up, whether end is rounded up).
 ROUNDINGS = {
     "start_down_end_up": (False, True),
     "start_up_end_down": (True, False),
@@ -39,12 +39,12 @@ ROUNDINGS = {
     "all_down": (False, False),
 }
 FRAME_NUM_KINDS = ("none", "scalar", "sequence")
-# Videos that a thread keeps open: the next sequence is often of the same one.
+# Number of videos that a thread keeps open: the next sequence is often from the same video.
 _OPEN_PER_THREAD = 4
 
 
 class _Part(Protocol):
-    """What ``formats.video_list.VideoPart`` is."""
+    """Protocol of ``formats.video_list.VideoPart``."""
 
     @property
     def path(self) -> str: ...
@@ -59,17 +59,17 @@ class _Part(Protocol):
 
 
 class Division(NamedTuple):
-    """How videos are divided into sequences.
+    """Rules for dividing videos into sequences.
 
     Attributes:
-        sequence_length: frames of a sequence.
-        stride: distance of its frames.
-        step: distance of the first frames of sequences; at most 0: the sequences do not overlap.
-        pad_mode: what becomes of a last sequence that is not complete; see ``video_sequence.padded``.
-        fill_value: colour of padding.
-        uniform: one sequence per video, with frames from all of it.
-        in_frames: parts are told in numbers of frames, not in seconds.
-        rounding: of seconds or fractions of frames, e.g. ``start_down_end_up``.
+        sequence_length: number of frames of a sequence.
+        stride: step between its frames.
+        step: step between the first frames of sequences; 0 or negative for sequences without overlap.
+        pad_mode: handling of an incomplete last sequence; see ``video_sequence.padded``.
+        fill_value: color of padding.
+        uniform: one sequence per video, with frames spread over the whole video.
+        in_frames: parts are specified in frames, not in seconds.
+        rounding: rounding of times and fractional frames, e.g. ``start_down_end_up``.
     """
 
     sequence_length: int
@@ -82,10 +82,10 @@ class Division(NamedTuple):
     rounding: str = "start_down_end_up"
 
     def check(self) -> None:
-        """Refuse what gives no sequences.
+        """Check the values.
 
         Raises:
-            ArgumentValueError: says which argument.
+            ArgumentValueError: an argument is invalid.
         """
         for name, value in (("sequence_length", self.sequence_length), ("stride", self.stride)):
             if value < 1:
@@ -97,11 +97,11 @@ class Division(NamedTuple):
 
     @property
     def distance(self) -> int:
-        """Frames from the beginning of one sequence to that of the next."""
+        """Number of frames from the start of one sequence to that of the next."""
         return self.step if self.step > 0 else self.sequence_length * self.stride
 
     def count(self, frames: int) -> int:
-        """Return how many sequences ``frames`` frames have; with padding, at most one that is not complete."""
+        """Return the number of sequences in ``frames`` frames; with padding, at most one is incomplete."""
         if self.uniform:
             return 1
         whole = self.sequence_length * self.stride
@@ -109,7 +109,7 @@ class Division(NamedTuple):
         return count + (self.pad_mode != "none" and count * self.distance < frames)
 
     def numbers(self, sequence: int, first: int, end: int) -> NDArray[np.int64]:
-        """Return the frames of a sequence of the part from ``first`` to before ``end``; FILLED for padding."""
+        """Return the frame numbers of a sequence of the part ``[first, end)``; FILLED for padding."""
         if self.uniform:
             places = np.linspace(first, end - 1, self.sequence_length)
             return np.floor(places + 0.5).astype(np.int64)
@@ -119,7 +119,7 @@ class Division(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class VideoEntry:
-    """One sequence: the index that it stands in, the number of its part, and its number within it."""
+    """One sequence: its ``VideoIndex``, the index of its part, and its index within the part."""
 
     index: VideoIndex
     part: int
@@ -141,13 +141,13 @@ class VideoEntry:
 
 
 class Clip(NamedTuple):
-    """A sequence that was read.
+    """A decoded sequence.
 
     Attributes:
         frames: uint8 ``[F, H, W, 3]``.
-        numbers: int64 ``[F]`` of the frames; -1 for padding by a constant.
-        seconds: float64 ``[F]``; -1 for padding by a constant.
-        label: of the video.
+        numbers: frame numbers, int64 ``[F]``; -1 for padding with a constant.
+        seconds: times of the frames, float64 ``[F]``; -1 for padding with a constant.
+        label: label of the video.
     """
 
     frames: NDArray[np.uint8]
@@ -161,12 +161,12 @@ class VideoIndex(Sequence[VideoEntry]):
 
     Args:
         parts: videos or parts of them.
-        division: how they are divided.
+        division: rules for dividing them.
         image_type: RGB or YCbCr.
 
     Raises:
-        ArgumentValueError: a division that gives no sequences.
-        ReaderError: a file that is no video, or a part that lies outside of its video; says where it was told.
+        ArgumentValueError: the division is invalid.
+        ReaderError: a file is not a video, or a part is outside its video.
     """
 
     def __init__(
@@ -182,14 +182,14 @@ class VideoIndex(Sequence[VideoEntry]):
         self._lock = ForkLock()
         self._open = threading.local()
         self._parts: list[_Part] = []
-        self._ranges: list[tuple[int, int] | None] = []  # None: the whole of a video that nobody has looked at yet
+        self._ranges: list[tuple[int, int] | None] = []  # None: a whole video that was not opened yet
         counts: list[int] = []
         for part in parts:
             bounds = None
             if not division.uniform or part.start is not None:
                 bounds = self._bounds(part)
                 if bounds[0] == bounds[1]:
-                    warnings.warn(f"{part.place}: start and end are one frame: the part has none.", stacklevel=2)
+                    warnings.warn(f"{part.place}: start and end are the same frame: the part is empty.", stacklevel=2)
                     continue
             self._parts.append(part)
             self._ranges.append(bounds)
@@ -201,7 +201,7 @@ class VideoIndex(Sequence[VideoEntry]):
                 f"no video is long enough for a sequence: sequence_length={division.sequence_length} and "
                 f"stride={division.stride} need {division.sequence_length * division.stride} frames; the longest has "
                 f"{longest}.",
-                hint="Shorter sequences, or those that are padded, can be read.",
+                hint="Use a shorter sequence_length, or padding.",
             )
 
     def __len__(self) -> int:
@@ -235,7 +235,7 @@ class VideoIndex(Sequence[VideoEntry]):
 
         Raises:
             DecodeError: damaged data.
-            ReaderError: the file cannot be opened, or is shorter than it says.
+            ReaderError: the file cannot be opened or is truncated.
         """
         part = self._parts[entry.part]
         video, converter = self._video(part.path)
@@ -245,7 +245,9 @@ class VideoIndex(Sequence[VideoEntry]):
             numbers = self._division.numbers(entry.sequence, first, end)
             last = int(numbers.max(initial=0))
             if last >= count:
-                raise ReaderError(f"the video {part.path!r} ends before frame {last}: it has {count}; it is truncated.")
+                raise ReaderError(
+                    f"the video {part.path!r} is truncated: it has {count} frames, but frame {last} is needed."
+                )
             shape = (len(numbers), video.height, video.width, 3)
             check_shape(shape, 1, "the sequence")
             frames = np.empty(shape, np.uint8)
@@ -265,13 +267,13 @@ class VideoIndex(Sequence[VideoEntry]):
         return found
 
     def _video(self, path: str) -> tuple[Video, FrameConverter]:
-        """Return this thread's own reading of a video, and its converter."""
+        """Return this thread's instance of a video, and its converter."""
         videos = self._videos()
         found = videos.get(path)
         if found is None:
             video = _opened(path, self._tables.get(path))
             if path not in self._tables:
-                with self._lock:  # a second thread waits for the first one's table instead of making its own
+                with self._lock:  # a second thread waits for the table of the first one instead of creating its own
                     known = self._tables.get(path)
                     if known is None:
                         self._tables[path] = video.table
@@ -284,7 +286,7 @@ class VideoIndex(Sequence[VideoEntry]):
         return found
 
     def _bounds(self, part: _Part) -> tuple[int, int]:
-        """Return the first frame of a part and the one behind its last."""
+        """Return the first frame of a part and one past its last frame."""
         in_seconds = part.start is not None and not self._division.in_frames
         if part.path not in self._counts or (in_seconds and part.path not in self._tables):
             video = _opened(part.path, None, part.place)
@@ -307,7 +309,7 @@ class VideoIndex(Sequence[VideoEntry]):
         if not 0 <= first < count or end < first:
             told = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
             raise ReaderError(
-                f"{part.place}: {told} are no part of the video {part.path!r}, which has {count} frames"
+                f"{part.place}: no part with {told} in the video {part.path!r}, which has {count} frames"
                 + (f" until {self._tables[part.path].seconds(np.array([count - 1]))[0]:g} s." if in_seconds else ".")
             )
         return first, min(end, count)
@@ -318,11 +320,11 @@ class VideoIndex(Sequence[VideoEntry]):
             return ceil(bound) if up else floor(bound)
         table = self._tables[part.path]
         if table.frame_pts is None:
-            raise ReaderError(f"{part.place}: the video {part.path!r} has no timestamps; tell its part in frames.")
+            raise ReaderError(f"{part.place}: the video {part.path!r} has no timestamps; specify the part in frames.")
         ticks = bound / table.time_base
         if bound < 0:
             return -1
-        # Behind the last frame: to the end, however it is rounded.
+        # After the last frame: to the end, independent of rounding.
         if ticks >= 2 * int(table.frame_pts[-1]) - int(table.frame_pts[-2 if count > 1 else -1]):
             return count
         if up:
@@ -334,12 +336,12 @@ def _opened(path: str, table: FrameTable | None, place: str = "") -> Video:
     """Open a video file.
 
     Args:
-        path: of the file.
-        table: of its frames, where that is known.
-        place: in the list that names the file; "" without one.
+        path: path of the file.
+        table: table of its frames, if known.
+        place: line of the list file; "" without one.
 
     Raises:
-        ReaderError: names the file and what is wrong with it.
+        ReaderError: the file is not a readable video.
     """
     try:
         return Video(path, table)
@@ -353,10 +355,10 @@ def _unreadable(path: str, error: DecodeError, place: str) -> ReaderError:
 
 
 def frame_num_kind(value: object) -> str:
-    """Return which numbers of frames ``enable_frame_num`` asks for: ``none``, ``scalar`` or ``sequence``.
+    """Return the frame numbers requested by ``enable_frame_num``: ``none``, ``scalar`` or ``sequence``.
 
     Raises:
-        ArgumentValueError: none of these, True, False or None.
+        ArgumentValueError: the value is none of these, True, False or None.
     """
     if isinstance(value, (bool, np.bool_)) or value is None:
         return "scalar" if value else "none"
@@ -368,14 +370,14 @@ def frame_num_kind(value: object) -> str:
 def clip_outputs(
     clip: Clip, frames: NDArray[Any], *, labelled: bool, frame_num: str, timestamps: bool
 ) -> tuple[NDArray[Any], ...]:
-    """Return what a reader gives: frames, label int32 ``[1]``, numbers int32 ``[1]`` or ``[F]``, float64 ``[F]``.
+    """Return the outputs of a reader: frames, label int32 ``[1]``, numbers int32 ``[1]`` or ``[F]``, float64 ``[F]``.
 
     Args:
-        clip: what was read.
-        frames: its frames, as they are wanted.
+        clip: the decoded sequence.
+        frames: its frames, in the output format.
         labelled: whether there are labels.
-        frame_num: what ``frame_num_kind`` returned.
-        timestamps: whether times are wanted.
+        frame_num: result of ``frame_num_kind``.
+        timestamps: whether to return times.
     """
     outputs: list[NDArray[Any]] = [frames]
     if labelled:
@@ -391,6 +393,6 @@ def clip_outputs(
 def blank_outputs(
     entry: VideoEntry, *, labelled: bool, frame_num: str, timestamps: bool
 ) -> tuple[NDArray[Any] | None, ...]:
-    """Return what a reader knows of a sequence that cannot be read: its label; arguments as of ``clip_outputs``."""
+    """Return placeholder outputs with the label for an unreadable sequence; see ``clip_outputs``."""
     labels = [np.array([entry.label], np.int32)] if labelled else []
     return (None, *labels, *[None] * ((frame_num != "none") + timestamps))

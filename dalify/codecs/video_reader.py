@@ -1,6 +1,6 @@
-"""What ``fn.readers.video`` and ``fn.readers.video_resize`` share: their arguments, older than those of the new reader.
+"""Shared by ``fn.readers.video`` and ``fn.readers.video_resize``, which have older arguments than the new reader.
 
-Alone because both have the same outputs and ways to tell parts of videos.
+Both have the same outputs and the same ways to specify parts of videos.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["blank_clip", "clips_of", "read_clip", "reader_outputs", "reader_spec
 
 
 def _extras(frame_num: object, timestamps: bool, file_root: str) -> tuple[str, bool]:
-    """Return what is given out besides frames and labels: nothing for class folders, as in DALI."""
+    """Return the outputs besides frames and labels: none for class folders, as in DALI."""
     kind = frame_num_kind(frame_num)
     return ("none", False) if file_root else (kind, bool(timestamps))
 
@@ -46,15 +46,17 @@ def reader_specs(
     """Return the specs of the outputs.
 
     Raises:
-        ArgumentValueError: channels that films do not have, or normalized bytes.
-        DTypeError: a type that is not supported.
+        ArgumentValueError: channels is not 3, or normalized is used with UINT8.
+        DTypeError: the dtype is not supported.
     """
     if dtype not in (DALIDataType.UINT8, DALIDataType.FLOAT):
-        raise DTypeError(f"videos are read as UINT8 or FLOAT; dtype is {dtype!s}.")
+        raise DTypeError(f"dtype must be UINT8 or FLOAT for videos; got {dtype!s}.")
     if channels != 3:
-        raise ArgumentValueError(f"channels must be 3; got {channels}.", hint="fn.color_space_conversion makes grey.")
+        raise ArgumentValueError(
+            f"channels must be 3; got {channels}.", hint="Use fn.color_space_conversion to convert to gray."
+        )
     if normalized and dtype != DALIDataType.FLOAT:
-        raise ArgumentValueError("normalized=True gives values from 0 to 1, which need dtype=types.FLOAT.")
+        raise ArgumentValueError("normalized=True returns values in [0, 1] and needs dtype=types.FLOAT.")
     given = {"file_list": file_list, "file_root": file_root, "labels": labels}
     _, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
     outputs = [Spec(dtype, 4, "FHWC")]
@@ -70,7 +72,7 @@ def clips_of(parts: Sequence[Any], arguments: Mapping[str, Any]) -> VideoIndex:
 
     Args:
         parts: ``VideoPart``s.
-        arguments: of the reader.
+        arguments: arguments of the reader.
 
     Raises:
         ReaderError: see ``VideoIndex``.
@@ -97,7 +99,7 @@ def read_clip(
     file_root: str,
     labels: object,
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    """Read a sequence, frames as uint8 ``[F, H, W, 3]`` first; see ``VideoIndex.read`` for errors."""
+    """Read a sequence; the first output is the frames, uint8 ``[F, H, W, 3]``. Raises as ``VideoIndex.read``."""
     clip = entry.read()
     kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
     labelled = _has_labels(file_list, file_root, labels)
@@ -113,7 +115,7 @@ def blank_clip(
     file_root: str,
     labels: object,
 ) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    """Return what is known of a sequence that cannot be read; None for all but its label."""
+    """Return the outputs for an unreadable sequence: None for all except its label."""
     kind, timestamps = _extras(enable_frame_num, enable_timestamps, file_root)
     labelled = _has_labels(file_list, file_root, labels)
     return blank_outputs(entry, labelled=labelled, frame_num=kind, timestamps=timestamps)

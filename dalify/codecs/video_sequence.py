@@ -1,6 +1,6 @@
-"""Sequences of frames: which frames belong to one, what stands in for those that a video does not have.
+"""Sequences of frames: which frames belong to one, and padding beyond the end of a video.
 
-Alone because decoders and readers of videos choose and pad in the same way.
+Used by video decoders and readers.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ __all__ = ["FILLED", "check_fill_value", "check_pad_mode", "fill_sequence", "pad
 
 PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", "reflect_101", "reflect")
 FILLED = -1
-"""Stands for a frame that is no frame of the video but filled with a constant."""
+"""Frame number of a frame that is filled with a constant instead of decoded."""
 
 
 def check_pad_mode(pad_mode: str) -> None:
-    """Refuse what is no way to pad.
+    """Check that a padding mode exists.
 
     Raises:
-        ArgumentValueError: lists the ways there are.
+        ArgumentValueError: the mode does not exist.
     """
     if pad_mode not in PAD_MODES:
         raise ArgumentValueError(option_error_text("pad_mode", pad_mode, PAD_MODES))
 
 
 def check_fill_value(fill_value: Sequence[int]) -> None:
-    """Refuse what is no colour.
+    """Check that a fill value is a color.
 
     Raises:
-        ArgumentValueError: values outside of 0 to 255, or neither one nor three of them.
+        ArgumentValueError: a value is outside [0, 255], or there are neither one nor three values.
     """
     if len(fill_value) not in (1, 3):
-        raise ArgumentValueError(f"fill_value must be one value or one per channel, 3; got {len(fill_value)}.")
+        raise ArgumentValueError(f"fill_value must have 1 or 3 values (one per channel); got {len(fill_value)}.")
     if not all(0 <= value <= 255 for value in fill_value):
-        raise ArgumentValueError(f"fill_value must be from 0 to 255; got {list(fill_value)}.")
+        raise ArgumentValueError(f"fill_value must be in [0, 255]; got {list(fill_value)}.")
 
 
 def padded(numbers: NDArray[np.int64], count: int, pad_mode: str) -> NDArray[np.int64]:
-    """Replace the numbers of frames behind the last one.
+    """Replace frame numbers beyond the last frame.
 
     Args:
-        numbers: of frames, not negative.
-        count: frames there are, at least 1.
-        pad_mode: ``none`` leaves them out; ``constant`` gives FILLED; ``edge`` or ``repeat`` the last frame;
-            ``reflect_1001`` or ``symmetric`` goes back from the last frame, beginning with it; ``reflect_101`` or
-            ``reflect`` with the one before it.
+        numbers: frame numbers, not negative.
+        count: number of frames, at least 1.
+        pad_mode: ``none`` drops them; ``constant`` returns FILLED; ``edge`` or ``repeat`` repeats the last frame;
+            ``reflect_1001`` or ``symmetric`` mirrors including the last frame; ``reflect_101`` or ``reflect`` mirrors
+            without repeating it.
     """
     if pad_mode == "none":
         return numbers[numbers < count]
@@ -77,11 +77,11 @@ def fill_sequence(
     """Decode a sequence.
 
     Args:
-        out: uint8 ``[frames, height, width, 3]``, to be filled.
-        video: to decode.
-        numbers: of the frames, in any order; FILLED for those that get ``fill_value``.
+        out: uint8 ``[frames, height, width, 3]``, output.
+        video: the video.
+        numbers: frame numbers, in any order; FILLED for frames set to ``fill_value``.
         fill_value: one value, or one per channel.
-        converter: for the frames of this video.
+        converter: converter for the frames of this video.
 
     Raises:
         DecodeError: a frame cannot be decoded.

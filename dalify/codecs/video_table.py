@@ -1,8 +1,8 @@
-"""Which frames a video has, and from which packet each one can be decoded.
+"""The table of the frames of a video, and the packets from which each frame can be decoded.
 
-Alone because "frame number 317" is no notion of video files: they hold packets, in the order of decoding, with
-timestamps. The table is made by reading all packets once, without decoding them, so that frames are the same whether a
-video is decoded from its beginning or entered anywhere.
+Video files have no frame numbers: they contain packets in decoding order, with timestamps. The table is created by
+reading all packets once, without decoding them, so that frames are the same whether a video is decoded from its start
+or from any other position.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _VP8_SHOWN = 1 << 4
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FrameTable:
-    """The frames of a video in the order in which they are shown.
+    """The frames of a video in presentation order.
 
     Attributes:
-        frame_pts: timestamp of each frame, ascending; None where timestamps are missing or ambiguous. Then frames are
-            numbered by decoding from the beginning.
+        frame_pts: timestamp of each frame, ascending; None if timestamps are missing or ambiguous. Then frames are
+            numbered by decoding from the start.
         packet_pts: timestamp of each packet, in decoding order.
-        packet_dts: where to send a container for a packet.
-        entries: for each packet that decoding can begin with, its number; ascending, the first is 0.
+        packet_dts: seek position of each packet.
+        entries: numbers of the packets from which decoding can start; ascending, the first is 0.
         count: number of frames.
         time_base: seconds per unit of the timestamps.
     """
@@ -42,17 +42,17 @@ class FrameTable:
     time_base: Fraction
 
     def number_of(self, pts: int | None) -> int | None:
-        """Return the number of the frame with a timestamp; None where there is none."""
+        """Return the number of the frame with a timestamp, or None."""
         if pts is None or self.frame_pts is None:
             return None
         number = int(np.searchsorted(self.frame_pts, pts))
         return number if number < self.count and self.frame_pts[number] == pts else None
 
     def entry_for(self, frame: int) -> int:
-        """Return which of ``entries`` is the last one from which a frame can be decoded.
+        """Return the index of the last of ``entries`` from which a frame can be decoded.
 
-        Frames that are shown before a key frame but stored behind it may need what was before that (open groups of
-        pictures): for them it is no entry.
+        Frames that are shown before a key frame but stored after it may refer to earlier frames (open GOP), so they
+        cannot be decoded from that key frame.
         """
         if self.frame_pts is None:
             return 0
@@ -60,31 +60,31 @@ class FrameTable:
         return int(reachable[-1]) if len(reachable) else 0
 
     def packet_of(self, pts: int | None) -> int | None:
-        """Return the number of the packet with a timestamp; None where there is none or more than one."""
+        """Return the number of the packet with a timestamp; None if there is none or more than one."""
         found = np.flatnonzero(self.packet_pts == pts) if pts is not None else ()
         return int(found[0]) if len(found) == 1 else None
 
     def seconds(self, frames: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the times of frames; NaN where the file tells none."""
+        """Return the times of frames; NaN if the file does not specify them."""
         if self.frame_pts is None:
             return np.full(len(frames), np.nan)
         return self.frame_pts[frames].astype(np.float64) * float(self.time_base)
 
 
 def is_shown(packet: Any, codec: str) -> bool:
-    """Tell whether a packet gives a frame: some are only decoded for others to refer to."""
+    """Return whether a packet produces a visible frame: some are only decoded as references."""
     if packet.is_discard:
         return False
     return codec != "vp8" or bool(memoryview(packet)[0] & _VP8_SHOWN)
 
 
 def table_of(packets: Iterable[Any], codec: str, time_base: Fraction) -> FrameTable:
-    """Make the table of a video.
+    """Create the table of a video.
 
     Args:
-        packets: all of its packets, in the order of the file.
+        packets: all packets, in file order.
         codec: name of the decoder.
-        time_base: of the stream.
+        time_base: time base of the stream.
     """
     rows = [(packet.pts, packet.dts, packet.is_keyframe, is_shown(packet, codec)) for packet in packets if packet.size]
     count = sum(1 for row in rows if row[3])

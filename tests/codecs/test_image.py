@@ -99,7 +99,7 @@ def test_out_is_filled(output_type: DALIImageType, dtype: DALIDataType, window: 
         strided = np.zeros((expected.shape[0], expected.shape[1] * 2, expected.shape[2]), dtype.numpy)[:, ::2]
         decode_image(encoded(kind), output_type, dtype, window=window, out=strided)
         np.testing.assert_array_equal(strided, expected)
-        with pytest.raises(ShapeError, match="the array for it"):
+        with pytest.raises(ShapeError, match="but out has shape"):
             decode_image(encoded(kind), output_type, dtype, window=window, out=out[:-1])
 
 

@@ -108,7 +108,7 @@ def test_harmless_damage_is_tolerated() -> None:
 def test_truncated_data_are_refused(kept: float) -> None:
     data = jpeg(64, 64)
     data = data[: int(data.size * kept)]
-    with pytest.raises(DecodeError, match=f"truncated JPEG: the data end after {data.size} bytes"):
+    with pytest.raises(DecodeError, match=f"truncated JPEG: the data ends after {data.size} bytes"):
         decode_jpeg(data, read_jpeg_header(data), "RGB")
 
 
@@ -125,5 +125,5 @@ def test_what_is_not_supported_is_named() -> None:
     position = read_jpeg_header(data).frame_position
     data[position - 3] = 0xC3
     data[position] = 16
-    with pytest.raises(DecodeError, match="lossless JPEG of 16 bits"):
+    with pytest.raises(DecodeError, match="lossless JPEG with 16 bits"):
         decode_jpeg(data, read_jpeg_header(data), "RGB")

@@ -110,11 +110,11 @@ def test_damaged_data_give_an_image_or_an_error(restart_rows: int) -> None:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda data: data.replace(b"\x01\x00\x01\x00\x00", b"\x01\x00\x09\x00\x00"), "without a predictor"),
+        (lambda data: data.replace(b"\x01\x00\x01\x00\x00", b"\x01\x00\x09\x00\x00"), "no predictor"),
         (lambda data: data.replace(b"\xff\xdd\x00\x04\x00\x1a", b"\xff\xdd\x00\x04\x00\x1b"), "restarts within a row"),
-        (lambda data: data.replace(b"\xff\xd0", b"\xff\xe0"), "no restart where there must be one|truncated"),
-        (lambda data: data.replace(bytes([0, 0, 0, 0, 0, 17]), bytes([0, 17, 0, 0, 0, 0])), "more codes than there"),
-        (lambda data: data.replace(b"\xff\xc3\x00\x0b\x10", b"\xff\xc3\x00\x0b\x11"), "lossless with 17 bits"),
+        (lambda data: data.replace(b"\xff\xd0", b"\xff\xe0"), "a missing restart marker|truncated"),
+        (lambda data: data.replace(bytes([0, 0, 0, 0, 0, 17]), bytes([0, 17, 0, 0, 0, 0])), "too many Huffman codes"),
+        (lambda data: data.replace(b"\xff\xc3\x00\x0b\x10", b"\xff\xc3\x00\x0b\x11"), "17 bits per sample"),
     ],
 )
 def test_damaged_headers(damage: Any, text: str) -> None:

@@ -59,7 +59,7 @@ def test_damage_is_found() -> None:
     for damaged, message in (
         (data[:-100], "truncated PNG"),
         (data[: start + 4], "truncated PNG"),
-        (data[: start + 40] + bytes([data[start + 40] ^ 1]) + data[start + 41 :], "check sum"),
+        (data[: start + 40] + bytes([data[start + 40] ^ 1]) + data[start + 41 :], "checksum"),
         (data[: start - 4] + chunk(b"IDAT", zlib.compress(b"\7" * (40 * 289))) + data[-12:], "unknown filter"),
         (data[: start - 4] + chunk(b"IDAT", zlib.compress(bytes(39 * 289))) + data[-12:], "truncated PNG"),
         (data[: start - 4] + chunk(b"IDAT", b"no stream") + data[-12:], "compressed pixels"),

@@ -35,13 +35,13 @@ def test_formats_are_told_by_their_first_bytes(name: str, pillow_name: str) -> N
     [
         (b"", "empty"),
         (b"ab", "only 2 bytes"),
-        (b"hello world", "begin with b'hello world'"),
+        (b"hello world", "starts with b'hello world'"),
         (b"<!DOCTYPE html>", "HTML"),
         (b"version https://git-lfs.github.com/spec/v1", "git lfs pull"),
         (bytes(4000), "zeros"),
         (b"RIFF\0\0\0\0WAVEfmt ", "RIFF"),
-        (b"\0\xff\xd8\xff\xe0", "no known picture format"),
-        (b"photos/cat 1.jpg", "the text 'photos/cat 1.jpg'.*\n.*read_bytes"),
+        (b"\0\xff\xd8\xff\xe0", "not a known image format"),
+        (b"photos/cat 1.jpg", "the string 'photos/cat 1.jpg'.*\n.*read_bytes"),
     ],
 )
 def test_what_is_no_picture_is_described(data: bytes, message: str) -> None:

@@ -89,10 +89,10 @@ def test_a_directory_with_its_end_missing_is_read_as_far_as_it_is_there() -> Non
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"II*\0\xff\xff\xff\x7f" + bytes(20), "its directory lies at byte 2147483647"),
+        (b"II*\0\xff\xff\xff\x7f" + bytes(20), "its directory is at byte 2147483647"),
         (b"II*\0\x08\0\0\0", "within the header"),
         (b"II*\0\x08\0\0\0" + bytes(20), "size of the image"),
-        (b"MM\0+\0\x08\0\0" + b"\xff" * 8 + bytes(20), "its directory lies at byte"),
+        (b"MM\0+\0\x08\0\0" + b"\xff" * 8 + bytes(20), "its directory is at byte"),
     ],
 )
 def test_directories_that_describe_nothing(data: bytes, message: str) -> None:

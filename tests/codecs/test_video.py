@@ -132,7 +132,7 @@ def test_no_video(tmp_path):
     with pytest.raises(DecodeError, match="no video stream"):
         Video(str(sound))
     for data in (b"", b"abc", bytes(5000)):
-        with pytest.raises(DecodeError, match="no video that can be opened"):
+        with pytest.raises(DecodeError, match="cannot open the video"):
             Video(data)
 
 

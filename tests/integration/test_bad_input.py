@@ -93,9 +93,9 @@ def truncated(path: Path) -> None:
 
 
 SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "truncated": (truncated, r"truncated JPEG: the data end after 300 bytes"),
-    "empty": (lambda path: path.write_bytes(b""), r"not an image: the data are empty \(0 bytes\)"),
-    "text": (lambda path: path.write_text("hello, I am text\n" * 9), r"not an image: the data .* begin with b'hello"),
+    "truncated": (truncated, r"truncated JPEG: the data ends after 300 bytes"),
+    "empty": (lambda path: path.write_bytes(b""), r"not an image: the data is empty \(0 bytes\)"),
+    "text": (lambda path: path.write_text("hello, I am text\n" * 9), r"not an image: the data .* starts with b'hello"),
     "zeros": (lambda path: path.write_bytes(bytes(1000)), r"not an image"),
 }
 
@@ -155,7 +155,7 @@ READERS: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         r"list, line 1: expected a path",
     ),
     "empty list": (lambda root: {"file_list": write(root / "list", "")}, ""),
-    "nothing given": (lambda root: {}, "specify one of file_root, file_list and files"),
+    "nothing given": (lambda root: {}, "one of file_root, file_list and files is needed"),
     "shard out of range": (lambda root: {"file_root": str(root), "shard_id": 3, "num_shards": 2}, "shard_id"),
 }
 
@@ -221,7 +221,7 @@ CASES = [
         "decode image",
         lambda d: d.fn.decoders.image(data(d)),
         DTypeError,
-        "one-dimensional samples of type UINT8.*already need no decoder",
+        "one-dimensional samples of type UINT8.*already decoded, omit the decoder",
         "fn.decoders.image",
     ),
     Case(

@@ -316,7 +316,7 @@ def test_nothing_but_bad_samples(tmp_path: Path) -> None:
         encoded, _ = fn.readers.file(files=[str(tmp_path / f"{number}.png") for number in range(4)])
         return fn.decoders.image(encoded)
 
-    with pytest.raises(DecodeError, match="no known picture format"):
+    with pytest.raises(DecodeError, match="not a known image format"):
         pipe().run()
 
 

@@ -165,8 +165,8 @@ STEREO_READ = read_by_library(encoded(STEREO), "float32")
         (b"", "empty"),
         (b"\xff\xd8\xff\xe0 a picture", "a JPEG image"),
         (b"<html>not found</html>", "HTML"),
-        (b"nonsense" * 20, "no sound, or a damaged one"),
-        (encoded(STEREO)[:30].tobytes(), "no sound, or a damaged one"),
+        (b"nonsense" * 20, "not audio, or damaged"),
+        (encoded(STEREO)[:30].tobytes(), "not audio, or damaged"),
         (encoded(STEREO, kind="FLAC")[:3000].tobytes(), "damaged"),
     ],
     ids=["empty", "jpeg", "html", "nonsense", "header", "flac"],
@@ -246,7 +246,7 @@ def flac_of(frames: int) -> np.ndarray:
     [
         (flac_of(2**36 - 1), LimitError, "68,719,476,735 samples per channel.*max_declared_samples"),
         (flac_of(2**31 - 1), LimitError, "max_sample_bytes"),
-        (flac_of(0), DecodeError, "does not declare how many samples"),
+        (flac_of(0), DecodeError, "does not declare the number of samples"),
         (flac_of(10**6), DecodeError, "damaged"),
         (with_header(24, "<I", 0), DecodeError, "sampling rate of 0|damaged"),
     ],
@@ -339,5 +339,5 @@ def test_no_memory_files(monkeypatch):
 def test_integers_of_floats_in_parts(monkeypatch):
     data = encoded(np.linspace(-1.2, 1.2, 5000), kind="WAV", subtype="FLOAT")
     whole, _ = codec.decode_sound(data, np.dtype(np.int16))
-    monkeypatch.setattr(codec, "_FRAMES_AT_ONCE", 7)
+    monkeypatch.setattr(codec, "_CHUNK_FRAMES", 7)
     np.testing.assert_array_equal(codec.decode_sound(data, np.dtype(np.int16))[0], whole)

@@ -71,7 +71,7 @@ def test_wrong_data_are_named_with_their_file(tmp_path: Path, files: list[str]) 
     path.write_bytes(Path(files[0]).read_bytes()[:900])
     other = tmp_path / "text.jpg"
     other.write_text("hello")
-    for name, message in ((path, "truncated JPEG"), (other, "begin with b'hello'")):
+    for name, message in ((path, "truncated JPEG"), (other, "starts with b'hello'")):
         with pytest.raises(DecodeError, match=message) as caught:
             decoded([files[0], files[1], str(name)])
         assert str(name) in str(caught.value)
@@ -80,7 +80,7 @@ def test_wrong_data_are_named_with_their_file(tmp_path: Path, files: list[str]) 
 
 
 def test_images_need_no_decoder(files: list[str]) -> None:
-    with pytest.raises(DTypeError, match="encoded files as they are"):
+    with pytest.raises(DTypeError, match="needs encoded files"):
         decoded(files[:1], lambda encoded: fn.decoders.image(fn.decoders.image(encoded)))
     with pytest.raises(DTypeError, match="BOOL"):
         decoded(files[:1], dtype=types.BOOL)

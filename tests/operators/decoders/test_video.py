@@ -112,7 +112,7 @@ def test_each_sample_its_own_frames(films):
         ({"sequence_length": 3, "end_frame": 5}, ArgumentValueError, "exclude"),
         ({"pad_mode": "mirror"}, ArgumentValueError, "reflect_101"),
         ({"fill_value": [1, 2]}, ArgumentValueError, "one per channel"),
-        ({"fill_value": 256}, ArgumentValueError, "0 to 255"),
+        ({"fill_value": 256}, ArgumentValueError, r"in \[0, 255\]"),
     ],
     ids=str,
 )
@@ -131,7 +131,7 @@ def test_bad_data_are_named_and_the_pipeline_goes_on(films):
 
     pipe = graph()
     for _ in range(2):
-        with pytest.raises(DecodeError, match="no video") as caught:
+        with pytest.raises(DecodeError, match="cannot open the video") as caught:
             pipe.run()
         assert caught.value.sample == 1
     (clips,) = pipe.run()

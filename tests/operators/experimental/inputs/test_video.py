@@ -93,7 +93,7 @@ def test_mistakes(films):
         pipe.feed_input("film", [film.astype(np.float32)])
     with pytest.raises(SourceError, match="2 videos were fed at once"):
         pipe.feed_input("film", [film, film])
-    with pytest.raises(DecodeError, match="no video that can be opened"):
+    with pytest.raises(DecodeError, match="cannot open the video"):
         pipe.feed_input("film", [film[:20]])
     pipe.feed_input("film", [film])
     assert len(run(pipe)[1][0]) == 30

@@ -214,7 +214,7 @@ def test_mistakes(films, arguments, kind, message):
         ("{film} -1", "label must be in"),
         ("{film} 1 a", "start and end must be numbers"),
         ("{film} 1 30 40", "has 30 frames"),
-        ("{film} 1 9 5", "start 9 and end 5 are no part"),
+        ("{film} 1 9 5", "no part with start 9 and end 5"),
         ("{film} 1 -40", "start -40"),
         ("/no/such.mp4 1", "cannot read the video '/no/such.mp4'"),
     ],
@@ -229,7 +229,7 @@ def test_bad_lines_are_named(films, tmp_path, line, message):
 def test_empty_parts_are_left_out_with_a_warning(films, tmp_path):
     listed = tmp_path / "list.txt"
     listed.write_text(f"{films['even']} 0 5 5\n{films['even']} 1 0 2\n")
-    with pytest.warns(UserWarning, match="line 1: start and end are one frame"):
+    with pytest.warns(UserWarning, match="line 1: start and end are the same frame"):
         size, [[_, labels]] = read(1, 1, file_list=str(listed), file_list_format="frames", sequence_length=2)
     assert (size, int(labels[0][0])) == (1, 1)
 
