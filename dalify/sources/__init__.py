@@ -1,1 +1,1 @@
-"""Where samples come from and in which order: the sampler, user callbacks, worker processes over shared memory."""
+"""Sources of samples and their order: the sampler, user callbacks, and worker processes with shared memory."""

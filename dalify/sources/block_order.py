@@ -1,7 +1,7 @@
-"""Shuffling where entries come in blocks, of which it costs as much to read one entry as all.
+"""Shuffles entries that are stored in blocks, where reading one entry costs as much as reading the whole block.
 
-Alone because the exact shuffle of the sampler would read a whole row group for each row. Blocks are shuffled, and
-within windows of a few blocks all entries: by formula, so that nothing but the epoch and a position has to be kept.
+The exact shuffle of the sampler would read a whole row group for each row. Here blocks are shuffled, and then all
+entries within windows of a few blocks. The order is a function of epoch and position, so no other state is stored.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ __all__ = ["BlockOrder"]
 
 Numbers = NDArray[np.int64]
 _FIXED_ORDER, _PIECE_ORDER, _ENTRY_ORDER = 21, 22, 23
-_KEPT_PLANS = 4  # of this epoch and, where shards were divided anew, of others
+_KEPT_PLANS = 4  # for this epoch and, after resharding, for others
 
 
 class _Plan(NamedTuple):
-    """The order of one part of the data in one epoch: pieces of blocks, and windows of pieces."""
+    """The order of a range of the data in one epoch: pieces of blocks, and windows of pieces."""
 
-    first_entries: Numbers  # of each piece
-    piece_ends: Numbers  # in the order of the plan
+    first_entries: Numbers  # first entry of each piece
+    piece_ends: Numbers  # cumulative, in the order of the plan
     window_ends: Numbers
 
 
 class BlockOrder:
-    """A random order in which few blocks are in use at once.
+    """A random order that uses few blocks at a time.
 
-    The blocks stand in one fixed random order, so that shards of sorted data are mixed; a shard is a part of it, and at
-    most two of its blocks belong to neighbours as well. In each epoch the shard's blocks come in another order, are
-    gathered into windows, and all entries of a window are shuffled.
+    The blocks have one fixed random order, so that shards of sorted data are mixed. A shard is a range of it and shares
+    at most two blocks with its neighbors. In each epoch, the blocks of a shard are reordered and grouped into windows,
+    and all entries of a window are shuffled.
 
     Args:
-        blocks: of the index.
-        fewest_entries: of a window: blocks are added until it has so many or until the next one would take more memory
-            than is allowed.
+        blocks: the blocks of the index.
+        min_entries: minimum size of a window: blocks are added until it is reached or the next one would exceed the
+            memory limit.
     """
 
-    def __init__(self, blocks: Blocks, fewest_entries: int) -> None:
+    def __init__(self, blocks: Blocks, min_entries: int) -> None:
         count = len(blocks.entries)
         order = permute(np.arange(count), count, mixed_key(_FIXED_ORDER, int(blocks.entries.sum())))
         self._first_entries = (np.cumsum(blocks.entries) - blocks.entries)[order]
@@ -50,25 +50,25 @@ class BlockOrder:
         self._ends = np.cumsum(self._sizes)
         self._size_bytes = blocks.size_bytes[order]
         self._most_bytes = blocks.most_bytes
-        self._fewest_entries = fewest_entries
+        self._min_entries = min_entries
         self._plans: dict[tuple[int, int, int], _Plan] = {}
 
     def entries(self, positions: Numbers, start: int, stop: int, key: int) -> Numbers:
-        """Return the entries at places of a shuffled part of the data.
+        """Return the entries at positions of a shuffled range of the data.
 
         Args:
             positions: from ``start`` to less than ``stop``, int64 ``[N]``.
-            start: first place of the part in the fixed order.
-            stop: place behind its last one.
-            key: 64-bit key; another key is another order.
+            start: start of the range in the fixed order.
+            stop: end of the range in the fixed order, exclusive.
+            key: 64-bit key; another key gives another order.
 
         Returns:
-            int64 ``[N]``; for all positions of all parts, every entry once.
+            int64 ``[N]``; all positions of all ranges together give every entry once.
         """
         plan = self._plans.get((start, stop, key))
         if plan is None:
             plan = self._planned(start, stop, key)
-            # A new dictionary: threads that ask for a replacement look at the old one meanwhile.
+            # A new dictionary, because other threads may be reading the old one.
             self._plans = {**dict(list(self._plans.items())[1 - _KEPT_PLANS :]), (start, stop, key): plan}
         places = positions - start
         windows = np.searchsorted(plan.window_ends, places, side="right")
@@ -97,11 +97,11 @@ class BlockOrder:
         )
 
     def _windows(self, sizes: list[int], size_bytes: list[int]) -> Numbers:
-        """Return where windows end, in entries."""
+        """Return the ends of windows, in entries."""
         ends: list[int] = []
         total = held = held_bytes = 0
         for size, taken in zip(sizes, size_bytes, strict=True):
-            if held and (held >= self._fewest_entries or held_bytes + taken > self._most_bytes):
+            if held and (held >= self._min_entries or held_bytes + taken > self._most_bytes):
                 ends.append(total)
                 held = held_bytes = 0
             total += size

@@ -1,6 +1,6 @@
-"""What kind of thing a user passed as ``source``, and where he wrote it.
+"""Classifies the ``source`` that a user passed, and locates its definition.
 
-Alone because sources that run in this process and sources that run in workers must agree on it.
+Used by sources in this process and in worker processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Callback", "Cycle", "SourceKind", "Walk", "epoch_of", "has_state", "
 
 
 class SourceKind(Enum):
-    """How a source is asked for data."""
+    """How a source is called."""
 
     CALLABLE = "callable"
     ITERABLE = "iterable"
@@ -27,7 +27,7 @@ class SourceKind(Enum):
 
 
 class Cycle(Enum):
-    """What happens after the last item of an iterable."""
+    """Behavior after the last item of an iterable."""
 
     NO = "no"
     RAISE = "raise"
@@ -35,10 +35,10 @@ class Cycle(Enum):
 
 
 def parse_cycle(cycle: str | bool | None) -> Cycle:
-    """Return what the argument ``cycle`` means.
+    """Parse the argument ``cycle``.
 
     Raises:
-        ArgumentValueError: none of the options.
+        ArgumentValueError: the value is not one of the options.
     """
     if cycle is None or cycle is False or cycle == "no":
         return Cycle.NO
@@ -53,7 +53,7 @@ def parse_cycle(cycle: str | bool | None) -> Cycle:
 
 
 def _code_of(source: object) -> CodeType | None:
-    """Return the user's code behind a source: a function's, a generator's, or of the method that will be called."""
+    """Return the user's code of a source: that of a function, generator, or the method that is called."""
     if isinstance(source, functools.partial):
         return _code_of(source.func)
     if inspect.isgenerator(source):
@@ -81,28 +81,28 @@ def _is_generator_function(source: object) -> bool:
 
 
 def _is_iterable(source: object) -> bool:
-    # Classes such as Enum are iterable by their metaclass, but who passes a class wants instances.
+    # Classes such as Enum are iterable by their metaclass, but a class passed as source is called.
     return not inspect.isclass(source) and (hasattr(source, "__iter__") or hasattr(type(source), "__getitem__"))
 
 
 class Callback:
-    """A user's source, examined.
+    """A user's source and its properties.
 
     Args:
-        source: callable of none or one positional argument, iterable, or generator function.
-        cycle: what follows the last item, see ``fn.external_source``; for iterables and generator functions only.
+        source: callable with zero or one positional argument, iterable, or generator function.
+        cycle: see ``fn.external_source``; for iterables and generator functions only.
 
     Attributes:
-        source: as passed.
-        kind: how it is asked for data.
-        takes_info: whether a callable is told which sample or batch is wanted.
-        cycle: what follows the last item.
-        line: where the source's code begins; None for built-in types.
-        keys: of the first dictionary that came, for a source that gives dictionaries.
+        source: the source as passed.
+        kind: how it is called.
+        takes_info: whether a callable receives the requested sample or batch as argument.
+        cycle: behavior after the last item.
+        line: start of the source's code; None for built-in types.
+        keys: keys of the first dictionary, for a source that returns dictionaries.
 
     Raises:
-        ArgumentTypeError: nothing that gives data, or a callable with arguments that dalify does not know.
-        ArgumentValueError: an unknown ``cycle``, or one for a callable or generator.
+        ArgumentTypeError: the value is not a data source, or a callable with an unsupported signature.
+        ArgumentValueError: ``cycle`` is unknown, or given for a callable or generator.
     """
 
     __slots__ = ("cycle", "keys", "kind", "line", "source", "takes_info")
@@ -115,12 +115,12 @@ class Callback:
         self.takes_info = False
         self.keys: tuple[Any, ...] = ()
         if inspect.iscoroutinefunction(source) or inspect.isasyncgenfunction(source) or inspect.iscoroutine(source):
-            raise self._type_error("is asynchronous.", "Pass an ordinary function, iterable or generator function.")
+            raise self._type_error("is asynchronous.", "Pass a synchronous function, iterable or generator function.")
         if _is_generator_function(source):
             self.kind = SourceKind.GENERATOR_FUNCTION
             if _required_arguments(source):
                 raise self._type_error(
-                    "is a generator function with arguments; it is called without any.",
+                    "is a generator function with arguments, but it is called without arguments.",
                     "Bind them with functools.partial, or return single items instead of yielding.",
                 )
         elif _is_iterable(source):
@@ -143,11 +143,11 @@ class Callback:
     def _check_cycle(self) -> None:
         problem = hint = ""
         if self.kind is SourceKind.CALLABLE:
-            problem = "cycle is for iterables and generator functions; the source is a callable, which ends by itself."
-            hint = "Leave cycle out, and raise StopIteration in the callable where an epoch ends."
+            problem = "cycle is only for iterables and generator functions; the source is a callable."
+            hint = "Omit cycle, and raise StopIteration in the callable at the end of an epoch."
         elif inspect.isgenerator(self.source):
-            problem = "a generator cannot be walked twice, so it cannot be cycled."
-            hint = "Pass the generator function itself instead of what it returns."
+            problem = "a generator cannot be iterated twice, so cycle cannot be used."
+            hint = "Pass the generator function itself instead of its result."
         if problem:
             raise ArgumentValueError(problem, line=self.line, hint=hint, operator="fn.external_source")
 
@@ -156,12 +156,12 @@ class Callback:
             parameters = inspect.signature(self.source).parameters.values()
         except ValueError:
             raise self._type_error(
-                "is built in and does not tell its arguments.", "Wrap it: source=lambda: function()."
+                "is a built-in with an unknown signature.", "Wrap it: source=lambda: function()."
             ) from None
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         required = [p for p in positional if p.default is p.empty]
         keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-        hint = "It may take one: the SampleInfo, BatchInfo or iteration number. Bind others with functools.partial."
+        hint = "It can take one: the SampleInfo, BatchInfo or iteration number. Bind others with functools.partial."
         if any(p.kind is p.VAR_POSITIONAL for p in parameters) and not required:
             raise self._type_error("takes any number of positional arguments.", hint)
         if keywords:
@@ -181,40 +181,40 @@ class Callback:
 
     @property
     def place(self) -> str:
-        """Name and place, e.g. ``load() at train.py:12``."""
+        """Name and location, e.g. ``load() at train.py:12``."""
         if self.line is None:
             return self.name
         return f"{self.name} at {self.line}".removesuffix(f" in {self.line.function}()")
 
     @property
-    def can_begin_anew(self) -> bool:
-        """Whether a walk from the first item is possible: not for callables, generators, map(), zip(), open files."""
+    def can_restart(self) -> bool:
+        """Whether iteration can restart: not for callables, generators, map(), zip(), open files."""
         if self.kind is SourceKind.CALLABLE:
             return False
         begin = getattr(type(self.source), "__iter__", None)
-        # A class written in Python may be its own iterator and begin anew in __iter__.
+        # A Python class may be its own iterator and restart in __iter__.
         return not hasattr(type(self.source), "__next__") or isinstance(begin, FunctionType)
 
     def iterate(self) -> Iterator[Any]:
-        """Begin a walk over an iterable or generator function."""
+        """Start iterating over an iterable or generator function."""
         return iter(self.source() if self.kind is SourceKind.GENERATOR_FUNCTION else self.source)
 
     def __repr__(self) -> str:
-        """Return kind, name and place."""
+        """Return kind, name and location."""
         return f"Callback({self.kind.value} {self.place})"
 
 
 class Walk:
-    """Takes items from an iterable or generator function and begins anew as its ``cycle`` says.
+    """Takes items from an iterable or generator function and restarts it according to ``cycle``.
 
     Args:
         callback: an iterable or generator function.
-        counts_epochs: tell a source that has ``epoch`` and ``set_epoch()`` when it is walked again, as data sets of
-            Hugging Face want it: they are shuffled anew, and only then forget where they were resumed.
+        counts_epochs: whether to call ``set_epoch()`` with the next ``epoch`` when the source is restarted, if it has
+            both, as data sets of Hugging Face require: they are shuffled again and discard their resume state.
 
     Attributes:
-        taken: items taken since the walk began, or began anew.
-        is_over: the items are at their end, and no further walk follows.
+        taken: number of items taken since the last start.
+        is_over: whether the items are exhausted and the source is not restarted.
     """
 
     __slots__ = ("_callback", "_counts_epochs", "_iterator", "is_over", "taken")
@@ -227,18 +227,18 @@ class Walk:
         self.is_over = False
 
     def end(self) -> None:
-        """Go to the end of the items, without asking for them."""
+        """Skip to the end, without taking the items."""
         self._iterator = iter(())
         self.is_over = True
 
     @property
     def stateful(self) -> Any:
-        """The iterator, or else the source, where it can tell and take back its own state; otherwise None."""
+        """The iterator, or else the source, if it can save and load its state; otherwise None."""
         return next((each for each in (self._iterator, self._callback.source) if has_state(each)), None)
 
     def resume(self, state: Any) -> None:
-        """Give the source's own state back to it, and begin the walk from there."""
-        # A source is told before it is walked, as torch's loaders do it; an iterator can only be told afterwards.
+        """Load the state of the source, and iterate from there."""
+        # A source loads its state before iteration starts, as in torch's loaders; an iterator only afterwards.
         if has_state(self._callback.source):
             self._callback.source.load_state_dict(state)
             self._iterator = self._callback.iterate()
@@ -250,12 +250,12 @@ class Walk:
         """Append the next items to a list.
 
         Args:
-            count: how many.
-            items: receives them; on an error it holds those that came before.
+            count: number of items.
+            items: list to append to; on an error it contains the items before it.
 
         Raises:
-            StopIteration: the items ended first; what was taken is lost.
-            SourceError: ``cycle="quiet"``, and the source gives nothing any more.
+            StopIteration: the source is exhausted; items taken in this call are lost.
+            SourceError: ``cycle="quiet"``, but the source is empty after a restart.
         """
         callback = self._callback
         wanted = len(items) + count
@@ -263,7 +263,7 @@ class Walk:
             before = len(items)
             next_item = self._iterator.__next__
             try:
-                # Not islice: it calls iter() once more, and objects that are their own iterator begin anew there.
+                # Not islice: it calls iter() again, and objects that are their own iterator restart there.
                 for _ in range(wanted - before):
                     items.append(next_item())
                 return
@@ -276,9 +276,9 @@ class Walk:
                 raise StopIteration
             if callback.cycle is Cycle.QUIET and self.taken == 0:
                 raise SourceError(
-                    f"the source {callback.name} has cycle='quiet' but gave nothing when it was walked again.",
+                    f"the source {callback.name} has cycle='quiet' but returned nothing when it was iterated again.",
                     line=callback.line,
-                    hint="Its __iter__ must begin anew each time; an iterator such as map() or an open file cannot.",
+                    hint="Its __iter__ must restart each time; an iterator such as map() or an open file cannot.",
                     operator="fn.external_source",
                 )
             epoch = epoch_of(callback.source) if self._counts_epochs else None
@@ -291,12 +291,12 @@ class Walk:
 
 
 def has_state(value: object) -> bool:
-    """Tell whether an object follows the convention of ``state_dict()`` and ``load_state_dict(state)``."""
+    """Return whether an object has ``state_dict()`` and ``load_state_dict(state)``."""
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
 def epoch_of(source: Any) -> int | None:
-    """Return the epoch of a source that is told of it by ``set_epoch()``; None of others."""
+    """Return the epoch of a source with ``set_epoch()``; None for others."""
     epoch = getattr(source, "epoch", None)
     return epoch if isinstance(epoch, int) and callable(getattr(source, "set_epoch", None)) else None
 

@@ -1,8 +1,8 @@
-"""What users feed, as batches.
+"""Converts data from users to batches.
 
-Alone because data come from callbacks, from worker processes, from ``feed_input`` and from run arguments, and the same
-things must be accepted and refused everywhere: numpy arrays, torch tensors, anything with an array interface or DLPack,
-scalars, nested lists, and dalify's own tensors. Samples of one shape become one dense array, by one copy.
+Data from callbacks, worker processes, ``feed_input`` and run arguments is converted in the same way: NumPy arrays,
+torch tensors, anything with an array interface or DLPack, scalars, nested lists, and dalify's own tensors. Samples with
+equal shapes become one dense array, with one copy.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ __all__ = ["BatchConverter", "to_array", "to_batch"]
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
 _NUMBERS: dict[type, type] = {int: np.int64, float: np.float64, bool: np.bool_}
 _DLPACK_CPU_DEVICES = (1, 3)  # kDLCPU and kDLCUDAHost of dlpack.h
-_ACCEPTED = "Give numpy arrays, torch tensors, numbers, or objects with an array interface or DLPack."
+_ACCEPTED = "Pass NumPy arrays, torch tensors, numbers, or objects with an array interface or DLPack."
 
 
 def to_array(value: Any) -> Array:
-    """Return one value as an array, without a copy where that is possible.
+    """Convert one value to an array, without a copy if possible.
 
     Args:
-        value: numpy array or scalar, torch tensor, number, nested list of numbers, object with ``__array_interface__``,
+        value: NumPy array or scalar, torch tensor, number, nested list of numbers, object with ``__array_interface__``,
             ``__array__``, ``__cuda_array_interface__`` or ``__dlpack__``, or DLPack capsule.
 
     Returns:
-        A C-contiguous numpy array in native byte order for data in host memory, a torch tensor for data on a device.
+        A C-contiguous NumPy array in native byte order for data in host memory, a torch tensor for data on a device.
 
     Raises:
-        SourceError: nothing that holds numbers, or a nested list of unequal lengths.
-        DTypeError: elements that no pipeline can hold: objects, strings, complex numbers, dates.
+        SourceError: the value does not contain numbers, or is a nested list of unequal lengths.
+        DTypeError: the dtype is not supported in pipelines: objects, strings, complex numbers, dates.
     """
     if type(value) is not np.ndarray:
         value = _foreign_array(value)
@@ -49,7 +49,7 @@ def to_array(value: Any) -> Array:
     if kind is DALIDataType.BFLOAT16:
         raise DTypeError("arrays of bfloat16 elements cannot be used.", hint="Convert with .astype(np.float32).")
     dtype = kind.numpy
-    # ascontiguousarray would give a 0-d array a dimension.
+    # ascontiguousarray would add a dimension to a 0-d array.
     return np.asarray(value, dtype, order="C")
 
 
@@ -57,13 +57,13 @@ def _text_or_object(value: np.ndarray[Any, Any]) -> DalifyError:
     if value.dtype.char == "O":
         return DTypeError("arrays of Python objects cannot be used.", hint=_ACCEPTED)
     return DTypeError(
-        "text cannot be used as data.", hint="Give its bytes: np.frombuffer(text.encode(), np.uint8) for a str."
+        "strings cannot be used as data.", hint="Pass its bytes: np.frombuffer(text.encode(), np.uint8) for a str."
     )
 
 
 def _foreign_array(value: Any) -> Any:
     if value is None:
-        raise SourceError("None is no data.", hint="Raise StopIteration to end an epoch.")
+        raise SourceError("None cannot be used as data.", hint="Raise StopIteration to end an epoch.")
     if is_loaded("torch") and isinstance(value, torch.Tensor):
         return _from_torch(value)
     if isinstance(value, np.ndarray):
@@ -82,8 +82,8 @@ def _foreign_array(value: Any) -> Any:
             return np.asarray(value)
         except ValueError:
             raise SourceError(
-                "a nested list with parts of different lengths is no array.",
-                hint="Give one array per sample, of any shape each.",
+                "a nested list with different lengths is not an array.",
+                hint="Pass one array per sample; their shapes may differ.",
             ) from None
     raise SourceError(f"a value of type {type(value).__name__} cannot be used as data.", hint=_ACCEPTED)
 
@@ -105,24 +105,24 @@ def to_batch(
     layout: str = "",
     allocate: Allocate = np.empty,
 ) -> Batch:
-    """Return a batch of what a user gave for it.
+    """Convert user data to a batch.
 
     Args:
         data: an array with a leading sample axis, a list or tuple of samples, a dalify ``Batch`` or tensor list.
-            Samples are what ``to_array`` takes, and texts (in UTF-8) and bytes, which become uint8 ``[n]``, also as
-            ``{"bytes": ...}``, which is what Hugging Face gives of pictures and sounds that it does not decode.
-        copy: copy the data, so that the user may change his buffers at once. Otherwise arrays are taken as they are
-            where they are contiguous, and a list of samples stays a list.
-        layout: letters of a sample's dimensions; "" keeps a tensor list's own.
-        allocate: makes the memory of dense host batches: ``allocate(shape, dtype)``.
+            Samples are values that ``to_array`` accepts, or strings (UTF-8) and bytes, which become uint8 ``[n]``, also
+            as ``{"bytes": ...}``, the form of images and audio that Hugging Face does not decode.
+        copy: copy the data, so that the user may modify the buffers immediately. Otherwise contiguous arrays are used
+            without a copy, and a list of samples stays a list.
+        layout: letters of a sample's dimensions; "" keeps the layout of a tensor list.
+        allocate: allocates the memory of dense host batches: ``allocate(shape, dtype)``.
 
     Returns:
-        A dense batch where all samples have one shape (with ``copy``), else a list.
+        A dense batch if all samples have the same shape (with ``copy``), else a list.
 
     Raises:
-        SourceError: nothing that holds numbers, host and device data mixed, or no samples.
-        DTypeError: element types that cannot be used or that differ between samples.
-        ShapeError: samples with different numbers of dimensions, or data without a sample axis.
+        SourceError: the data does not contain numbers, mixes host and device memory, or has no samples.
+        DTypeError: the dtype is not supported or differs between samples.
+        ShapeError: samples have different numbers of dimensions, or there is no sample axis.
     """
     wrapped = _wrapped_batch(data)
     if wrapped is not None:
@@ -132,14 +132,14 @@ def to_batch(
     dense = to_array(data)
     if dense.ndim == 0:
         raise ShapeError(
-            "a single number is no batch.",
-            hint="Give an array with a leading sample axis, or a list with one item each.",
+            "a single number is not a batch.",
+            hint="Pass an array with a leading sample axis, or a list with one item per sample.",
         )
     if not len(dense):
         raise _no_samples()
     if not isinstance(dense, np.ndarray):
         return Batch(dense.clone() if copy else dense, None, layout, "gpu")
-    # A conversion above may have copied already; shares_memory would cost more than it saves for the usual small batch.
+    # A conversion above may have copied already, but for typical small batches shares_memory costs more than a copy.
     if copy:
         fresh = allocate(dense.shape, dense.dtype)
         np.copyto(fresh, dense)
@@ -148,7 +148,7 @@ def to_batch(
 
 
 def _wrapped_batch(data: Any) -> Batch | None:
-    # The public tensor lists live in a room above this one; each keeps its Batch under one of these names.
+    # Public tensor lists are defined in a higher layer; each stores its Batch in one of these attributes.
     for found in (data, getattr(data, "batch", None), getattr(data, "_batch", None)):
         if isinstance(found, Batch):
             return found
@@ -173,7 +173,7 @@ def _copied_batch(batch: Batch, allocate: Allocate) -> Batch:
 
 
 def _no_samples() -> SourceError:
-    return SourceError("a batch of no samples.", hint="Raise StopIteration to end an epoch.")
+    return SourceError("a batch without samples.", hint="Raise StopIteration to end an epoch.")
 
 
 def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Allocate) -> Batch:
@@ -184,24 +184,24 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
         try:
             return Batch(np.array(data, _NUMBERS[types.pop()]), None, layout)
         except OverflowError:
-            raise DTypeError("a number that no 64-bit integer can hold.") from None
-    # Copying brings order into strides, so that plain arrays of plain types need no look at each.
+            raise DTypeError("a number does not fit into 64 bits.") from None
+    # Copying normalizes strides, so arrays of common dtypes need no conversion.
     plain = copy and types == {np.ndarray} and data[0].dtype.isnative and data[0].dtype.kind in "biuf"
     samples = list(data) if plain else _arrays(data)
     _check_devices(samples)
-    # list.count compares by identity first, in C: cheap for the usual batch whose samples share one dtype object.
+    # list.count compares by identity first, in C: cheap for typical batches whose samples share one dtype object.
     dtypes = [sample.dtype for sample in samples]
     if dtypes.count(dtypes[0]) != len(samples):
         odd = next(index for index, dtype in enumerate(dtypes) if dtype != dtypes[0])
         raise _located(
             DTypeError(
-                f"sample {odd} has elements of type {dtypes[odd]}, sample 0 of type {dtypes[0]}.",
-                hint="Convert all samples of a batch to one type.",
+                f"sample {odd} has dtype {dtypes[odd]}, but sample 0 has dtype {dtypes[0]}.",
+                hint="Convert all samples of a batch to the same dtype.",
             ),
             odd,
         )
     if plain:
-        from_numpy(dtypes[0])  # refuses long double
+        from_numpy(dtypes[0])  # rejects long double
     shapes = [sample.shape for sample in samples]
     uniform = shapes.count(shapes[0]) == len(samples)
     if not uniform:
@@ -221,7 +221,7 @@ def _arrays(data: Sequence[Any]) -> list[Array]:
 
 
 def _sample(value: Any) -> Array:
-    """Return one sample; in the place of a batch, a text would be its letters."""
+    """Convert one sample. Unlike batches, samples may be strings."""
     if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):
         value = value["bytes"]
     if isinstance(value, (str, bytes)):
@@ -236,7 +236,7 @@ def _check_devices(samples: list[Array]) -> None:
         raise _located(
             SourceError(
                 f"sample {odd} is in {'host' if in_host_memory[odd] else 'device'} memory, sample 0 is not.",
-                hint="Give all samples of a batch on one device.",
+                hint="Pass all samples of a batch on the same device.",
             ),
             odd,
         )
@@ -247,9 +247,9 @@ def _check_ndims(shapes: list[tuple[int, ...]]) -> None:
     if odd is not None:
         raise _located(
             ShapeError(
-                f"sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, "
+                f"sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, but "
                 f"sample 0 has {len(shapes[0])} {tuple(shapes[0])}.",
-                hint="Extents may differ within a batch, the number of dimensions may not.",
+                hint="Extents may differ within a batch, but the number of dimensions must not.",
             ),
             odd,
         )
@@ -268,7 +268,7 @@ def _assembled(samples: list[Any], uniform: bool, copy: bool, layout: str, alloc
     shape = samples[0].shape
     dense = allocate((len(samples), *shape), samples[0].dtype)
     if shape and dense.size:
-        # One call for all samples, without a view of each: half the time of np.stack for small ones.
+        # One call without a view of each sample takes half the time of np.stack for small samples.
         np.concatenate(samples, out=dense.reshape(len(samples) * shape[0], *shape[1:]))
     else:
         for row, sample in enumerate(samples):
@@ -282,21 +282,21 @@ def _located(error: DalifyError, sample: int) -> DalifyError:
 
 
 class BatchConverter:
-    """Turns what a user gives for one output into batches, and holds him to what he declared.
+    """Converts user data for one output to batches, and checks it against the declaration.
 
-    The element type and the number of dimensions are those declared, or those of the first batch; they stay the same
-    for all batches, because the plan was made for them.
+    Dtype and number of dimensions are as declared, or those of the first batch. They must be the same for all batches,
+    because the plan depends on them.
 
     Args:
-        dtype: declared element type; None or NO_TYPE for that of the first batch.
+        dtype: declared dtype; None or NO_TYPE for that of the first batch.
         ndim: declared number of dimensions of a sample; None for that of the layout or the first batch.
         layout: letters of a sample's dimensions, or "".
-        batch_size: most samples in a batch.
+        batch_size: maximum number of samples in a batch.
         copy: see ``to_batch``.
         allocate: see ``to_batch``.
 
     Raises:
-        LayoutError: layout and ndim contradict each other.
+        LayoutError: layout and ndim do not match.
     """
 
     def __init__(
@@ -320,37 +320,37 @@ class BatchConverter:
         self._seen = False
 
     def __call__(self, data: Any) -> Batch:
-        """Return the next batch of this output.
+        """Convert the next batch of this output.
 
         Raises:
-            BatchSizeError: more samples than ``batch_size``.
-            DTypeError: other element types than declared or before.
-            ShapeError: another number of dimensions than declared or before.
-            LayoutError: the layout has another number of letters than the data have dimensions.
+            BatchSizeError: there are more samples than ``batch_size``.
+            DTypeError: the dtype differs from the declaration or earlier batches.
+            ShapeError: the number of dimensions differs from the declaration or earlier batches.
+            LayoutError: the layout does not match the number of dimensions.
             SourceError: see ``to_batch``.
         """
         batch = to_batch(data, copy=self.copy, layout=self.layout, allocate=self.allocate)
         if len(batch) > self.batch_size:
             raise BatchSizeError(
-                f"a batch of {len(batch)} samples, but the pipeline's batch_size is {self.batch_size}.",
-                hint="Give at most that many, or build the pipeline with a larger batch_size.",
+                f"the batch has {len(batch)} samples, but the pipeline's batch_size is {self.batch_size}.",
+                hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size.",
             )
         found = f"{batch.ndim} dimension{'s' if batch.ndim != 1 else ''} {batch.shapes()[0]}"
         if self.layout and batch.ndim != len(self.layout):
             raise LayoutError(
-                f"the layout {self.layout!r} cannot describe samples of {found}.",
-                hint="Give one letter for each dimension of a sample; the sample axis of a batch has none.",
+                f"the layout {self.layout!r} does not match samples with {found}.",
+                hint="Specify one letter for each dimension of a sample, without the sample axis.",
             )
-        reason = "the batches before had" if self._seen else "declared is"
+        reason = "earlier batches had" if self._seen else "the declared one is"
         if self.dtype is not None and batch.dtype != self.dtype:
             raise DTypeError(
-                f"the data have elements of type {batch.dtype.name}, {reason} {self.dtype.name}.",
-                hint="Convert the data; one output has one type.",
+                f"the data has dtype {batch.dtype.name}, but {reason} {self.dtype.name}.",
+                hint="Convert the data; all batches of an output must have the same dtype.",
             )
         if self.ndim is not None and batch.ndim != self.ndim:
             raise ShapeError(
-                f"the samples have {found}, {reason} {self.ndim}.",
-                hint="Extents may differ between batches, the number of dimensions may not.",
+                f"the samples have {found}, but {reason} {self.ndim}.",
+                hint="Extents may differ between batches, but the number of dimensions must not.",
             )
         if not self._seen:
             self.dtype, self.ndim, self._seen = batch.dtype, batch.ndim, True

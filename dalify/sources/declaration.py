@@ -1,6 +1,6 @@
-"""What a user declares of his data before they come: element type, dimensions, layout of each output.
+"""The user's declaration of the data of each output: dtype, number of dimensions, layout.
 
-Alone because the graph is checked with it when it is built, and the data when they come.
+The graph is checked against it when it is built, and the data when it arrives.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["Declaration", "declarations"]
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One output.
+    """The declaration of one output.
 
     Attributes:
-        dtype: type of the elements; None where the first batch decides.
-        ndim: dimensions of a sample; None where the first batch decides.
+        dtype: dtype; None if the first batch determines it.
+        ndim: number of dimensions of a sample; None if the first batch determines it.
         layout: letters of the dimensions; "" for none.
     """
 
@@ -31,18 +31,18 @@ class Declaration:
 
 
 def declarations(num_outputs: int | None, *, dtype: Any, ndim: Any, layout: Any) -> list[Declaration]:
-    """Return what is declared of each output.
+    """Return the declaration of each output.
 
     Args:
-        num_outputs: None where the source gives one item that is no tuple.
-        dtype: a DALIDataType or a numpy type, or a list with one per output; a short list leaves the rest open.
-        ndim: a number, or a list of them.
-        layout: a text, or a list of them.
+        num_outputs: None if the source returns one item instead of a tuple.
+        dtype: a DALIDataType or NumPy dtype, or a list with one per output; a short list leaves the rest undeclared.
+        ndim: an integer, or a list of integers.
+        layout: a string, or a list of strings.
 
     Raises:
-        ArgumentTypeError: something else than that.
-        ArgumentValueError: lists that are too long, or numbers out of range.
-        LayoutError: layout and ndim contradict each other.
+        ArgumentTypeError: a value of another type.
+        ArgumentValueError: a list is too long, or a number is out of range.
+        LayoutError: layout and ndim do not match.
     """
     if num_outputs is not None and num_outputs < 1:
         raise ArgumentValueError(f"num_outputs must be at least 1; got {num_outputs}.")
@@ -79,7 +79,7 @@ def _dtype(value: Any) -> DALIDataType | None:
         raise
     except TypeError:
         raise ArgumentTypeError(
-            f"dtype must be an element type; got {value!r}.", hint="For instance types.FLOAT, or np.float32."
+            f"dtype must be a data type; got {value!r}.", hint="Example: types.FLOAT or np.float32."
         ) from None
 
 
@@ -97,5 +97,5 @@ def _layout(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ArgumentTypeError(f"layout must be a text; got {value!r}.", hint="For instance layout='HWC'.")
+        raise ArgumentTypeError(f"layout must be a string; got {value!r}.", hint="Example: layout='HWC'.")
     return str(value)

@@ -1,7 +1,7 @@
-"""The data of a user's callback, called in this process.
+"""Calls a user's source in this process.
 
-Alone because the executor sees batches only: counting samples, iterations and epochs, the end of data and the user's
-mistakes end here. ``dalify.sources.parallel`` does the same with worker processes.
+The executor only sees batches: this module counts samples, iterations and epochs, and handles the end of the data and
+errors of the user's code. ``dalify.sources.parallel`` does the same with worker processes.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ from dalify.sources.callback import Callback, Cycle, SourceKind, Walk, epoch_of,
 
 __all__ = ["ExternalSource", "split_outputs"]
 
-_MOST_NUMBER = 1 << 53  # of epochs and items in a saved state
+_MAX_NUMBER = 1 << 53  # of epochs and items in a saved state
 
 
 class ExternalSource:
-    """Asks a user's source for batches, in this process.
+    """Requests batches from a user's source, in this process.
 
-    The source is a callable of no argument or of one (``SampleInfo`` per sample; per batch the iteration number, or
-    ``BatchInfo``), an iterable, or a generator function. Iterables are walked once, over as many epochs as that takes:
-    with ``cycle=None`` every epoch after their end is empty, as in DALI; ``cycle="raise"`` gives one walk per epoch.
+    The source is a callable with zero or one argument (``SampleInfo`` per sample; per batch the iteration number, or
+    ``BatchInfo``), an iterable, or a generator function. Iterables are iterated once, over as many epochs as that
+    takes: with ``cycle=None`` every epoch after their end is empty, as in DALI; ``cycle="raise"`` iterates once per
+    epoch.
 
-    An error in the source, or data that cannot be used, costs that batch: the next call asks for the next one.
+    After an error in the source or invalid data, that batch is lost: the next call requests the next one.
 
     Args:
-        source: what the user passed.
-        num_outputs: None when the source gives one item; otherwise it gives tuples, lists or dictionaries of so many.
-        cycle: what follows the last item of an iterable: None, False, "no" (nothing), "raise" (the epoch ends, the next
-            walk begins), True, "quiet" (the next walk begins at once).
-        batch: whether the source gives whole batches; otherwise single samples.
+        source: the source as passed by the user.
+        num_outputs: None if the source returns one item; otherwise the length of the tuples, lists or dictionaries that
+            it returns.
+        cycle: behavior after the last item of an iterable: None, False, "no" (stop), "raise" (end the epoch and restart
+            in the next one), True, "quiet" (restart immediately).
+        batch: whether the source returns whole batches; otherwise single samples.
         batch_info: whether a callable that takes an argument gets a ``BatchInfo`` instead of the iteration number.
-        batch_size: most samples in a batch; how many are asked for per batch when ``batch`` is False.
+        batch_size: maximum number of samples in a batch; the exact number if ``batch`` is False.
 
     Attributes:
-        callback: the examined source; its ``line`` belongs into error messages about its data.
+        callback: the source and its properties; its ``line`` is shown in error messages about its data.
         epoch: number of the epoch, counted by ``reset``.
-        iteration: number of batches asked for in this epoch.
+        iteration: number of batches requested in this epoch.
 
     Raises:
-        ArgumentTypeError: the source is nothing that gives data.
-        ArgumentValueError: an argument out of range, or a ``cycle`` that the source cannot do.
+        ArgumentTypeError: the source is not a data source.
+        ArgumentValueError: an argument is out of range, or the source does not support ``cycle``.
     """
 
     def __init__(
@@ -67,22 +69,22 @@ class ExternalSource:
         self.epoch = 0
         self.iteration = 0
         self._ended = False
-        self._calls = 0  # of a callable that is not told what is wanted
+        self._calls = 0  # number of calls of a callable without argument
         self._walk: Walk | None = None
 
     @property
     def resumes_exactly(self) -> bool:
-        """Whether a restored state needs no replay: the source is told which item is wanted."""
+        """Whether restoring a state needs no replay: the source receives the index of the requested item."""
         return self.callback.takes_info
 
     def next_batch(self) -> list[Any]:
-        """Return the next batch: for each output the data as the source gave them, or a list of samples.
+        """Return the next batch: for each output the data as returned by the source, or a list of samples.
 
         Raises:
-            StopIteration: the data are at their end; also every time until ``reset``. A batch that the end cuts off is
-                dropped.
-            SourceError: the source gave None, or another number of outputs than ``num_outputs``.
-            Exception: whatever the source raises, with a note that names it.
+            StopIteration: the data is exhausted; also on every further call until ``reset``. An incomplete last batch
+                is dropped.
+            SourceError: the source returned None, or another number of outputs than ``num_outputs``.
+            Exception: any exception of the source, with a note that names the source.
         """
         if self._ended:
             raise StopIteration
@@ -124,16 +126,16 @@ class ExternalSource:
         return self._walk
 
     def reset(self) -> None:
-        """Begin the next epoch: indices start at 0 again. Iterables go on where they are, as in DALI."""
+        """Start the next epoch: indices start at 0 again. Iterables continue at their position, as in DALI."""
         self._begin(self.epoch + 1)
 
     def restart(self, is_next: bool = True) -> None:
-        """Begin an epoch at the first item, in the middle of this one.
+        """Restart at the first item, in the middle of an epoch.
 
-        With ``cycle=None`` an iterable goes on where it is: nothing says that it can be walked twice.
+        With ``cycle=None`` an iterable continues at its position, because it may not be iterable twice.
 
         Args:
-            is_next: begin the next epoch; otherwise this one again.
+            is_next: start the next epoch; otherwise this one again.
         """
         if self.callback.cycle is not Cycle.NO:
             epoch = epoch_of(self.callback.source)
@@ -148,12 +150,12 @@ class ExternalSource:
         self.epoch = epoch
 
     def close(self) -> None:
-        """Let go of the walk over the source, so that a generator's ``finally`` runs now."""
+        """Close the iterator of the source, so that a generator's ``finally`` runs now."""
         self._walk = None
         self._ended = True
 
     def state(self) -> dict[str, Any]:
-        """Return the state: JSON-ready integers; under ``own`` what the source's ``state_dict()`` gives."""
+        """Return the state: JSON-ready integers, and the ``state_dict()`` of the source under ``own``."""
         state: dict[str, Any] = {
             "epoch": self.epoch,
             "iteration": self.iteration,
@@ -165,34 +167,34 @@ class ExternalSource:
         if source_epoch is not None:
             state["source_epoch"] = source_epoch
         if self._walk is not None and self._walk.is_over:
-            state["over"] = 1  # a source that keeps its place may be at the beginning again
+            state["over"] = 1  # a source that saves its position may have restarted already
         elif stateful is not None:
-            state["own"] = copy.deepcopy(stateful.state_dict())  # it may return what it goes on to change
+            state["own"] = copy.deepcopy(stateful.state_dict())  # it may return an object that it modifies later
         return state
 
     def _stateful(self) -> Any:
         if self._walk is not None:
             return self._walk.stateful
-        # A callable that is told what is wanted needs no state: the model whose method it may be is not to be copied.
+        # A callable with an index needs no state; if it is a method of a model, the model must not be copied.
         source = self.callback.source
         return source if has_state(source) and not self.callback.takes_info else None
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue where a source was when ``state()`` was taken.
+        """Continue from a state returned by ``state()``.
 
-        A callable that is told which item is wanted continues at once, and so does a source with ``state_dict()`` and
-        ``load_state_dict()`` of its own. Others are walked again to the same place: their items are asked for and
-        dropped. A generator, which cannot be walked twice, goes on from where it is.
+        A callable that receives the index of the item continues immediately, and so does a source with ``state_dict()``
+        and ``load_state_dict()``. Others are iterated again up to the same position, and the items are discarded. A
+        generator, which cannot be iterated twice, continues from its position.
 
         Raises:
-            CheckpointError: not a source's state, the source ends before the place is reached, or a generator has been
-                walked past it.
+            CheckpointError: this is not the state of a source, the source ends before the position, or a generator is
+                already past it.
         """
         if set(state) - {"own", "over", "source_epoch"} != {"epoch", "iteration", "items", "ended"}:
             raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         numbers = {name: state[name] for name in ("epoch", "iteration", "items", "ended")}
-        if not all(type(number) is int and 0 <= number < _MOST_NUMBER for number in numbers.values()):
-            raise CheckpointError(f"an external source cannot stand at {numbers}.")
+        if not all(type(number) is int and 0 <= number < _MAX_NUMBER for number in numbers.values()):
+            raise CheckpointError(f"invalid position of an external source: {numbers}.")
         self.epoch, self.iteration = int(state["epoch"]), int(state["iteration"])
         self._ended = bool(state["ended"])
         if "source_epoch" in state and epoch_of(self.callback.source) is not None:
@@ -223,32 +225,32 @@ class ExternalSource:
 
     def _without_state(self) -> CheckpointError:
         return CheckpointError(
-            f"the checkpoint holds a state that the source {self.callback.place} gave, but it has no load_state_dict() "
-            "to take it back."
+            f"the checkpoint contains a state of the source {self.callback.place}, but it has no load_state_dict() to "
+            "restore it."
         )
 
     @property
     def spent(self) -> int:
-        """Number of items that were taken and can be had no second time."""
-        if self.callback.can_begin_anew or self._stateful() is not None:
+        """Number of items that were taken and cannot be requested again."""
+        if self.callback.can_restart or self._stateful() is not None:
             return 0
         return self._calls if self._walk is None else self._walk.taken
 
     def _replay(self, items: int) -> None:
         if items and self.callback.takes_info:
             raise CheckpointError(
-                f"the checkpoint was made after {items} items of a source that is walked; {self.callback.place} takes "
-                "the number of the item."
+                f"the checkpoint was made after {items} items of an iterable source, but {self.callback.place} takes "
+                "the index of the item."
             )
         spent = self.spent
         if spent > items:
             raise CheckpointError(
-                f"the source {self.callback.place} has given {spent} items and cannot go back to the {items} of the "
+                f"the source {self.callback.place} has returned {spent} items and cannot go back to the {items} of the "
                 "checkpoint.",
-                hint="Restore before the first batch, let the source have state_dict() and load_state_dict(), or pass "
-                "a list, a generator function, or a callable that takes the number of the batch.",
+                hint="Restore before the first batch, add state_dict() and load_state_dict() to the source, or pass "
+                "a list, a generator function, or a callable that takes the index of the batch.",
             )
-        if self.callback.can_begin_anew:
+        if self.callback.can_restart:
             self._walk = None
         for number in range(spent, items):
             try:
@@ -265,39 +267,39 @@ class ExternalSource:
                 ) from None
 
     def __repr__(self) -> str:
-        """Return the source and where it stands."""
+        """Return the source and its position."""
         return f"ExternalSource({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"
 
 
 def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Callback) -> list[Any]:
-    """Sort what a source gave by output.
+    """Split the data of a source by output.
 
     Args:
         data: a batch, or the list of its samples.
-        num_outputs: None where the data are the only output.
-        batch: whether the data are what the source gave in one call.
+        num_outputs: None if the data is the only output.
+        batch: whether the data is a batch from one call.
         callback: for error messages.
 
     Returns:
-        For each output its data; where not ``batch`` a list of samples.
+        The data of each output; a list of samples unless ``batch``.
 
     Raises:
-        SourceError: None instead of data, no tuple, list or dictionary, one of another length than ``num_outputs``, or
-            a dictionary with other keys than before.
+            SourceError: the data is None, is not a tuple, list or dictionary, its length differs from ``num_outputs``,
+                or a dictionary has other keys than before.
     """
     if num_outputs is None:
         if data is None:
-            raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at their end.")
+            raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at the end.")
         first = data if batch else data[0]
         if isinstance(first, Mapping):
             count = f"num_outputs={len(first)}"
-            raise _wrong(callback, "returned a dictionary, which is several outputs.", f"Write {count}.")
+            raise _wrong(callback, "returned a dictionary, which has several outputs.", f"Set {count}.")
         return [data]
     if batch:
         return list(_outputs(data, num_outputs, callback))
     columns = list(data)
     for index, sample in enumerate(data):
-        # The exact types first: this runs per sample.
+        # Exact types first, because this runs per sample.
         if type(sample) is not tuple or len(sample) != num_outputs:
             try:
                 columns[index] = _outputs(sample, num_outputs, callback)
@@ -308,7 +310,7 @@ def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Cal
 
 
 def _outputs(data: Any, num_outputs: int, callback: Callback) -> Any:
-    """Return the outputs in their order: those of a dictionary stand as in the first one that came."""
+    """Return the outputs in order: a dictionary has the order of the first one."""
     if isinstance(data, Mapping) and len(data) == num_outputs:
         if not callback.keys:
             callback.keys = tuple(data)
@@ -320,18 +322,18 @@ def _outputs(data: Any, num_outputs: int, callback: Callback) -> Any:
             )
         return [data[key] for key in callback.keys]
     if data is None:
-        raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at their end.")
+        raise _wrong(callback, "returned None.", "Return the data, or raise StopIteration at the end.")
     if isinstance(data, (str, bytes, set)) or not hasattr(data, "__len__"):
         raise _wrong(
             callback,
-            f"returned a value of type {type(data).__name__}, but num_outputs={num_outputs} asks for a tuple.",
-            f"Return a tuple of {num_outputs}, also where num_outputs is 1.",
+            f"returned a value of type {type(data).__name__}, but num_outputs={num_outputs} requires a tuple.",
+            f"Return a tuple of length {num_outputs}, even if num_outputs is 1.",
         )
     if len(data) != num_outputs:
         raise _wrong(
             callback,
             f"returned {len(data)} outputs, but num_outputs is {num_outputs}.",
-            f"Return a tuple of {num_outputs}, or write num_outputs={len(data)}.",
+            f"Return a tuple of length {num_outputs}, or set num_outputs={len(data)}.",
         )
     return data
 

@@ -1,7 +1,7 @@
-"""The data of a user's callback, called in worker processes.
+"""Calls a user's source in worker processes.
 
-Batches are asked for ahead and come back in pieces and in any order; the executor sees what
-``dalify.sources.external`` would give it: one batch after the other, one end of each epoch.
+Batches are requested ahead of time, and their chunks arrive in any order. The executor sees the same as with
+``dalify.sources.external``: batches in order, and one end of each epoch.
 """
 
 from __future__ import annotations
@@ -33,60 +33,59 @@ from dalify.sources.worker_process import Failure, error_of
 
 __all__ = ["ParallelSource"]
 
-# Batches that consumers may hold without a copy, besides those that are being made.
+# Number of batches that consumers may hold without a copy, in addition to those in flight.
 _LENT_SLOTS = 4
-# Each batch is cut into so many chunks per worker: a worker that is done early takes another.
+# Chunks of a batch per worker: more than one, so that a worker that finishes early takes another.
 _CHUNKS_PER_WORKER = 2
 
 
 class _Flight:
-    """A batch that is being made."""
+    """A batch in flight."""
 
     def __init__(self, slot: int, chunks: int, generation: int, expected: Expected) -> None:
         self.slot = slot
         self.outcomes: list[SourceOutcome] = [SourceOutcome()] * chunks
         self.missing = chunks
-        self.death: Death | None = None  # of a worker that made a chunk of it
+        self.death: Death | None = None  # of a worker while it processed a chunk of the batch
         self.is_dropped = False
         self.generation = generation
         self.expected = expected
 
     @property
     def is_settled(self) -> bool:
-        """Whether its data or its error are there: other chunks of a batch that is lost need not be waited for."""
+        """Whether its data or its error is complete: the other chunks of a lost batch are not awaited."""
         return not self.missing or self.death is not None
 
 
 class ParallelSource:
-    """Asks a user's source for batches, in the worker processes of a pool.
+    """Requests batches from a user's source in the worker processes of a pool.
 
-    The source is a callable of one argument, whose calls are spread over the workers (samples of a batch, or batches),
-    or an iterable or generator function, which one worker walks. Epochs are as in ``ExternalSource``. A callable must
-    depend on its argument alone, and must raise StopIteration also for what lies further behind the end.
+    The source is a callable with one argument, whose calls are distributed to the workers (samples of a batch, or
+    batches), or an iterable or generator function, which one worker iterates. Epochs are as in ``ExternalSource``. A
+    callable must depend only on its argument, and must also raise StopIteration for indices beyond the end.
 
-    A worker that dies costs the batch that it was making. The worker in its place walks an iterable anew, from the
-    state in which the iterable was when the pipeline was built, and drops the items before the next batch. So the
-    next batch is the one that would have followed, if the iterable gives the same items each time. One that dies at
-    the same item each time costs every further batch.
+    If a worker dies, its current batch is lost. Its replacement iterates an iterable again, from its state when the
+    pipeline was built, and discards the items before the next batch. So the next batch is the correct one if the
+    iterable returns the same items each time. If a worker always dies at the same item, every further batch is lost.
 
     Args:
         pool: the workers; the source registers itself.
-        source: what the user passed.
+        source: the source as passed by the user.
         num_outputs: see ``ExternalSource``.
         cycle: see ``ExternalSource``.
         batch: see ``ExternalSource``.
         batch_info: see ``ExternalSource``.
-        batch_size: most samples in a batch.
-        prefetch_queue_depth: how many batches are made ahead, at least 1.
+        batch_size: maximum number of samples in a batch.
+        prefetch_queue_depth: number of batches requested ahead of time, at least 1.
 
     Attributes:
-        callback: the examined source.
+        callback: the source and its properties.
         epoch: number of the epoch, counted by ``reset``.
         iteration: number of batches returned in this epoch.
 
     Raises:
-        ArgumentTypeError: nothing that gives data, or a callable without argument.
-        ArgumentValueError: an argument out of range.
+        ArgumentTypeError: the source is not a data source, or a callable without argument.
+        ArgumentValueError: an argument is out of range.
     """
 
     def __init__(
@@ -105,9 +104,9 @@ class ParallelSource:
         self._is_callable = self.callback.kind is SourceKind.CALLABLE
         if self._is_callable and not self.callback.takes_info:
             raise ArgumentTypeError(
-                f"the source {self.callback.name} takes no argument: all its calls would give the same.",
+                f"the source {self.callback.name} takes no argument, so all its calls would return the same data.",
                 line=self.callback.line,
-                hint="Let it take one: the SampleInfo, BatchInfo or iteration number of what is wanted.",
+                hint="Add an argument: the SampleInfo, BatchInfo or iteration number of the request.",
                 operator="fn.external_source",
             )
         if num_outputs is not None and num_outputs < 1:
@@ -126,7 +125,7 @@ class ParallelSource:
         self._ended = False
         self._taken = 0
         self._items_per_batch = 1 if batch else batch_size
-        self._walked_items = 0  # of an iterable, at the end of what has been received or lost
+        self._walked_items = 0  # items of an iterable up to the last received or lost batch
         self._generation = 0
         self._scheduled = 0
         self._flights: deque[_Flight] = deque()
@@ -141,16 +140,16 @@ class ParallelSource:
 
     @property
     def resumes_exactly(self) -> bool:
-        """Whether a restored state needs no replay: the source is told which item is wanted."""
+        """Whether restoring a state needs no replay: the source receives the index of the requested item."""
         return self._is_callable
 
     @property
     def shared_bytes(self) -> list[int]:
-        """How much memory each slot takes."""
+        """Memory of each slot in bytes."""
         return [slot.used_bytes for slot in self._slots]
 
     def maker(self) -> SourceSettings:
-        """Return what a worker that is started now must know of this source."""
+        """Return the settings for a worker that is started now."""
         source, load = self.callback.source, None
         if self._pool.start_method != "fork":
             source, load = self._pool.pickler.dumps(source, self.callback.name, self.callback.line)
@@ -168,7 +167,7 @@ class ParallelSource:
         )
 
     def prefetch(self) -> None:
-        """Let the workers begin with the next batches."""
+        """Submit the next batches to the workers."""
         with deferred_interrupts():
             self._prefetch()
 
@@ -186,11 +185,11 @@ class ParallelSource:
             self._scheduled += 1
 
     def is_wanted(self, token: tuple[_Flight, int]) -> bool:
-        """Every chunk is wanted: the slot of its batch comes back with it; see ``Receiver``."""
+        """Every chunk is wanted, because the slot of its batch is released with it; see ``Receiver``."""
         return True
 
     def receive(self, token: tuple[_Flight, int], outcome: SourceOutcome | Failure | None) -> None:
-        """Take what became of a chunk; see ``Receiver``."""
+        """Receive the outcome of a chunk; see ``Receiver``."""
         flight, number = token
         if not isinstance(outcome, SourceOutcome):
             outcome = SourceOutcome(failure=outcome, taken=self._walked_items + self._items_per_batch)
@@ -200,7 +199,7 @@ class ParallelSource:
         self._settle(flight)
 
     def lose(self, token: tuple[_Flight, int], death: Death) -> None:
-        """Take note that a worker died while it made a chunk; see ``Receiver``."""
+        """Record that a worker died while it processed a chunk; see ``Receiver``."""
         flight, _ = token
         if flight.generation == self._generation:
             self._walked_items += self._items_per_batch
@@ -215,7 +214,7 @@ class ParallelSource:
                 self._free.appendleft(flight.slot)
 
     def _drop(self, flight: _Flight) -> None:
-        """Forget a batch; its slot is free when no worker writes into it any more."""
+        """Drop a batch; its slot is free once no worker writes into it."""
         flight.is_dropped = True
         if not flight.missing:
             self._free.appendleft(flight.slot)
@@ -223,20 +222,20 @@ class ParallelSource:
     def next_batch(self) -> list[Any]:
         """Return the next batch: for each output one array ``[N, ...]``, or a list of one array per sample.
 
-        Arrays are views of shared memory, which is written again when the last view is gone. Where a consumer holds
-        many batches, they are copies.
+        Arrays are views of shared memory, which is reused when the last view is gone. If a consumer holds many batches,
+        the arrays are copies.
 
         Raises:
-            StopIteration: the data are at their end; also every time until ``reset``.
-            SourceError: the source gave something that cannot be used.
-            WorkerError: a worker died while it made this batch; or the source raised an exception that cannot be
+            StopIteration: the data is exhausted; also on every further call until ``reset``.
+            SourceError: the source returned invalid data.
+            WorkerError: a worker died while it processed this batch; or the source raised an exception that cannot be
                 raised here.
-            Exception: whatever the source raises, with notes that name it and show its traceback.
+            Exception: any exception of the source, with notes that name the source and show its traceback.
         """
         if self._ended:
             raise StopIteration
         self.prefetch()
-        while not self._flights:  # all slots hold batches of an epoch that was left
+        while not self._flights:  # all slots contain batches of an abandoned epoch
             self._pool.collect(lambda: bool(self._free))
             self.prefetch()
         flight = self._flights[0]
@@ -260,7 +259,7 @@ class ParallelSource:
         return outputs
 
     def _check(self, flight: _Flight) -> None:
-        """Raise the first end or error of a batch."""
+        """Raise the first error or end of data of a batch."""
         if flight.death is not None:
             self._taken += self._items_per_batch
             raise self._error_of_death(flight.death)
@@ -295,7 +294,7 @@ class ParallelSource:
                 output = self._joined(memory, whole, parts)
             outputs.append(output)
             expected.append(None if isinstance(output, list) else (output.dtype.str, output.shape[1:]))
-        # Only samples that are made apart need to know where each belongs.
+        # Only samples from different calls need their positions.
         self._expected = tuple(expected) if len(self._chunks) > 1 else ()
         return outputs
 
@@ -312,11 +311,11 @@ class ParallelSource:
                 samples.extend(array_in(memory, *piece) for piece in part)
         shape, dtype = samples[0].shape, samples[0].dtype
         if all(sample.shape == shape and sample.dtype == dtype for sample in samples):
-            return np.stack(samples)  # the first uniform batch: from the next on, they are written side by side
+            return np.stack(samples)  # the first uniform batch: later ones are written contiguously
         return samples
 
     def reset(self) -> None:
-        """Begin the next epoch: indices start at 0 again. Iterables go on where they are, as in DALI."""
+        """Start the next epoch: indices start at 0 again. Iterables continue at their position, as in DALI."""
         self._begin(self.epoch + 1)
 
     def _begin(self, epoch: int) -> None:
@@ -327,14 +326,14 @@ class ParallelSource:
             self._drop_flights()
 
     def restart(self, is_next: bool = True) -> None:
-        """Begin an epoch at the first item, in the middle of this one; see ``ExternalSource.restart``."""
+        """Restart at the first item, in the middle of an epoch; see ``ExternalSource.restart``."""
         if self.callback.cycle is not Cycle.NO:
-            self._drop_flights()  # a worker that sees a new generation begins its walk anew
+            self._drop_flights()  # a worker that sees a new generation restarts its iteration
             self._taken = self._walked_items = 0
         self._begin(self.epoch + is_next)
 
     def _drop_flights(self) -> None:
-        # What is in the making is not wanted any more. Its slots come back with its results.
+        # Batches in flight are dropped. Their slots are released with their results.
         self._generation += 1
         self._pool.skip_before(self._number, self._generation)
         for flight in self._flights:
@@ -343,7 +342,7 @@ class ParallelSource:
         self._scheduled = 0
 
     def close(self) -> None:
-        """Give the shared memory back as soon as nobody views it. The pool is closed by its owner."""
+        """Release the shared memory when its last view is gone. The pool is closed by its owner."""
         self._ended = True
         for slot in self._slots:
             slot.close()
@@ -358,18 +357,18 @@ class ParallelSource:
         }
 
     def restore(self, state: dict[str, int]) -> None:
-        """Continue where a source was when ``state()`` was taken.
+        """Continue from a state returned by ``state()``.
 
-        A callable continues at once. The items of an iterable that come before are asked for again and dropped.
+        A callable continues immediately. Earlier items of an iterable are requested again and discarded.
 
         Raises:
-            CheckpointError: not a source's state, or an iterable that workers walk already.
+            CheckpointError: this is not the state of a source, or workers already iterate over the source.
         """
         if set(state) - {"over"} != {"epoch", "iteration", "items", "ended"}:
             raise CheckpointError(f"this is not the state of an external source: {sorted(state)}.")
         if not self._is_callable and self._pool.is_started:
             raise CheckpointError(
-                f"the source {self.callback.name} is an iterable that a worker process walks already.",
+                f"the source {self.callback.name} is an iterable that a worker process already iterates over.",
                 hint="Restore before the first batch.",
             )
         self.epoch, self.iteration, self._ended = int(state["epoch"]), int(state["iteration"]), bool(state["ended"])
@@ -379,5 +378,5 @@ class ParallelSource:
             self._scheduled = self.iteration
 
     def __repr__(self) -> str:
-        """Return the source and where it stands."""
+        """Return the source and its position."""
         return f"ParallelSource({self.callback.place}, epoch {self.epoch}, iteration {self.iteration})"

@@ -1,8 +1,8 @@
-"""Shuffling by formula: a keyed permutation of 0 … size-1 whose values are computed one by one.
+"""Keyed pseudorandom permutation of 0 … size-1 whose values are computed individually.
 
-Alone because shuffling by formula is what lets the sampler shuffle any number of entries exactly, resume anywhere and
-hold no memory: there is no list of indices and no shuffle buffer. The construction is a Feistel network on the smallest
-power of two that holds the size, with cycle walking (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+It lets the sampler shuffle any number of entries exactly and resume anywhere, without a list of indices or a shuffle
+buffer. The construction is a Feistel network on the smallest power of two that contains the size, with cycle walking
+(Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MASK_64 = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 _MULTIPLIER_2 = 0x94D049BB133111EB
-# Each round changes one half; eight leave no measurable structure, down to sizes of three (see the tests).
+# Each round changes one half; eight leave no measurable structure, down to size 3 (see the tests).
 _ROUNDS = 8
 
 
@@ -30,7 +30,7 @@ def _mixed(value: int) -> int:
 
 
 def mixed_key(*parts: int) -> int:
-    """Return a 64-bit key that depends on every part and on their order; parts are integers of any sign and size."""
+    """Return a 64-bit key that depends on every part and on their order; parts are arbitrary integers."""
     key = 0
     for part in parts:
         key = _mixed((key + _GOLDEN + (part & _MASK_64)) & _MASK_64)
@@ -38,7 +38,7 @@ def mixed_key(*parts: int) -> int:
 
 
 def _round_values(half: NDArray[np.uint64], round_key: int) -> NDArray[np.uint64]:
-    # In place on one temporary: this runs per batch, and allocations are a third of its time.
+    # In place on one temporary: this runs per batch, and allocations take a third of its time.
     value = half + np.uint64(round_key)
     value ^= value >> np.uint64(30)
     value *= np.uint64(_MULTIPLIER_1)
@@ -54,7 +54,7 @@ def _encrypt(values: NDArray[np.uint64], bits: int, round_keys: list[int]) -> ND
     low_mask = np.uint64((1 << ((bits + 1) // 2)) - 1)
     high, low = values >> low_bits, values & low_mask
     for number, round_key in enumerate(round_keys):
-        # The halves may differ by one bit, so they do not change places: each in turn takes a mixture of the other.
+        # The halves may differ by one bit, so they are not swapped: each is mixed into the other alternately.
         if number % 2:
             high ^= _round_values(low, round_key) & high_mask
         else:
@@ -63,15 +63,15 @@ def _encrypt(values: NDArray[np.uint64], bits: int, round_keys: list[int]) -> ND
 
 
 def permute(positions: NDArray[Any], size: int, key: int) -> NDArray[np.int64]:
-    """Map positions of a shuffled order to the entries that stand there.
+    """Map positions of a shuffled order to entries.
 
     Args:
         positions: integers in ``[0, size)``, ``[N]``.
         size: number of entries, 1 to 2**62.
-        key: 64-bit key; another key is another order.
+        key: 64-bit key; another key gives another order.
 
     Returns:
-        int64 ``[N]``, values in ``[0, size)``; for ``positions = arange(size)`` every entry once.
+        int64 ``[N]``, values in ``[0, size)``; ``positions = arange(size)`` gives every entry once.
     """
     if size == 1:
         return np.zeros(len(positions), np.int64)
@@ -79,7 +79,7 @@ def permute(positions: NDArray[Any], size: int, key: int) -> NDArray[np.int64]:
     round_keys = [mixed_key(key, number) for number in range(_ROUNDS)]
     limit = np.uint64(size)
     values = _encrypt(positions.astype(np.uint64), bits, round_keys)
-    # The network permutes 2**bits < 2 * size values; one that falls outside is followed along its cycle back inside.
+    # The network permutes 2**bits < 2 * size values; values out of range are encrypted again until they are in range.
     outside = np.flatnonzero(values >= limit)
     walking = values[outside]
     while walking.size:
@@ -93,6 +93,6 @@ def permute(positions: NDArray[Any], size: int, key: int) -> NDArray[np.int64]:
 def uniform(positions: NDArray[Any], key: int) -> NDArray[np.float64]:
     """Return a random number in [0, 1) for each position, ``[N]``; equal positions and keys give equal numbers."""
     values = positions.astype(np.uint64) * np.uint64(_GOLDEN)
-    # 33 good bits come from one mixture.
+    # One mixing step yields 33 good bits.
     high, low = (_round_values(values, mixed_key(key, number)) for number in range(2))
     return ((high << np.uint64(20)) | (low >> np.uint64(13))).astype(np.float64) * 2.0**-53

@@ -1,7 +1,7 @@
-"""How callbacks travel to worker processes that are not forks of this one.
+"""Pickles callbacks for worker processes that are not forks of this process.
 
-Alone because Python's pickle refuses the callbacks that people write: lambdas and functions inside functions. They
-travel by value: code, closure, and the globals that the code names.
+Python's pickle does not support lambdas and nested functions. They are pickled by value: code, closure, and the globals
+that the code uses.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _BY_VALUE = "_dalify_pickle_by_value"
 
 
 def pickle_by_value(fun: FunctionType) -> FunctionType:
-    """Mark a function so that it travels to worker processes with its code, although it could be imported there.
+    """Mark a function to be pickled by value for worker processes, even if it could be imported there.
 
     Raises:
-        ArgumentTypeError: something that is no Python function.
+        ArgumentTypeError: the value is not a Python function.
     """
     if not isinstance(fun, FunctionType):
-        raise ArgumentTypeError(f"only functions can travel by value; got a {type(fun).__name__}.")
+        raise ArgumentTypeError(f"only functions can be pickled by value; got a {type(fun).__name__}.")
     setattr(fun, _BY_VALUE, True)
     return fun
 
@@ -43,7 +43,7 @@ _cloudpickle = LazyModule("cloudpickle", "py_callback_pickler")
 def _can_be_imported(function: FunctionType) -> bool:
     found: Any = sys.modules.get(function.__module__ or "")
     if function.__module__ == "__main__" and not hasattr(found, "__file__"):
-        return False  # a notebook or an interactive session: there is nothing to import
+        return False  # a notebook or interactive session cannot be imported
     for name in function.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is function and not hasattr(function, _BY_VALUE)
@@ -76,7 +76,7 @@ def _fill(function: FunctionType, state: dict[str, Any]) -> None:
 def _contents(cell: CellType) -> tuple[Any, ...]:
     try:
         return (cell.cell_contents,)
-    except ValueError:  # a name that has no value yet
+    except ValueError:  # an empty cell
         return ()
 
 
@@ -97,12 +97,12 @@ class _Pickler(pickle.Pickler):
             "attributes": obj.__dict__,
         }
         made = (marshal.dumps(obj.__code__), obj.__name__, obj.__module__ or "", len(closure))
-        # The contents come after the function itself, so that a function that names itself does not recur.
+        # The contents follow the function itself, so that recursive functions work.
         return _skeleton, made, state, None, None, _fill
 
 
 def dumps(value: Any) -> bytes:
-    """Pickle a callback; functions that cannot be imported travel by value."""
+    """Pickle a callback; functions that cannot be imported are pickled by value."""
     file = io.BytesIO()
     _Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
     return file.getvalue()
@@ -117,11 +117,11 @@ class CallbackPickler:
     """The user's ``py_callback_pickler``, or dalify's own.
 
     Args:
-        chosen: None; a module or object with ``dumps`` and ``loads``; or a tuple of such a one, keyword arguments for
+        chosen: None; a module or object with ``dumps`` and ``loads``; or a tuple of one of these, keyword arguments for
             ``dumps`` and, optionally, keyword arguments for ``loads``.
 
     Raises:
-        ArgumentTypeError: nothing of these.
+        ArgumentTypeError: the value is none of these.
     """
 
     def __init__(self, chosen: Any = None) -> None:
@@ -138,23 +138,23 @@ class CallbackPickler:
     def dumps(
         self, source: Any, name: str, line: SourceLine | None, operator: str = "fn.external_source"
     ) -> tuple[bytes, Callable[[bytes], Any]]:
-        """Return a source as bytes, and the function that makes it of them in the worker process.
+        """Return a pickled source, and the function that unpickles it in the worker process.
 
         Args:
             source: the callback.
-            name: of the callback, for the error message.
-            line: of the callback, for the error message.
-            operator: that has the callback, for the error message.
+            name: name of the callback, for the error message.
+            line: location of the callback, for the error message.
+            operator: the operator with the callback, for the error message.
 
         Raises:
-            ArgumentTypeError: the source holds something that cannot be pickled.
+            ArgumentTypeError: the source contains an object that cannot be pickled.
         """
         try:
             if self._pickler is not None:
                 return self._pickler.dumps(source, **self._dumps_keywords), _Loader(self._pickler, self._loads_keywords)
             try:
                 return dumps(source), loads
-            except Exception:  # a class inside a function, for instance
+            except Exception:  # for example a nested class
                 if importlib.util.find_spec("cloudpickle") is None:
                     raise
                 return _cloudpickle.dumps(source), _Loader(_cloudpickle, {})
@@ -163,7 +163,7 @@ class CallbackPickler:
                 f"the source {name} cannot be sent to a worker process: {type(error).__name__}: "
                 f"{str(error).rstrip('.')}.",
                 line=line,
-                hint="Pass a function or object that can be pickled, give py_callback_pickler=cloudpickle, "
+                hint="Pass a function or object that can be pickled, set py_callback_pickler=cloudpickle, "
                 "or use py_start_method='fork'.",
                 operator=operator,
             ) from error
@@ -172,12 +172,12 @@ class CallbackPickler:
 def _no_pickler(chosen: Any) -> ArgumentTypeError:
     return ArgumentTypeError(
         f"py_callback_pickler must have dumps and loads; got {chosen!r}.",
-        hint="Pass a module such as cloudpickle, or a tuple (module, arguments of dumps, arguments of loads).",
+        hint="Pass a module such as cloudpickle, or a tuple (module, dumps arguments, loads arguments).",
     )
 
 
 class _Loader:
-    """Calls ``loads`` of a pickler; a module travels by its name, because modules cannot be pickled."""
+    """Calls ``loads`` of a pickler; a module is pickled by name, because modules cannot be pickled."""
 
     def __init__(self, pickler: Any, keywords: dict[str, Any]) -> None:
         self._is_module = isinstance(pickler, ModuleType)

@@ -1,4 +1,4 @@
-"""Processes that read samples: for data sets whose ``__getitem__`` is Python code that holds the interpreter's lock."""
+"""Worker processes that read samples, for data sets whose ``__getitem__`` is Python code that holds the GIL."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from dalify.sources.worker_process import Calls, Failure, Task, error_of, failur
 
 __all__ = ["ReaderProcesses", "collect_always"]
 
-# Tasks in the pipe cannot be taken back when their batch is dropped; two per process are enough to keep it busy.
+# Tasks in the pipe cannot be canceled when their batch is dropped; two per process keep it busy.
 _TASKS_PER_PROCESS = 2
 
 
 class ReaderProcesses:
-    """Reads entries in other processes.
+    """Reads entries in worker processes.
 
-    Before each sample, Python's, numpy's and torch's random numbers are set by seed, batch and place: a data set that
-    draws some gives the same in every run, whatever the number of processes, and after resuming.
+    Before each sample, the random generators of Python, NumPy and torch are seeded from seed, batch and position. So a
+    data set with random augmentations returns the same data in every run, for any number of processes and after
+    resuming.
 
-    A process that dies costs the sample that it was reading; another one takes its place. A child that was forked from
-    this process starts processes of its own.
+    If a process dies, its current sample is lost, and the process is replaced. A child that was forked from this
+    process starts its own processes.
 
     Args:
-        index: of the reader.
-        read: from an entry to its arrays.
+        index: index of the reader.
+        read: maps an entry to its arrays.
         count: number of processes.
         start_method: ``fork``, ``spawn`` or ``forkserver``.
-        callback_pickler: how index and functions travel to processes that are not forked; see ``CallbackPickler``.
-        seed: of the reader.
-        callback_timeout_s: longest time to read a sample in seconds; None for any.
+        callback_pickler: pickler of index and functions for processes that are not forked; see ``CallbackPickler``.
+        seed: seed of the reader.
+        callback_timeout_s: maximum time to read a sample in seconds; None for no limit.
         operator: public name of the reader.
     """
 
@@ -87,13 +88,13 @@ class ReaderProcesses:
         self._pool.start()
 
     def submit(self, number: int, place: int, entry: int) -> Future[Any]:
-        """Begin to read an entry, for a place of a batch."""
-        with self._starting:  # in a forked child, several threads may be the first
+        """Start reading an entry, for a position in a batch."""
+        with self._starting:  # in a forked child, several threads may call this first
             if self._pool is None or self._process != os.getpid():
                 self.start()
             pool = self._pool
             assert pool is not None, "dalify bug: no processes"
-            if self._collector is None:  # not before the processes have been forked
+            if self._collector is None:  # only after the processes have been forked
                 self._collector = threading.Thread(
                     target=collect_always, args=(pool,), name="dalify-collect", daemon=True
                 )
@@ -103,26 +104,26 @@ class ReaderProcesses:
         return future
 
     def maker(self) -> _Reading:
-        """Return what a process needs in order to read; see ``Receiver``."""
+        """Return the work for a process; see ``Receiver``."""
         assert self._pool is not None, "dalify bug: no processes"
         if self._pool.start_method == "fork":
             return _Reading(self._task, None)
         return _Reading(*self._pool.pickler.dumps(self._task, "of the reader", None, self._operator))
 
     def is_wanted(self, token: Future[Any]) -> bool:
-        """Tell whether a task that no process has begun shall be done; see ``Receiver``."""
+        """Return whether a pending task is still needed; see ``Receiver``."""
         return not token.cancelled()
 
     def receive(self, token: Future[Any], outcome: Any) -> None:
-        """Take a sample; see ``Receiver``."""
-        with suppress(InvalidStateError):  # nobody waits for it any more
+        """Receive a sample; see ``Receiver``."""
+        with suppress(InvalidStateError):  # canceled
             if isinstance(outcome, Failure):
                 token.set_exception(error_of(outcome, "the data set"))
             else:
                 token.set_result(outcome)
 
     def lose(self, token: Future[Any], death: Death) -> None:
-        """Take note that a process died while it read a sample; see ``Receiver``."""
+        """Record that a process died while it read a sample; see ``Receiver``."""
         with suppress(InvalidStateError):
             token.set_exception(death.error("the data set", "a sample", None, self._operator))
 
@@ -134,15 +135,15 @@ class ReaderProcesses:
 
 
 def collect_always(pool: WorkerPool) -> None:
-    """Hand over results as they come, until the pool is closed: later ones must not keep the processes waiting."""
-    with suppress(PipelineStateError, WorkerError):  # it has been closed
+    """Deliver results until the pool is closed, so that full pipes do not block the processes."""
+    with suppress(PipelineStateError, WorkerError):  # the pool was closed
         while True:
             pool.collect(lambda: False)
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """Index and function of the reader, or the bytes that they travel as and what loads them."""
+    """Index and function of the reader, or their pickled form and its loader."""
 
     content: Any
     load: Callable[[bytes], Any] | None
@@ -152,7 +153,7 @@ class _Reading:
 
 
 class _Reader:
-    """The reader in a process."""
+    """The reader in a worker process."""
 
     def __init__(self, reading: _Reading) -> None:
         self._reading = reading

@@ -1,4 +1,4 @@
-"""Whose tasks the worker processes of a pipeline do."""
+"""The interface between the worker processes of a pipeline and the owners of their tasks."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ __all__ = ["Receiver"]
 
 
 class Receiver(Protocol):
-    """Whose tasks the workers do."""
+    """The owner of tasks of the workers."""
 
     def maker(self) -> WorkMaker:
-        """Return what does its tasks in a worker process that is started now."""
+        """Return the work for a worker process that is started now."""
         ...
 
     def is_wanted(self, token: Any) -> bool:
-        """Tell whether a task that no worker has begun shall be done; otherwise it is forgotten."""
+        """Return whether a pending task is still needed; otherwise it is dropped."""
         ...
 
     def receive(self, token: Any, outcome: Any) -> None:
-        """Take what became of a task.
+        """Receive the outcome of a task.
 
         Args:
-            token: what was given to ``submit`` with the task.
-            outcome: of the task, see ``Result``.
+            token: the value passed to ``submit`` with the task.
+            outcome: outcome of the task, see ``Result``.
         """
         ...
 
     def lose(self, token: Any, death: Death) -> None:
-        """Take note that nothing will become of a task, since its worker died.
+        """Record that a task is lost because its worker died.
 
         Args:
-            token: what was given to ``submit`` with the task.
-            death: of the worker.
+            token: the value passed to ``submit`` with the task.
+            death: how the worker died.
         """
         ...

@@ -1,4 +1,4 @@
-"""What decides the order of a reader: DALI's arguments, checked once, and its arithmetic of shards and epochs."""
+"""The options that determine the order of a reader, with DALI's arithmetic of shards and epochs."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ __all__ = ["SamplerOptions"]
 
 @dataclass(frozen=True, slots=True)
 class SamplerOptions:
-    """What decides the order in which a reader gives its entries.
+    """Options that determine the order of a reader's entries.
 
     Attributes:
         size: number of entries, at least ``num_shards``.
         shard_id: this reader's shard in the first epoch, 0 to ``num_shards - 1``.
         num_shards: number of readers that share the data. Shard ``i`` is the entries ``[size*i//n, size*(i+1)//n)``.
-        random_shuffle: give the entries of the shard in a random order, another one each epoch. The data are first
-            brought into one random order that depends on nothing but their number, so that shards of sorted data are
+        random_shuffle: return the entries of the shard in random order, different in each epoch. The data is first
+            put into a fixed random order that depends only on the number of entries, so that shards of sorted data are
             mixed and readers with different seeds still share the data without overlap.
-        initial_fill: size of DALI's shuffle buffer. Unused where the shuffle is exact; of entries that come in blocks
-            (row groups), the fewest that are shuffled together.
-        shuffle_after_epoch: shuffle all data before each epoch, in the same way on all shards, and give the shard's
-            window of them. Excludes ``random_shuffle`` and ``stick_to_shard``. Of containers (``by_file``): shuffle the
-            files and leave the entries of each as they are, so that files are read from their beginning to their end;
-            ``random_shuffle`` then shuffles what the shard has got.
-        stick_to_shard: read the same shard in every epoch; otherwise the next shard follows in the next epoch.
-        pad_last_batch: fill the last batch of an epoch with its last sample, also a whole batch where other shards have
-            one more; otherwise the next epoch begins inside the batch.
+        initial_fill: size of DALI's shuffle buffer. Unused if the shuffle is exact; for entries in blocks
+            (row groups), the minimum number that is shuffled together.
+        shuffle_after_epoch: shuffle all data before each epoch, identically on all shards, and return the shard's
+            window of it. Excludes ``random_shuffle`` and ``stick_to_shard``. For containers (``by_file``): shuffle the
+            files and keep the order of entries in each file, so that files are read sequentially; ``random_shuffle``
+            then shuffles the entries of the shard.
+        stick_to_shard: read the same shard in every epoch; otherwise each epoch reads the next shard.
+        pad_last_batch: fill the last batch of an epoch by repeating its last sample, if necessary a whole batch if
+            other shards have one more; otherwise the next epoch starts within the batch.
         seed: seed of ``random_shuffle``; may differ between shards.
         shuffle_after_epoch_seed: seed of ``shuffle_after_epoch``; must be equal on all shards.
-        by_file: entries lie in files, many in each.
+        by_file: whether files contain many entries each.
 
     Raises:
-        ArgumentValueError: a value out of range, or two options that exclude each other.
+        ArgumentValueError: a value is out of range, or two options exclude each other.
     """
 
     size: int
@@ -50,12 +50,12 @@ class SamplerOptions:
     by_file: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Check the values."""
         if self.num_shards < 1:
             raise ArgumentValueError(f"num_shards must be at least 1; got {self.num_shards}.")
         if not 0 <= self.shard_id < self.num_shards:
             raise ArgumentValueError(
-                f"shard_id must be from 0 to num_shards - 1 = {self.num_shards - 1}; got {self.shard_id}."
+                f"shard_id must be in [0, {self.num_shards - 1}] (num_shards - 1); got {self.shard_id}."
             )
         if self.size < 1:
             raise ArgumentValueError("the reader found no samples.", hint="Check its paths and filters.")
@@ -68,13 +68,13 @@ class SamplerOptions:
             raise ArgumentValueError(f"initial_fill must be at least 1; got {self.initial_fill}.")
         if self.shuffle_after_epoch and self.random_shuffle and not self.by_file:
             raise ArgumentValueError(
-                "shuffle_after_epoch and random_shuffle exclude each other.",
-                hint="shuffle_after_epoch mixes all shards each epoch, random_shuffle each shard for itself: keep one.",
+                "shuffle_after_epoch and random_shuffle cannot be used together.",
+                hint="shuffle_after_epoch shuffles across shards, random_shuffle within each shard: use only one.",
             )
         if self.shuffle_after_epoch and self.stick_to_shard:
             raise ArgumentValueError(
-                "shuffle_after_epoch and stick_to_shard exclude each other.",
-                hint="shuffle_after_epoch changes what is in each shard: leave stick_to_shard out.",
+                "shuffle_after_epoch and stick_to_shard cannot be used together.",
+                hint="shuffle_after_epoch changes the contents of each shard: omit stick_to_shard.",
             )
 
     @property
@@ -84,7 +84,7 @@ class SamplerOptions:
 
     @property
     def epoch_size(self) -> int:
-        """Number of entries of all shards together."""
+        """Total number of entries of all shards."""
         return self.size
 
     @property
@@ -94,25 +94,25 @@ class SamplerOptions:
 
     @property
     def epoch_size_padded(self) -> int:
-        """Number of samples of all shards together, with the padding that makes shards equal (not that of batches)."""
+        """Total number of samples of all shards, including padding to equal shards (not of batches)."""
         return self.largest_shard * self.num_shards if self.pad_last_batch else self.size
 
     def shard(self, epoch: int, shard_id: int | None = None) -> int:
-        """Return the number of the window that a shard, by default this one, reads in an epoch."""
+        """Return the index of the window that a shard, by default this one, reads in an epoch."""
         first = self.shard_id if shard_id is None else shard_id
         return first if self.keeps_shard else (first + epoch) % self.num_shards
 
     def window(self, epoch: int) -> tuple[int, int]:
-        """Return start and stop of what this reader gives in an epoch, as positions in the order of that epoch."""
+        """Return start and stop of this reader's window in an epoch, as positions in the order of that epoch."""
         shard = self.shard(epoch)
         return self.size * shard // self.num_shards, self.size * (shard + 1) // self.num_shards
 
     def batches_per_epoch(self, batch_size: int) -> int | None:
-        """Return how many batches an epoch has on every shard, or None without padding: epochs begin inside batches."""
+        """Return the number of batches per epoch and shard; None without padding, when epochs start within batches."""
         return -(-self.largest_shard // batch_size) if self.pad_last_batch else None
 
     def meta(self) -> dict[str, int]:
-        """Return what ``Pipeline.reader_meta`` tells, under DALI's names."""
+        """Return the values of ``Pipeline.reader_meta``, under DALI's names."""
         return {
             "epoch_size": self.epoch_size,
             "epoch_size_padded": self.epoch_size_padded,

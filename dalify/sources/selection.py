@@ -1,7 +1,7 @@
-"""Which entries of a reader an epoch is made of, and how often: what ``dalify.samplers`` offers.
+"""Samplers of ``dalify.samplers``: which entries of a reader an epoch consists of, and how often.
 
-Alone because it is what users write for themselves where readers read everything once. Each of these tells by formula
-which entry stands at a place of an epoch, so shards, shuffling and resuming work as without them.
+Each sampler computes the entry at any position of an epoch directly, so sharding, shuffling and resuming work as
+without a sampler.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _DRAW, _ORDER, _GROUP, _FOREIGN = 11, 12, 13, 14
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Weighted:
-    """Entries by weight, like ``torch.utils.data.WeightedRandomSampler``, in any number of shards.
+    """Samples entries by weight, like ``torch.utils.data.WeightedRandomSampler``, in any number of shards.
 
     Args:
         weights: one per entry, not negative.
-        num_samples: of an epoch; as many as there are entries by default.
-        replacement: an entry may come several times; without, each at most once, heavy ones rather than light ones,
-            for which the order of an epoch is made when it begins: 8 MB and some tenths of a second for a million.
-        seed: decides what is drawn; must be equal on all shards.
+        num_samples: samples per epoch; the number of entries by default.
+        replacement: whether an entry may occur several times; otherwise each occurs at most once, and
+            the order is computed at the start of an epoch: 8 MB and some 0.1 s for a million entries.
+        seed: seed of the sampling; must be equal on all shards.
 
     Example:
         >>> fn.readers.file(file_root="photos", sampler=samplers.Weighted(weights=weights))
@@ -48,14 +48,14 @@ class Weighted:
     seed: int = 0
 
     def bound(self, index: Index) -> _Bound:
-        """Return what is drawn from an index.
+        """Bind the sampler to an index.
 
         Raises:
-            ArgumentValueError: weights that do not fit.
+            ArgumentValueError: the weights do not match the index.
         """
         weights = np.asarray(self.weights, np.float64)
         if weights.shape != (len(index),):
-            raise ArgumentValueError(f"there must be one weight for each of {len(index)} entries; got {weights.shape}.")
+            raise ArgumentValueError(f"weights must have shape ({len(index)},), one per entry; got {weights.shape}.")
         if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
             raise ArgumentValueError("weights must be finite and not negative, and not all 0.")
         size = _checked_size(self.num_samples, len(index))
@@ -64,26 +64,26 @@ class Weighted:
         possible = int(np.count_nonzero(weights))
         if size > possible:
             raise ArgumentValueError(
-                f"{size} samples cannot be drawn from {possible} entries of a weight above 0 without replacement.",
-                hint="Give a smaller num_samples, or replacement=True.",
+                f"{size} samples cannot be drawn without replacement from {possible} entries with positive weights.",
+                hint="Use a smaller num_samples, or replacement=True.",
             )
         return _DrawnOnce(size, weights, self.seed)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
-    """Groups of entries in given shares: classes, or several sources, large ones less often than they would come.
+    """Samples groups of entries (classes or sources) in given shares, for example large groups less often.
 
-    Every epoch has exactly the share of each group, in a random order. Within a group, every entry is taken once before
-    any is taken again, also over the ends of epochs.
+    Every epoch has exactly the share of each group, in random order. Within a group, every entry is used once before
+    any is used again, also across epochs.
 
     Args:
-        by: what makes a group: ``label``, ``source`` (the file or path that an entry is from, where the reader has
-            several), or an array with a group for each entry.
-        weights: share of each group, by its name; by its number of entries where None.
-        temperature: 1: shares as they are; above: more equal, ``share ** (1 / temperature)``; infinity: all alike.
-        num_samples: of an epoch; as many as there are entries by default.
-        seed: decides on the order; must be equal on all shards.
+        by: what defines a group: ``label``, ``source`` (the file or path of an entry, if the reader has several), or an
+            array with a group for each entry.
+        weights: share of each group, by name; None for the number of entries of each group.
+        temperature: 1 keeps the shares; larger values make them more equal, ``share ** (1 / temperature)``.
+        num_samples: samples per epoch; the number of entries by default.
+        seed: seed of the order; must be equal on all shards.
 
     Example:
         >>> fn.readers.tfrecord(path=[web, books], ..., sampler=samplers.Mixture(by="source", temperature=3))
@@ -96,22 +96,22 @@ class Mixture:
     seed: int = 0
 
     def bound(self, index: Index) -> _Bound:
-        """Return what is drawn from an index.
+        """Bind the sampler to an index.
 
         Raises:
-            ArgumentValueError: groups or shares that do not fit.
+            ArgumentValueError: groups or shares do not match the index.
         """
         groups = self._groups(index)
         names, members = np.unique(groups, return_inverse=True)
         counts = np.bincount(members, minlength=len(names))
         if not self.temperature > 0:
-            raise ArgumentValueError(f"temperature must be above 0; got {self.temperature!r}.")
+            raise ArgumentValueError(f"temperature must be positive; got {self.temperature!r}.")
         shares = counts.astype(np.float64)
         if self.weights is not None:
             unknown = sorted(set(map(str, self.weights)) - set(map(str, names.tolist())))
             if unknown:
                 raise ArgumentValueError(
-                    f"weights names groups that have no entry: {', '.join(unknown)}.",
+                    f"weights contains unknown groups: {', '.join(unknown)}.",
                     hint=f"The groups are: {', '.join(map(str, names.tolist()[:20]))}.",
                 )
             shares = np.array([self.weights.get(name, 0.0) for name in names.tolist()], np.float64)
@@ -126,84 +126,84 @@ class Mixture:
         if not isinstance(self.by, str):
             groups = np.asarray(self.by)
             if groups.shape != (len(index),):
-                raise ArgumentValueError(f"by needs a group for each of {len(index)} entries; got {groups.shape}.")
+                raise ArgumentValueError(f"by must have shape ({len(index)},), one per entry; got {groups.shape}.")
             return groups
         if self.by not in ("label", "source"):
             raise ArgumentValueError(f"by must be 'label', 'source' or an array; got {self.by!r}.")
         groups = getattr(index, f"{self.by}s", None)
         if groups is None:
             raise ArgumentValueError(
-                f"this reader does not know the {self.by} of an entry before it is read.",
+                f"this reader does not know the {self.by} of an entry before reading it.",
                 hint="Pass an array with a group for each entry: by=groups.",
             )
         return np.asarray(groups)
 
 
 def ClassBalanced(*, num_samples: int | None = None, seed: int = 0) -> Mixture:  # noqa: N802 -- reads as a class
-    """Return a sampler that gives every class equally often.
+    """Return a sampler with equal shares of all classes.
 
     Args:
-        num_samples: of an epoch; as many as there are entries by default.
-        seed: decides on the order; must be equal on all shards.
+        num_samples: samples per epoch; the number of entries by default.
+        seed: seed of the order; must be equal on all shards.
     """
     return Mixture(by="label", temperature=math.inf, num_samples=num_samples, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """Some of the entries, in the given order; ``random_shuffle`` shuffles them.
+    """Samples given entries in the given order; ``random_shuffle`` shuffles them.
 
     Args:
-        indices: numbers of entries; one may come several times.
+        indices: indices of entries; an index may occur several times.
     """
 
     indices: ArrayLike
 
     def bound(self, index: Index) -> _Bound:
-        """Return what is taken from an index.
+        """Bind the sampler to an index.
 
         Raises:
-            ArgumentValueError: no indices, or one that is no entry.
+            ArgumentValueError: there are no indices, or one is out of range.
         """
         return _Listed(_checked_entries(self.indices, len(index)))
 
 
 def bound_selection(sampler: Any, index: Index) -> _Bound:
-    """Return what a sampler takes from a reader's index.
+    """Bind a sampler to a reader's index.
 
     Args:
-        sampler: one of this module, or any object that yields the numbers of entries and has a length, such as a
-            ``torch.utils.data.Sampler``. What it yields in an epoch must depend on the epoch alone: ``set_epoch`` is
-            called where it exists, and torch's random numbers are set for it, and put back. Its numbers are kept for
-            one epoch, and asked for anew where a run is resumed.
-        index: of the reader.
+        sampler: one of this module, or any object with a length that yields indices of entries, such as a
+            ``torch.utils.data.Sampler``. Its order may depend only on the epoch: ``set_epoch`` is called if it exists,
+            and torch's random generator is seeded for the iteration and restored afterwards. The indices are kept for
+            one epoch, and requested again when a run is resumed.
+        index: index of the reader.
 
     Raises:
-        ArgumentTypeError: nothing of the kind.
-        ArgumentValueError: it does not fit the data.
+        ArgumentTypeError: the value is not a sampler.
+        ArgumentValueError: the sampler does not match the data.
     """
     if isinstance(sampler, (Weighted, Mixture, Subset)):
         return sampler.bound(index)
     if isinstance(sampler, type) or not hasattr(sampler, "__iter__") or not hasattr(sampler, "__len__"):
         raise ArgumentTypeError(
             f"sampler must be one of dalify.samplers or a torch Sampler; got {sampler!r}.",
-            hint="For instance: sampler=samplers.Weighted(weights=weights).",
+            hint="Example: sampler=samplers.Weighted(weights=weights).",
         )
     return _Foreign(len(sampler), sampler, len(index))
 
 
 class _Bound:
-    """What an epoch is made of.
+    """A sampler bound to an index.
 
     Attributes:
-        size: samples in an epoch.
+        size: number of samples in an epoch.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def entries(self, epoch: int, positions: Entries) -> Entries:
-        """Return the entries at places of an epoch."""
+        """Return the entries at positions of an epoch."""
         raise AssertionError("dalify bug: a selection that selects nothing")
 
 
@@ -225,7 +225,7 @@ class _Drawn(_Bound):
     def entries(self, epoch: int, positions: Entries) -> Entries:
         numbers = uniform(positions, mixed_key(_DRAW, self._seed, epoch))
         found = np.searchsorted(self._shares, numbers, side="right")
-        return np.minimum(found, len(self._shares) - 1)  # the last share may be rounded to below 1
+        return np.minimum(found, len(self._shares) - 1)  # the last cumulative share may be rounded to below 1
 
 
 class _DrawnOnce(_Bound):
@@ -238,7 +238,7 @@ class _DrawnOnce(_Bound):
         self._order: tuple[int, Entries] | None = None
 
     def entries(self, epoch: int, positions: Entries) -> Entries:
-        found = self._order  # several threads may ask, for several epochs
+        found = self._order  # read once, because other threads may replace it
         if found is None or found[0] != epoch:
             numbers = uniform(np.arange(len(self._weights)), mixed_key(_ORDER, self._seed, epoch))
             with np.errstate(divide="ignore"):
@@ -250,9 +250,9 @@ class _DrawnOnce(_Bound):
 class _Mixed(_Bound):
     def __init__(self, size: int, taken: Entries, members: Entries, counts: Entries, seed: int) -> None:
         super().__init__(size)
-        self._taken = taken  # of each group in an epoch
+        self._taken = taken  # number of samples of each group in an epoch
         self._ends = np.cumsum(taken)
-        self._members = members  # entries, group by group
+        self._members = members  # entries, sorted by group
         self._counts = counts
         self._firsts = np.cumsum(counts) - counts
         self._seed = seed
@@ -264,7 +264,7 @@ class _Mixed(_Bound):
         for group in np.unique(groups).tolist():
             chosen = groups == group
             count = int(self._counts[group])
-            # Counted on over the epochs, so that all of a group come before one comes again.
+            # Counted across epochs, so that all entries of a group are used before one is repeated.
             numbers = places[chosen] - (self._ends[group] - self._taken[group]) + epoch * int(self._taken[group])
             rounds = numbers // count
             within = np.empty(len(numbers), np.int64)
@@ -285,12 +285,12 @@ class _Foreign(_Bound):
         self._order: tuple[int, Entries] | None = None
 
     def entries(self, epoch: int, positions: Entries) -> Entries:
-        with self._lock:  # users' samplers and torch's random numbers are one for all threads
+        with self._lock:  # all threads share the user's sampler and torch's random generator
             if self._order is None or self._order[0] != epoch:
                 order = _checked_entries(self._yielded(epoch), self._entry_count)
                 if len(order) != self.size:
                     raise ArgumentValueError(
-                        f"the sampler says that it has {self.size} items and has yielded {len(order)} in epoch {epoch}."
+                        f"the sampler has length {self.size} but yielded {len(order)} items in epoch {epoch}."
                     )
                 self._order = epoch, order
             return self._order[1][positions]
@@ -303,7 +303,7 @@ class _Foreign(_Bound):
                 torch.manual_seed(mixed_key(_FOREIGN, epoch) >> 1)
                 own = getattr(self._sampler, "generator", None)
                 if isinstance(own, torch.Generator):
-                    # Its first seed may be the user's choice; its state would depend on what was read before.
+                    # The initial seed may be set by the user; the generator state would depend on earlier reads.
                     if self._first_seed is None:
                         self._first_seed = own.initial_seed()
                     own.manual_seed(mixed_key(_FOREIGN, self._first_seed, epoch) >> 1)
@@ -324,17 +324,17 @@ def _checked_entries(indices: Any, count: int) -> Entries:
             raise TypeError
         entries = entries.astype(np.int64)
     except (TypeError, ValueError):
-        raise ArgumentTypeError(f"a sampler must give the numbers of entries; got {str(indices)[:60]}.") from None
+        raise ArgumentTypeError(f"a sampler must yield integer indices of entries; got {str(indices)[:60]}.") from None
     if entries.ndim != 1 or not entries.size:
-        raise ArgumentValueError(f"a sampler must give a list of at least one number; got {str(indices)[:60]}.")
+        raise ArgumentValueError(f"a sampler must yield a non-empty 1-D list of indices; got {str(indices)[:60]}.")
     wrong = entries[(entries < 0) | (entries >= count)]
     if wrong.size:
-        raise ArgumentValueError(f"a sampler gave the number {wrong[0]}; the reader has the entries 0 to {count - 1}.")
+        raise ArgumentValueError(f"a sampler yielded the index {wrong[0]}; valid indices are 0 to {count - 1}.")
     return entries
 
 
 def _apportioned(shares: NDArray[np.float64], size: int) -> Entries:
-    """Return whole numbers that add up to ``size``, nearest to the shares: the largest remainders are rounded up."""
+    """Round shares to integers that add up to ``size`` (largest remainder method)."""
     exact = shares * size
     counts = np.floor(exact).astype(np.int64)
     missing = size - int(counts.sum())

@@ -1,6 +1,6 @@
-"""Which part of the data this process reads.
+"""Determines the shard of this process.
 
-Alone because it is asked in two places: where a reader begins, and where a saved run is divided anew.
+Used when a reader starts, and when a saved run is divided among another number of shards.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dalify.base.optional import is_loaded, torch
 
 __all__ = ["resolved_shard"]
 
-# What launchers tell each process: its rank, and how many there are. Of launchers inside each other the inner one comes
-# first. SLURM_NTASKS would be wrong: SLURM sets it in a batch script, too, which is one process.
+# Environment variables with rank and number of processes, by launcher. Inner launchers come first. SLURM_NTASKS would
+# be wrong: SLURM also sets it in a batch script, which is one process.
 _LAUNCHERS = (
-    ("RANK", "WORLD_SIZE"),  # torchrun, and what follows its example
+    ("RANK", "WORLD_SIZE"),  # torchrun and compatible launchers
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # mpirun of Open MPI
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),  # of MVAPICH
     ("PMI_RANK", "PMI_SIZE"),  # of MPICH and Intel MPI
@@ -31,12 +31,12 @@ def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
     """Return ``shard_id`` and ``num_shards``.
 
     Args:
-        arguments: of a reader. With ``shard="auto"`` they are the rank and the number of the processes of
-            ``torch.distributed``, Ray Train or ``jax.distributed``, where the program is part of one; else those that
-            a launcher has left in the environment: torchrun, mpirun or srun; else 0 and 1.
+        arguments: arguments of a reader. With ``shard="auto"``, rank and number of processes are taken from
+            ``torch.distributed``, Ray Train or ``jax.distributed``, if the program is part of one; else from the
+            environment set by torchrun, mpirun or srun; else 0 and 1.
 
     Raises:
-        ArgumentValueError: another ``shard``, one that is told twice, or an environment that makes no sense.
+        ArgumentValueError: ``shard`` is invalid or specified twice, or the environment is inconsistent.
     """
     shard = arguments.get("shard")
     told = arguments["shard_id"], arguments["num_shards"]
@@ -44,21 +44,21 @@ def resolved_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
         return told
     if shard != "auto":
         raise ArgumentValueError(
-            f"shard must be 'auto' or left out; got {shard!r}.", hint="Numbers are given as shard_id= and num_shards=."
+            f"shard must be 'auto' or omitted; got {shard!r}.", hint="Use shard_id and num_shards for numbers."
         )
     if told != (0, 1):
-        raise ArgumentValueError("shard='auto' and shard_id or num_shards exclude each other.")
+        raise ArgumentValueError("shard='auto' cannot be used together with shard_id or num_shards.")
     return _of_libraries() or _of_environment() or (0, 1)
 
 
 def _of_libraries() -> tuple[int, int] | None:
-    """Return rank and size of the group that the program has joined; None where it has joined none."""
+    """Return rank and size of the initialized process group; None without one."""
     if is_loaded("torch.distributed") and torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     if (found := _of_ray_train()) is not None:
         return found
     jax: Any = sys.modules.get("jax")
-    # Before it is initialised, to ask for the rank would start JAX's devices.
+    # Without initialization, querying the rank would start JAX's devices.
     if jax is not None and getattr(jax.distributed, "is_initialized", bool)():
         return jax.process_index(), jax.process_count()
     return None
@@ -80,25 +80,25 @@ def _of_ray_train() -> tuple[int, int] | None:
 
 
 def _of_environment() -> tuple[int, int] | None:
-    """Return what a launcher tells; None where there is none."""
+    """Return rank and size from a launcher; None without one."""
     for rank_name, size_name in _LAUNCHERS:
         rank, size = _number(rank_name), _number(size_name)
         if rank is None and size is None:
             continue
         if rank is None or size is None:
-            if rank_name == "SLURM_PROCID":  # of a batch script
+            if rank_name == "SLURM_PROCID":  # in a batch script
                 continue
             given, missing = (size_name, rank_name) if rank is None else (rank_name, size_name)
             raise ArgumentValueError(
-                f"shard='auto' reads the environment variables {rank_name} and {size_name}; {given} is set, and "
-                f"{missing} is not.",
-                hint="Start the program with a launcher such as torchrun, or give shard_id= and num_shards=.",
+                f"shard='auto' reads the environment variables {rank_name} and {size_name}; {given} is set, but "
+                f"{missing} is not set.",
+                hint="Start the program with a launcher such as torchrun, or specify shard_id and num_shards.",
             )
         if not 0 <= rank < size:
             raise ArgumentValueError(
-                f"shard='auto' reads the environment variables {rank_name} and {size_name}, and {rank} is no rank of "
+                f"shard='auto' reads the environment variables {rank_name} and {size_name}, but {rank} is no rank of "
                 f"{size} processes.",
-                hint="Unset them where the program is not started by a launcher.",
+                hint="Unset them if the program is not started by a launcher.",
             )
         return rank, size
     return None
@@ -112,5 +112,5 @@ def _number(name: str) -> int | None:
         return int(text)
     except ValueError:
         raise ArgumentValueError(
-            f"shard='auto' reads the environment variable {name}, which is {text!r} and no number."
+            f"shard='auto' reads the environment variable {name}, which is not an integer: {text!r}."
         ) from None

@@ -1,9 +1,9 @@
-"""Memory that worker processes fill and this process reads without a copy.
+"""Shared memory that worker processes fill and this process reads without a copy.
 
-A slot is a file without a name: the kernel frees it when the last
-process that has it ends, however it ends, so nothing can leak and nothing needs a tracker; nor does it count against
-the size of ``/dev/shm``, which containers keep small. A slot is cut into regions so far apart that no writer meets
-another and none must ask for room: only pages that are written cost memory.
+A slot is an unnamed file: the kernel frees it when the last process that has it ends, however it ends. So nothing can
+leak, no tracker is needed, and it does not count against the size of ``/dev/shm``, which is small in containers. A slot
+is divided into regions so large that writers never overlap or have to request space: only pages that are written use
+memory.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dalify.base.interrupts import CallAtEnd
 
 __all__ = ["Lease", "Slot", "aligned", "array_in"]
 
-# Address space is the only cost; 4 GiB for what one worker returns at once is beyond any batch.
+# Address space is the only cost; the result of one worker for one batch is always below 4 GiB.
 REGION_BYTES = 1 << 32
-_ALIGNMENT_BYTES = 64  # a cache line, and the widest vector registers
+_ALIGNMENT_BYTES = 64  # a cache line, and the widest SIMD registers
 
 
 def aligned(size_bytes: int) -> int:
-    """Return the size rounded up to whole cache lines."""
+    """Round a size up to a multiple of the cache line."""
     return -(-size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
@@ -47,11 +47,11 @@ def _nameless_file(size_bytes: int) -> int:
 class Slot:
     """Shared memory for one batch: a header, a region for uniform data, and one region per chunk of the batch.
 
-    Can be given to a process when that is started, whatever the start method.
+    Can be passed to a new process with any start method.
 
     Args:
-        chunks: number of chunks that are written by themselves.
-        file: descriptor of an existing slot; None makes a new one.
+        chunks: number of chunks that are written independently.
+        file: descriptor of an existing slot; None creates a new one.
     """
 
     def __init__(self, chunks: int, file: int | None = None) -> None:
@@ -61,7 +61,7 @@ class Slot:
         self._memory: NDArray[np.uint8] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to a process that is being started."""
+        """Pickle the slot for a process that is being started."""
         return _received, (self.chunks, reduction.DupFd(self._file))
 
     @property
@@ -73,53 +73,53 @@ class Slot:
             except OSError as error:
                 raise WorkerError(
                     f"the worker processes need {self._size_bytes >> 30} GiB of address space for a batch: {error}.",
-                    hint="Lift the limit on address space (ulimit -v), or use no worker processes.",
+                    hint="Raise the limit on address space (ulimit -v), or do not use worker processes.",
                 ) from None
             self._memory = np.frombuffer(mapped, np.uint8)
         return self._memory
 
     def write_header(self, content: bytes) -> None:
-        """Leave a short message for those who will write."""
+        """Write a short message for the writers."""
         self.memory[: len(content) + 8] = np.frombuffer(len(content).to_bytes(8, "little") + content, np.uint8)
 
     def read_header(self) -> bytes:
-        """Return the message."""
+        """Return the message in the header."""
         length = int.from_bytes(self.memory[:8].tobytes(), "little")
         return self.memory[8 : 8 + length].tobytes()
 
     @staticmethod
     def uniform_start() -> int:
-        """Where the region for uniform data of all chunks begins."""
+        """Return the start of the region for uniform data of all chunks."""
         return REGION_BYTES
 
     @staticmethod
     def chunk_start(chunk: int) -> int:
-        """Where the region of one chunk begins."""
+        """Return the start of the region of one chunk."""
         return (chunk + 2) * REGION_BYTES
 
     def array(self, start: int, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """Return a view of the slot.
 
         Args:
-            start: first byte.
-            dtype: numpy's code of the element type, as in ``dtype.str``.
+            start: offset in the slot.
+            dtype: NumPy's dtype code, as in ``dtype.str``.
             shape: extents.
 
         Raises:
-            WorkerError: the view would leave the region that its start is in.
+            WorkerError: the view would exceed its region.
         """
         return array_in(self.memory, start, dtype, shape)
 
     @property
     def used_bytes(self) -> int:
-        """How much memory the slot really takes."""
+        """Return the memory that the slot actually uses."""
         return os.fstat(self._file).st_blocks * 512
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
-        """Give the memory back as soon as nobody views it."""
+        """Release the memory when its last view is gone."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -132,7 +132,7 @@ def array_in(memory: NDArray[np.uint8], start: int, dtype: str, shape: tuple[int
     size_bytes = math.prod(shape) * element.itemsize
     if start % REGION_BYTES + size_bytes > REGION_BYTES:
         raise WorkerError(
-            f"one result of a worker process may take {REGION_BYTES >> 30} GiB at most.", hint="Use smaller batches."
+            f"a result of a worker process must not exceed {REGION_BYTES >> 30} GiB.", hint="Use smaller batches."
         )
     return memory[start : start + size_bytes].view(element).reshape(shape)
 
@@ -142,18 +142,18 @@ def _received(chunks: int, file: Any) -> Slot:
 
 
 class Lease(CallAtEnd):
-    """Keeps a slot from being written again while an array views it; its end gives the slot back."""
+    """Reserves a slot while an array views it; releases the slot when it is destroyed."""
 
     __array_interface__: dict[str, Any]
     _memory: NDArray[np.uint8]
 
     def __new__(cls, free: deque[int], number: int, slot: Slot) -> Lease:
-        """Lend a slot.
+        """Reserve a slot.
 
         Args:
-            free: receives the number of the slot in the end, in whatever thread the consumer lets go.
-            number: of the slot.
-            slot: its memory.
+            free: receives the number of the slot on release, from any thread.
+            number: number of the slot.
+            slot: the slot.
         """
         self = super().__new__(cls, free.append, number)
         self._memory = slot.memory
@@ -161,5 +161,5 @@ class Lease(CallAtEnd):
         return self
 
     def memory(self) -> NDArray[np.uint8]:
-        """Return all bytes of the slot; arrays made of them keep this lease."""
+        """Return all bytes of the slot; arrays that view them keep this lease alive."""
         return np.asarray(self)

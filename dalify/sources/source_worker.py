@@ -1,4 +1,4 @@
-"""What a worker process does for a parallel source: call it, and write the results into shared memory."""
+"""The worker side of a parallel source: calls it and writes the results into shared memory."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trac
 
 __all__ = ["IN_PLACE", "Chunk", "Expected", "Piece", "SourceOutcome", "SourceSettings", "uniform_starts"]
 
-# Frames of these begin every traceback and tell the user nothing.
+# Frames of these files start every traceback and are not useful to the user.
 _OWN_FILES = (Walk.take.__code__.co_filename, __file__)
 
-# Element type and shape of the samples of an output that is expected to be uniform; None where it is not.
+# Dtype and shape of the samples of an output that is expected to be uniform; None otherwise.
 Expected = tuple[tuple[str, tuple[int, ...]] | None, ...]
 
 
 class Chunk(NamedTuple):
-    """One chunk of one batch: the details of a task.
+    """One chunk of a batch: the details of a task.
 
     Attributes:
         slot: number of the slot that receives the results.
-        number: of the chunk in the batch.
-        first: number of its first sample in the batch.
+        number: index of the chunk in the batch.
+        first: index of its first sample in the batch.
         size: number of its samples.
         iteration: number of the batch in the epoch.
         epoch: number of the epoch.
@@ -49,25 +49,25 @@ class Chunk(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Where in a slot an array is: one sample, or all of a chunk with a leading sample axis."""
+    """Position of an array in a slot: one sample, or a whole chunk with a leading sample axis."""
 
     start: int
     dtype: str
     shape: tuple[int, ...]
 
 
-# In place of pieces: the samples of the chunk are where the expectation puts them.
+# Instead of pieces: the samples of the chunk are at their expected positions.
 IN_PLACE = "in place"
 
 
 class SourceOutcome(NamedTuple):
-    """What became of a chunk.
+    """The outcome of a chunk.
 
     Attributes:
         outputs: for each output ``IN_PLACE``, one piece for the whole chunk, or one per sample; None without data.
         ended: the source raised StopIteration.
-        failure: the source raised something else.
-        taken: items taken from an iterable since it began anew.
+        failure: any other exception of the source.
+        taken: items taken from an iterable since it was last started.
     """
 
     outputs: list[str | Piece | list[Piece]] | None = None
@@ -78,20 +78,20 @@ class SourceOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """What a worker must know of a source.
+    """Settings of a source for its workers.
 
     Attributes:
-        source: the source itself, or the bytes it travels as.
-        load: makes the source of the bytes; None where the source is there itself.
+        source: the source, or its pickled form.
+        load: unpickles the source; None if ``source`` is not pickled.
         cycle: see ``fn.external_source``.
         num_outputs: see ``fn.external_source``.
         batch: see ``fn.external_source``.
         batch_info: see ``fn.external_source``.
-        batch_size: most samples in a batch.
+        batch_size: maximum number of samples in a batch.
         slots: shared memory.
-        skipped_items: of an iterable, before the next batch: another worker has taken them, or the run before a
-            checkpoint has.
-        generation: the one that ``skipped_items`` belongs to.
+        skipped_items: items of an iterable to skip before the next batch, because another worker or an earlier run has
+            taken them.
+        generation: the generation that ``skipped_items`` applies to.
     """
 
     source: Any
@@ -106,12 +106,12 @@ class SourceSettings:
     generation: int = 0
 
     def make(self) -> _Source:
-        """Return the source's part in a worker process."""
+        """Return the work of the source in a worker process."""
         return _Source(self)
 
 
 def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
-    """Return where in a slot the samples of each expected output begin."""
+    """Return the offset in a slot of the samples of each expected output."""
     starts = []
     start = Slot.uniform_start()
     for output in expected:
@@ -123,7 +123,7 @@ def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
 
 
 class _Source:
-    """A source in the worker."""
+    """A source in a worker process."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -141,7 +141,7 @@ class _Source:
         return callback
 
     def run(self, task: Task, calls: Calls) -> SourceOutcome:
-        """Do a task."""
+        """Execute a task."""
         chunk = Chunk(*task.details)
         items: list[Any] = []
         settings = self._settings
@@ -212,7 +212,7 @@ class _Source:
             batch = to_batch(column, copy=False)
             if batch.device != "cpu":
                 raise SourceError(
-                    "a worker process returned data in device memory.", hint="Return CPU arrays where parallel=True."
+                    "a worker process returned data in device memory.", hint="Return CPU arrays with parallel=True."
                 )
             common = _common_form(batch)
             if common is not None and index < len(expected) and common == expected[index]:
@@ -239,7 +239,7 @@ class _Source:
 
 
 def _common_form(batch: Batch) -> tuple[str, tuple[int, ...]] | None:
-    """Return element type and shape of all samples, or None where shapes differ."""
+    """Return dtype and shape of all samples, or None if shapes differ."""
     if batch.dense is not None:
         return batch.dense.dtype.str, batch.dense.shape[1:]
     shapes = batch.shapes()

@@ -1,7 +1,7 @@
-"""Calls the user's own functions on the samples of a batch, and checks what they return.
+"""Calls user functions on the samples of a batch, and checks their results.
 
-Alone because the operators for numpy arrays and for DLPack capsules differ only in the form in which samples go in and
-come out.
+Shared by the operators for NumPy arrays and DLPack capsules, which differ only in the form of samples that functions
+receive and return.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Convert = Callable[[Any], Any]
 
 
 def layout_of(layouts: Any, index: int) -> str | None:
-    """Return what ``output_layouts`` says about one output: one text is for all outputs, a list has one for each."""
+    """Return the layout of one output from ``output_layouts``: a string for all outputs, or a list."""
     if layouts is None or isinstance(layouts, str):
         return layouts
     return layouts[index] if index < len(layouts) else None
@@ -41,25 +41,25 @@ def call_user_function(
     given: Convert,
     taken: Convert,
 ) -> tuple[Batch, ...]:
-    """Call a user's function once per sample, or once for the batch.
+    """Call a user function once per sample, or once for the batch.
 
     Args:
         function: takes one value per input and returns one per output, several as a tuple.
         inputs: batches of ``count`` samples.
         count: number of samples.
-        num_outputs: number of values that the function returns; what it returns is ignored where that is 0.
+        num_outputs: number of values that the function returns; 0 to ignore its result.
         layouts: see ``layout_of``.
-        device: where the results lie.
-        whole: call once, with a list of samples per input; the function then returns a list per output.
-        given: from a sample to what the function gets.
-        taken: from what the function returns to an array or tensor.
+        device: device of the results.
+        whole: whether to call it once, with a list of samples per input; it then returns a list per output.
+        given: converts a sample to the argument of the function.
+        taken: converts a result of the function to an array or tensor.
 
     Raises:
-        SourceError: None, or another number of values or samples than expected.
-        DTypeError: a result that is no array of a type that pipelines have, or samples of different types.
-        ShapeError: samples with different numbers of dimensions.
-        LayoutError: a layout for another number of dimensions.
-        Exception: what the function raises.
+        SourceError: the result is None, or has another number of values or samples than expected.
+        DTypeError: a result has an unsupported dtype, or samples have different dtypes.
+        ShapeError: samples have different numbers of dimensions.
+        LayoutError: a layout does not match the number of dimensions.
+        Exception: any exception of the function.
     """
     columns: list[list[Any]] = [[] for _ in range(num_outputs)]
     if whole:
@@ -75,7 +75,7 @@ def call_user_function(
                     function(*(given(batch.samples[index]) for batch in inputs)), num_outputs, function
                 )
             except Exception as error:
-                error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue] -- the executor adds where it came from
+                error.__dalify_sample__ = index  # pyright: ignore[reportAttributeAccessIssue] -- the executor adds the location
                 raise
             for column, item in zip(columns, returned, strict=True):
                 column.append(item)
@@ -96,14 +96,14 @@ def _outputs_of(returned: Any, num_outputs: int, function: Callable[..., Any]) -
     if num_outputs == 0:
         return ()
     if returned is None:
-        raise _wrong(function, "returned None.", "Return the result, or write num_outputs=0 where there is none.")
+        raise _wrong(function, "returned None.", "Return the result, or set num_outputs=0 if there is none.")
     values = returned if isinstance(returned, tuple) else (returned,)
     if len(values) != num_outputs:
         kind = f"a tuple of {len(values)}" if isinstance(returned, tuple) else f"a single {type(returned).__name__}"
         wanted = "one value" if num_outputs == 1 else f"a tuple of {num_outputs}"
         raise _wrong(
             function,
-            f"returned {kind} where {wanted} is expected.",
+            f"returned {kind}, but {wanted} is expected.",
             f"Return {wanted}, or change num_outputs={num_outputs}.",
         )
     return values
@@ -125,7 +125,7 @@ def _list_of(items: Any, count: int, function: Callable[..., Any]) -> Any:
 
 
 def _checked(samples: list[Any], layout: str | None, taken: Convert, function: Callable[..., Any]) -> list[Any]:
-    """Convert the samples of one output; they must share element type and number of dimensions."""
+    """Convert the samples of one output; they must have the same dtype and number of dimensions."""
     arrays: list[Any] = []
     for index, sample in enumerate(samples):
         try:
@@ -133,21 +133,21 @@ def _checked(samples: list[Any], layout: str | None, taken: Convert, function: C
             array_dtype(array)
         except (DTypeError, TypeError, ValueError, BufferError) as error:
             raise DTypeError(
-                f"the function {_name_of(function)} returned {_describe(sample)}, which is no array of numbers that a "
-                "pipeline can hold.",
-                hint="Return a numpy array (or a tensor) of integers, floats or bool.",
+                f"the function {_name_of(function)} returned {_describe(sample)}, which is not an array of a supported "
+                "dtype.",
+                hint="Return a NumPy array (or a tensor) of integers, floats or bool.",
                 sample=index,
             ) from error
         if arrays and array.dtype != arrays[0].dtype:
-            raise _unequal(DTypeError, function, index, "element type", arrays[0].dtype, array.dtype)
+            raise _unequal(DTypeError, function, index, "dtype", arrays[0].dtype, array.dtype)
         if arrays and array.ndim != arrays[0].ndim:
             raise _unequal(ShapeError, function, index, "number of dimensions", arrays[0].ndim, array.ndim)
         arrays.append(array)
     if layout and arrays and arrays[0].ndim != len(layout):
         raise LayoutError(
-            f"output_layouts says {layout!r}, but the function {_name_of(function)} returned "
+            f"output_layouts is {layout!r}, but the function {_name_of(function)} returned "
             f"{arrays[0].ndim} dimensions.",
-            hint="Give one letter for each dimension of a sample.",
+            hint="Specify one letter for each dimension of a sample.",
         )
     return arrays
 
@@ -167,7 +167,7 @@ def _wrong(function: Callable[..., Any], problem: str, hint: str) -> SourceError
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    """Return the function's name and where it is written."""
+    """Return the function's name and location."""
     inner = inspect.unwrap(function) if callable(function) else function
     code = getattr(inner, "__code__", None)
     name = getattr(inner, "__qualname__", type(inner).__name__).rpartition("<locals>.")[2]
@@ -182,8 +182,8 @@ def _describe(value: Any) -> str:
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """Return what a function on the CPU returned as a numpy array, of the same memory where possible."""
-    if hasattr(value, "detach"):  # a torch tensor, perhaps one that needs gradients
+    """Convert the result of a CPU function to a NumPy array, without a copy if possible."""
+    if hasattr(value, "detach"):  # a torch tensor, possibly with requires_grad
         value = value.detach().cpu()
     array = np.asarray(value)
     from_numpy(array.dtype)
@@ -191,12 +191,12 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def as_tensor(value: Any) -> Any:
-    """Return what a function on the GPU returned as a torch tensor, of the same memory where possible."""
+    """Convert the result of a GPU function to a torch tensor, without a copy if possible."""
     if isinstance(value, torch.Tensor):
         return value.detach()
     return torch.from_dlpack(value) if hasattr(value, "__dlpack__") else torch.as_tensor(value)
 
 
 def writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the array itself, or a copy of one that is read only, like a constant of the graph."""
+    """Return the array, or a copy if it is read-only, like a constant of the graph."""
     return array if array.flags.writeable else array.copy()

@@ -1,4 +1,4 @@
-"""How a worker process ended, and the error of the batch that ended with it."""
+"""How a worker process ended, and the error for the batch that was lost."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Death(NamedTuple):
     """How a worker process ended.
 
     Attributes:
-        process_id: of the worker.
-        code: exit code, or minus the number of a signal; None where something else in this program awaited the process.
-        call: number of the call in the task, -1 before the first one; None where the worker was not ready yet.
-        timeout_s: time limit of a call that was exceeded; None for another reason.
-        reason: of a worker that could not be started; "" for one that ran.
+        process_id: process id of the worker.
+        code: exit code, or minus the number of a signal; None if other code in this program has reaped the process.
+        call: index of the call in the task, -1 before the first one; None if the worker was not ready yet.
+        timeout_s: time limit that a call exceeded; None for another reason.
+        reason: why a worker could not be started; "" if it ran.
     """
 
     process_id: int
@@ -30,38 +30,38 @@ class Death(NamedTuple):
     reason: str = ""
 
     def error(self, subject: str, thing: str, line: SourceLine | None, operator: str) -> WorkerError:
-        """Return the error of the task that the worker did.
+        """Return the error for the task of the worker.
 
         Args:
-            subject: whose code it called: ``the source load()``.
-            thing: what it called it for: ``batch 7 of epoch 0``.
-            line: of the user's code.
+            subject: owner of the called code: ``the source load()``.
+            thing: what was requested: ``batch 7 of epoch 0``.
+            line: location of the user's code.
             operator: public name of the operator.
         """
         process = f"a worker process (pid {self.process_id})"
         if self.reason:
             text = f"{thing} is lost: a worker process cannot be started: {self.reason}."
-            hint = "The next batch is tried again."
+            hint = "The next batch is attempted again."
         elif self.call is None:
             text = f"{thing} is lost: {process} {self._end()} before it was ready."
             hint = (
                 "Its message is on stderr. With py_start_method='spawn' or 'forkserver', each worker imports the "
-                "program's main module: put what it runs under if __name__ == '__main__':."
+                "program's main module: put its code under if __name__ == '__main__':."
             )
         elif self.timeout_s is not None:
             text = (
                 f"{subject} took longer than callback_timeout_s={self.timeout_s:g} for {thing}; its worker process "
-                f"(pid {self.process_id}) was ended and is replaced."
+                f"(pid {self.process_id}) was killed and is replaced."
             )
-            hint = "Look for what the callback waits for, or raise callback_timeout_s. The next batch follows."
+            hint = "Check what the callback waits for, or increase callback_timeout_s. The next batch follows."
         else:
             text = f"{process} {self._end()} in {subject}, called for {thing}; it is replaced."
-            hint = "Look for a crash in that code, or for the system running out of memory. The next batch follows."
+            hint = "Check for a crash in that code, or for the system running out of memory. The next batch follows."
         return WorkerError(text, line=line, hint=hint, operator=operator)
 
     def _end(self) -> str:
         if self.code is None:
-            return "ended with an unknown exit code, which something else in this program has awaited"
+            return "ended with an unknown exit code, because other code in this program has reaped it"
         if self.code >= 0:
             return f"ended with exit code {self.code}"
         name = ""

@@ -1,6 +1,6 @@
-"""What a worker process does: take tasks, do them, and send back what became of them.
+"""The main loop of a worker process: takes tasks, executes them, and sends the results.
 
-It imports little, holds no lock (a process that is killed would keep it), and survives whatever the user's code does
+It imports little, holds no lock (a killed process would never release it), and survives everything in the user's code
 except being killed.
 """
 
@@ -47,20 +47,20 @@ if TYPE_CHECKING:
 else:
     fcntl = LazyModule("fcntl", "a worker process")  # Windows does not have it
 
-# States of a worker in shared memory; from 0 on, the number of the task that it does.
+# States of a worker in shared memory; from 0 on, the number of its current task.
 STARTING = -3
 IDLE = -2
 READING = -1
 
 
 class Task(NamedTuple):
-    """Something to do.
+    """A task of a worker.
 
     Attributes:
-        number: counted by the pool.
+        number: sequence number in the pool.
         receiver: number of the receiver in the pool.
         generation: tasks of a generation before the receiver's current one are skipped.
-        details: six integers from 0 to 2**64 - 1; their meaning is the receiver's.
+        details: six integers from 0 to 2**64 - 1; interpreted by the receiver.
     """
 
     number: int
@@ -69,21 +69,21 @@ class Task(NamedTuple):
     details: tuple[int, ...]
 
     def packed(self) -> bytes:
-        """Return the task as bytes of a fixed length, which a pipe gives to one reader as a whole."""
+        """Return the task as bytes of a fixed length, which a pipe delivers atomically to one reader."""
         return _TASK.pack(self.number, self.receiver, self.generation, *self.details)
 
     @classmethod
     def unpacked(cls, record: bytes) -> Task:
-        """Return the task of which ``packed`` made these bytes."""
+        """Return the task from the bytes of ``packed``."""
         number, receiver, generation, *details = _TASK.unpack(record)
         return cls(number, receiver, generation, tuple(details))
 
     @classmethod
     def read_from(cls, file: int) -> Task | None:
-        """Return the next task in a pipe; None where the other end is closed.
+        """Return the next task in a pipe; None if the other end is closed.
 
         Raises:
-            BlockingIOError: there is none now.
+            BlockingIOError: the pipe is empty.
         """
         record = os.read(file, _TASK.size)
         return cls.unpacked(record) if record else None
@@ -93,10 +93,10 @@ _TASK = struct.Struct("<3q6Q")
 
 
 class Failure(NamedTuple):
-    """An exception of the user's code, on its way to the user.
+    """An exception of the user's code, in a form that can be sent.
 
     Attributes:
-        pickled: the exception, or None where it cannot travel.
+        pickled: the exception, or None if it cannot be pickled.
         text: its type and message.
         trace: the traceback in the worker; "" where it tells nothing.
     """
@@ -107,12 +107,11 @@ class Failure(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a task.
+    """The result of a task.
 
     Attributes:
-        number: of the task.
-        outcome: what ``Work.run`` returned; None for a task that was skipped; a ``Failure`` where the result cannot
-            be sent.
+        number: number of the task.
+        outcome: result of ``Work.run``; None for a task that was skipped; a ``Failure`` if the result cannot be sent.
     """
 
     number: int
@@ -120,11 +119,11 @@ class Result(NamedTuple):
 
 
 class Calls:
-    """Notes which call of the user's code is under way, and bounds its time.
+    """Records the current call of the user's code, and limits its time.
 
     Args:
-        progress: of this worker, in shared memory: the number of the task, the number of the call in it.
-        timeout_s: longest time of a call in seconds; a longer one ends this process with SIGALRM. None: any.
+        progress: state of this worker in shared memory: number of the task, index of the call in it.
+        timeout_s: maximum time of a call in seconds, after which SIGALRM ends this process; None for no limit.
     """
 
     def __init__(self, progress: NDArray[Any], timeout_s: float | None) -> None:
@@ -132,45 +131,45 @@ class Calls:
         self._timeout_s = timeout_s
 
     def begin(self, call: int) -> None:
-        """Note that a call begins; the one before it has ended."""
+        """Record the start of a call; the previous one has ended."""
         self._progress[1] = call
         if self._timeout_s is not None:
-            # The kernel ends the process, also one that computes in C or holds the interpreter's lock.
+            # The kernel ends the process, even if it computes in C or holds the GIL.
             signal.setitimer(signal.ITIMER_REAL, self._timeout_s)
 
     def end(self) -> None:
-        """Note that no call is under way."""
+        """Record that no call is running."""
         if self._timeout_s is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 class Work(Protocol):
-    """Does the tasks of one receiver, in a worker process."""
+    """Executes the tasks of one receiver in a worker process."""
 
     def run(self, task: Task, calls: Calls) -> Any:
-        """Do a task; must not raise an ``Exception``."""
+        """Execute a task; must not raise an ``Exception``."""
         ...
 
 
 class WorkMaker(Protocol):
-    """Travels to a worker process and makes a ``Work`` there."""
+    """Is sent to a worker process and creates a ``Work`` there."""
 
     def make(self) -> Work:
-        """Return the work. The user's objects are unpickled with the first task: then their errors are a batch's."""
+        """Return the work. User objects are unpickled with the first task, so that errors belong to a batch."""
         ...
 
 
 def progress_in(control: Slot, receivers: int, workers: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return what a pool and its workers share.
+    """Return the state that a pool and its workers share.
 
     Args:
         control: shared memory.
-        receivers: how many.
-        workers: how many.
+        receivers: number of receivers.
+        workers: number of workers.
 
     Returns:
-        the current generation of each receiver ``[receivers]``; of each worker its state, and the number of the call
-        in its task ``[workers, 2]``. Both are int64.
+        The current generation of each receiver, ``[receivers]``; and for each worker its state and the index of the
+        call in its task, ``[workers, 2]``. Both are int64.
     """
     generations = control.array(0, "<i8", (receivers,))
     return generations, control.array(8 * receivers, "<i8", (workers, 2))
@@ -190,24 +189,24 @@ def run_worker(
     """Work until the other end of the task pipes is closed.
 
     Args:
-        number: of this worker.
-        makers: of all receivers.
+        number: index of this worker.
+        makers: work makers of all receivers.
         shared_tasks: tasks that any worker may take.
-        own_tasks: tasks that only this worker can do.
-        results: takes pickled results.
-        lifeline: its other end is closed when the process that gives the tasks has ended.
+        own_tasks: tasks that only this worker can execute.
+        results: pipe for pickled results.
+        lifeline: pipe whose other end is closed when the parent process ends.
         control: see ``progress_in``.
-        workers: how many there are.
+        workers: number of workers.
         timeout_s: see ``Calls``.
     """
     _end_with(lifeline)
-    # Ctrl-C reaches all processes of a terminal; this one ends when its parent has cleaned up.
+    # Ctrl-C reaches all processes of a terminal; this one ends after its parent has cleaned up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGALRM})  # children inherit the mask
-    gc.freeze()  # what the fork brought along is never garbage here; looking at it would copy its pages
-    # A process that the user's code forks must not keep the pipes that tell when this one has ended.
+    gc.freeze()  # objects from before the fork are never garbage here; traversing them would copy their pages
+    # A process forked by the user's code must not keep the pipes that signal the end of this one.
     pipes = (shared_tasks, own_tasks, results, lifeline)
     os.register_at_fork(after_in_child=lambda: [pipe.close() for pipe in pipes])
     works = [maker.make() for maker in makers]
@@ -220,11 +219,11 @@ def run_worker(
     mine[0] = IDLE
     while True:
         for key, _ in ready_pipes.select():
-            # Whoever finds this worker dead knows what it held: a task is noted as soon as it is taken.
+            # A task is recorded as soon as it is taken, so that it is known if this worker dies.
             mine[0] = READING
             try:
                 task = Task.read_from(key.fd)
-            except BlockingIOError:  # another worker was quicker
+            except BlockingIOError:  # another worker was faster
                 mine[0] = IDLE
                 continue
             if task is None:
@@ -236,7 +235,7 @@ def run_worker(
                 outcome = works[task.receiver].run(task, calls)
             try:
                 content = pickle.dumps(Result(task.number, outcome))
-            except Exception as error:  # for instance: memory ran out
+            except Exception as error:  # for example out of memory
                 content = pickle.dumps(Result(task.number, failure_of(error, trace_of(error))))
             try:
                 results.send_bytes(content)
@@ -250,8 +249,8 @@ def _end_with(lifeline: Connection) -> None:
     """End this process when the other end of a pipe is closed."""
     file = lifeline.fileno()
     try:
-        # The kernel kills this process at the end of the pipe, also one that computes in C or holds the interpreter's
-        # lock. Unlike with PR_SET_PDEATHSIG, it does not matter which thread of the parent started it.
+        # The kernel kills this process at the end of the pipe, even if it computes in C or holds the GIL. Unlike with
+        # PR_SET_PDEATHSIG, it does not matter which thread of the parent started it.
         fcntl.fcntl(file, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_ASYNC)
@@ -268,30 +267,32 @@ def _wait_for_end(file: int) -> None:
 
 
 def failure_of(error: Exception, trace: str) -> Failure:
-    """Return an exception in a form that can be sent to another process.
+    """Convert an exception to a form that can be sent to another process.
 
     Args:
         error: the exception.
-        trace: its traceback as text.
+        trace: its formatted traceback.
     """
     text = "".join(traceback.format_exception_only(error)).strip()
     error.__traceback__ = None
-    for name in [name for name in vars(error) if name.startswith("__dalify")]:  # notes of the executor hold its graph
+    for name in [
+        name for name in vars(error) if name.startswith("__dalify")
+    ]:  # attributes of the executor refer to its graph
         delattr(error, name)
     try:
         pickled = pickle.dumps(error)
-        pickle.loads(pickled)  # many exceptions can be pickled but not made again
+        pickle.loads(pickled)  # many exceptions can be pickled but not unpickled
     except Exception:
         return Failure(None, text, trace)
     return Failure(pickled, text, trace)
 
 
 def trace_of(error: Exception, *own_files: str) -> str:
-    """Return the traceback as text, from the user's first frame on where there is one.
+    """Format the traceback, from the user's first frame on if there is one.
 
     Args:
         error: the exception.
-        own_files: files of dalify whose frames begin the traceback.
+        own_files: files of dalify whose leading frames are omitted.
     """
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename in (__file__, *own_files):
@@ -300,16 +301,16 @@ def trace_of(error: Exception, *own_files: str) -> str:
 
 
 def error_of(failure: Failure, subject: str, line: SourceLine | None = None) -> Exception:
-    """Return the exception that a worker sent, with its traceback as a note.
+    """Return the exception from a worker, with its traceback as a note.
 
     Args:
-        failure: what the worker sent.
-        subject: whose exception it is, for one that cannot travel: ``the source load()``.
-        line: of the user's code.
+        failure: the failure sent by the worker.
+        subject: owner of the code, for an exception that cannot be sent: ``the source load()``.
+        line: location of the user's code.
     """
     error: BaseException | None = None
     if failure.pickled is not None:
-        with suppress(Exception):  # a class that only the worker knows
+        with suppress(Exception):  # a class that only exists in the worker
             error = pickle.loads(failure.pickled)
     if not isinstance(error, Exception):
         error = WorkerError(f"{subject} failed in a worker process: {failure.text}", line=line)

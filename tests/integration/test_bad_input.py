@@ -517,7 +517,7 @@ def test_a_batch_that_is_too_large(oracle: Any) -> None:
 
     first, error, after = runs(pipe(OURS), 3)
     assert isinstance(error, BatchSizeError)
-    assert "a batch of 3 samples, but the pipeline's batch_size is 2" in check_text(error, "fn.external_source")
+    assert "the batch has 3 samples, but the pipeline's batch_size is 2" in check_text(error, "fn.external_source")
     assert len(first[0]) == len(after[0]) == 2
     theirs = runs(pipe(oracle), 2)
     assert isinstance(error, type(theirs[1]))

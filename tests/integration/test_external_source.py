@@ -431,9 +431,9 @@ def test_mistakes_in_feeding() -> None:
         pipe.run(sourced=batch_of(0))
     with pytest.raises(SourceError, match="None is no data"):
         pipe.feed_input("x", None)
-    with pytest.raises(BatchSizeError, match="a batch of 4 samples"):
+    with pytest.raises(BatchSizeError, match="the batch has 4 samples"):
         pipe.feed_input("x", batch_of(0, 4))
-    with pytest.raises(LayoutError, match=r"the layout 'HWC' cannot describe samples of shape \(2,\)"):
+    with pytest.raises(LayoutError, match=r"the layout 'HWC' does not match samples with shape \(2,\)"):
         pipe.feed_input("x", batch_of(0), layout="HWC")
     pipe.feed_input("x", batch_of(7))
     assert pipe.run()[0].as_array()[0, 0] == 700
@@ -546,24 +546,24 @@ def check_mistake(
         (
             batch_of(1).astype(np.float32),
             DTypeError,
-            "the data have elements of type FLOAT, the batches before had INT32",
+            "the data has dtype FLOAT, but earlier batches had INT32",
         ),
-        (batch_of(1)[:, 0], ShapeError, r"the samples have 0 dimensions \(\), the batches before had 1"),
+        (batch_of(1)[:, 0], ShapeError, r"the samples have 0 dimensions \(\), but earlier batches had 1"),
         (
             [np.int32([1]), np.int32([[1]]), np.int32([1])],
             ShapeError,
             r"(?s)sample 1 has 2 dimensions.*sample 1 of the batch",
         ),
-        ([np.int32([1]), np.float32([1]), np.int32([1])], DTypeError, "sample 1 has elements of type float32"),
-        (batch_of(1, 4), BatchSizeError, r"a batch of 4 samples, but the pipeline's batch_size is 3"),
-        ([], SourceError, "a batch of no samples"),
+        ([np.int32([1]), np.float32([1]), np.int32([1])], DTypeError, "sample 1 has dtype float32"),
+        (batch_of(1, 4), BatchSizeError, r"the batch has 4 samples, but the pipeline's batch_size is 3"),
+        ([], SourceError, "a batch without samples"),
         (None, SourceError, r"(?s)the source .*returned None.*raise StopIteration"),
-        ([None] * 3, SourceError, r"(?s)None is no data.*sample 0 of the batch"),
+        ([None] * 3, SourceError, r"(?s)None cannot be used as data.*sample 0 of the batch"),
         ([object()] * 3, SourceError, "a value of type object cannot be used"),
         (np.array([[None]] * 3), DTypeError, "arrays of Python objects cannot be used"),
-        ([["a"], ["b"], ["c"]], DTypeError, r"(?s)text cannot be used.*np\.frombuffer"),
-        ([[1, 2], [[3], 4], [1]], SourceError, "a nested list with parts of different lengths"),
-        (np.int32(5), ShapeError, "a single number is no batch"),
+        ([["a"], ["b"], ["c"]], DTypeError, r"(?s)strings cannot be used.*np\.frombuffer"),
+        ([[1, 2], [[3], 4], [1]], SourceError, "a nested list with different lengths"),
+        (np.int32(5), ShapeError, "a single number is not a batch"),
         (np.zeros((3, 2), np.complex64), DTypeError, "complex64"),
         (np.zeros((3, 2), "M8[s]"), DTypeError, "datetime64"),
         ({"a": 1}, SourceError, r"(?s)returned a dictionary.*num_outputs=1"),
@@ -575,9 +575,9 @@ def test_bad_data_cost_one_batch(bad: Any, error: type[Exception], message: str)
 
 def test_declarations_hold_from_the_first_batch_on() -> None:
     for arguments, error, message in (
-        ({"dtype": types.FLOAT}, DTypeError, "elements of type INT32, declared is FLOAT"),
-        ({"ndim": 2}, ShapeError, r"the samples have 1 dimension \(2,\), declared is 2"),
-        ({"layout": "HW"}, LayoutError, r"the layout 'HW' cannot describe samples of 1 dimension \(2,\)"),
+        ({"dtype": types.FLOAT}, DTypeError, "dtype INT32, but the declared one is FLOAT"),
+        ({"ndim": 2}, ShapeError, r"the samples have 1 dimension \(2,\), but the declared one is 2"),
+        ({"layout": "HW"}, LayoutError, r"the layout 'HW' does not match samples with 1 dimension \(2,\)"),
     ):
         pipe = built(OURS, lambda arguments=arguments: fn.external_source(lambda: batch_of(0), **arguments))
         with pytest.raises(error, match=message):
@@ -589,7 +589,7 @@ def test_declarations_hold_from_the_first_batch_on() -> None:
     [
         ((1,), "returned 1 outputs, but num_outputs is 2"),
         ((1, 2, 3), r"returned 3 outputs, but num_outputs is 2(?s:.*)num_outputs=3"),
-        (5, "returned a value of type int, but num_outputs=2 asks for a tuple"),
+        (5, "returned a value of type int, but num_outputs=2 requires a tuple"),
         (None, "returned None"),
     ],
 )
@@ -696,9 +696,9 @@ def test_what_a_source_may_be() -> None:
             built(OURS, lambda source=source: fn.external_source(source))
         assert str(caught.value).count("fn.external_source: ") == 1
     for arguments, message in (
-        ({"source": lambda: 0, "cycle": "raise"}, "cycle is for iterables and generator functions"),
+        ({"source": lambda: 0, "cycle": "raise"}, "cycle is only for iterables and generator functions"),
         ({"source": [1], "cycle": "loud"}, "cycle must be one of"),
-        ({"source": (each for each in ()), "cycle": True}, "a generator cannot be walked twice"),
+        ({"source": (each for each in ()), "cycle": True}, "a generator cannot be iterated twice"),
         ({"source": lambda: 0, "prefetch_queue_depth": 2}, "prefetch_queue_depth is for parallel=True only"),
         ({"source": lambda: 0, "num_outputs": 0}, "num_outputs must be at least 1"),
         ({"parallel": True}, "parallel=True needs a source"),

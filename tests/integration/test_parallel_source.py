@@ -247,7 +247,7 @@ def test_bad_data_of_a_worker(make: Callable[..., Any]) -> None:
     pipe = make(lambda: fn.external_source(source, batch=False, parallel=True), prefetch_queue_depth=1)
     pipe.run()
     with pytest.raises(
-        TypeError, match=r"(?s)fn\.external_source: text cannot be used.*sample 3 of the batch"
+        TypeError, match=r"(?s)fn\.external_source: strings cannot be used.*sample 3 of the batch"
     ) as caught:
         pipe.run()
     assert "test_parallel_source.py" in str(caught.value)

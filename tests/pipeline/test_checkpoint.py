@@ -398,7 +398,7 @@ def test_generators_go_on_from_where_they_are() -> None:
     fresh = make(prefetch_queue_depth=1, seed=pipe.seed)
     fresh.load_state_dict(states[2])
     assert step(fresh) == run[2]
-    with pytest.raises(CheckpointError, match="has given 3 items and cannot go back to the 1"):
+    with pytest.raises(CheckpointError, match="has returned 3 items and cannot go back to the 1"):
         fresh.load_state_dict(states[1])
     with pytest.raises(CheckpointError, match="cannot go back"):
         fresh.run()  # not from the half of a state

@@ -156,25 +156,25 @@ def test_memory_comes_from_the_given_allocator():
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        (None, SourceError, "None is no data"),
-        ([np.zeros(2), None], SourceError, r"(?s)None is no data.*sample 1 of the batch"),
-        ([], SourceError, "no samples"),
-        (np.zeros((0, 3)), SourceError, "no samples"),
-        (3.5, ShapeError, "single number is no batch"),
+        (None, SourceError, "None cannot be used as data"),
+        ([np.zeros(2), None], SourceError, r"(?s)None cannot be used as data.*sample 1 of the batch"),
+        ([], SourceError, "without samples"),
+        (np.zeros((0, 3)), SourceError, "without samples"),
+        (3.5, ShapeError, "single number is not a batch"),
         (object(), SourceError, "type object cannot be used"),
         ({"a": 1}, SourceError, "type dict"),
         ("text", DTypeError, "text"),
         (b"bytes", DTypeError, "np.frombuffer"),
-        ([["text"]], DTypeError, r"(?s)text.*sample 0"),
+        ([["text"]], DTypeError, r"(?s)strings.*sample 0"),
         ([np.array([None, 1])], DTypeError, "Python objects"),
         (np.zeros((2, 2), complex), DTypeError, "complex128"),
         ([np.zeros(2, np.longdouble)], DTypeError, "cannot be used"),
-        ([2**70], DTypeError, "64-bit"),
+        ([2**70], DTypeError, "64 bits"),
         ([[1, 2], [[3], 4]], SourceError, r"(?s)different lengths.*sample 1"),
         (
             [np.zeros(2), np.zeros(2, np.uint8)],
             DTypeError,
-            "sample 1 has elements of type uint8, sample 0 of .*float64",
+            "sample 1 has dtype uint8, but sample 0 has .*float64",
         ),
         ([np.zeros(2), np.zeros((2, 1))], ShapeError, "sample 1 has 2 dimensions"),
         ([np.zeros(2), torch.zeros(2, device="meta")], SourceError, "sample 1 is in device memory"),
@@ -209,23 +209,23 @@ def test_type_and_dimensions_are_those_of_the_first_batch():
     convert = converter()
     assert convert(np.zeros((4, 2))).ndim == 1
     convert(np.zeros((2, 5)))
-    with pytest.raises(DTypeError, match="elements of type FLOAT, the batches before had FLOAT64"):
+    with pytest.raises(DTypeError, match="dtype FLOAT, but earlier batches had FLOAT64"):
         convert(np.zeros((4, 2), np.float32))
-    with pytest.raises(ShapeError, match=r"2 dimensions \(2, 1\), the batches before had 1"):
+    with pytest.raises(ShapeError, match=r"2 dimensions \(2, 1\), but earlier batches had 1"):
         convert(np.zeros((4, 2, 1)))
     convert(np.zeros((4, 2)))  # usable after mistakes
 
 
 def test_declarations_are_checked():
-    with pytest.raises(DTypeError, match="type FLOAT64, declared is UINT8"):
+    with pytest.raises(DTypeError, match="dtype FLOAT64, but the declared one is UINT8"):
         converter(dtype=DALIDataType.UINT8)(np.zeros((4, 2)))
-    with pytest.raises(ShapeError, match=r"1 dimension \(2,\), declared is 3"):
+    with pytest.raises(ShapeError, match=r"1 dimension \(2,\), but the declared one is 3"):
         converter(ndim=3)(np.zeros((4, 2)))
-    with pytest.raises(LayoutError, match="'HWC' cannot describe samples of 1 dimension"):
+    with pytest.raises(LayoutError, match="'HWC' does not match samples with 1 dimension"):
         converter(layout="HWC")(np.zeros((4, 2)))
     with pytest.raises(LayoutError, match="3 letters, but ndim is 2"):
         converter(layout="HWC", ndim=2)
-    with pytest.raises(BatchSizeError, match="batch of 5 samples, but the pipeline's batch_size is 4"):
+    with pytest.raises(BatchSizeError, match="batch has 5 samples, but the pipeline's batch_size is 4"):
         converter()(np.zeros((5, 2)))
     assert converter(dtype=DALIDataType.NO_TYPE)(np.zeros((4, 2))).dtype == DALIDataType.FLOAT64
     assert converter(layout="HWC")(np.zeros((4, 2, 2, 3))).layout == "HWC"

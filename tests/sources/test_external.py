@@ -202,7 +202,7 @@ def wrong_number(info):
         ((1, 2, 3), 2, "returned 3 outputs, but num_outputs is 2"),
         ((1,), 2, "returned 1 outputs, but num_outputs is 2"),
         (None, 2, "returned None"),
-        (5, 2, "a value of type int, but num_outputs=2 asks for a tuple"),
+        (5, 2, "a value of type int, but num_outputs=2 requires a tuple"),
         ({"a": 1}, 2, "returned 1 outputs"),
         ("ab", 2, "type str"),
     ],
@@ -225,7 +225,7 @@ def test_wrong_outputs_name_the_source_and_cost_one_batch(result, num_outputs, m
 
 
 def test_none_instead_of_a_batch():
-    with pytest.raises(SourceError, match=r"(?s)returned None.*StopIteration at their end"):
+    with pytest.raises(SourceError, match=r"(?s)returned None.*StopIteration at the end"):
         make(lambda: None).next_batch()
 
 
@@ -275,7 +275,7 @@ def generator_with_argument(info):
         (lambda *, key: 0, "needs the keyword argument 'key'"),
         (asynchronous, "asynchronous"),
         (generator_with_argument, "generator function with arguments"),
-        (max, "built in and does not tell its arguments"),
+        (max, "is a built-in with an unknown signature"),
     ],
 )
 def test_things_that_are_no_source(source, message):
@@ -286,9 +286,9 @@ def test_things_that_are_no_source(source, message):
 def test_wrong_arguments():
     with pytest.raises(ArgumentValueError, match=r"cycle must be one of 'no'.* got 'forever'"):
         make([1], cycle="forever")
-    with pytest.raises(ArgumentValueError, match=r"(?s)cycle is for iterables.*test_external.py:\d+"):
+    with pytest.raises(ArgumentValueError, match=r"(?s)cycle is only for iterables.*test_external.py:\d+"):
         make(lambda: 0, cycle="raise")
-    with pytest.raises(ArgumentValueError, match=r"(?s)generator cannot be walked twice.*generator function itself"):
+    with pytest.raises(ArgumentValueError, match=r"(?s)generator cannot be iterated twice.*generator function itself"):
         make(five_items(), cycle="quiet")
     with pytest.raises(ArgumentValueError, match="num_outputs must be at least 1"):
         make([1], 0)
@@ -297,7 +297,7 @@ def test_wrong_arguments():
 def test_an_endless_walk_over_something_that_ended_is_an_error_not_a_hang():
     for exhausted in ([], iter([1])):
         source = make(exhausted, cycle="quiet", batch=False)
-        with pytest.raises(SourceError, match="gave nothing when it was walked again"):
+        with pytest.raises(SourceError, match="returned nothing when it was iterated again"):
             source.next_batch()
 
 

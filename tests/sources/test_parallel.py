@@ -340,7 +340,7 @@ def test_unusable_data_are_named_with_sample_and_line(make_pool):
     def text(info):
         return ["text"] if info.idx_in_batch == 3 else np.zeros(2)
 
-    with pytest.raises(DTypeError, match=r"(?s)text cannot be used.*sample 3 of the batch.*in text\(\)"):
+    with pytest.raises(DTypeError, match=r"(?s)strings cannot be used.*sample 3 of the batch.*in text\(\)"):
         ParallelSource(make_pool(), text, batch=False, batch_size=5).next_batch()
     with pytest.raises(SourceError, match=r"(?s)returned None.*<lambda>\(\)"):
         ParallelSource(make_pool(), lambda info: None, batch_size=5).next_batch()
@@ -462,7 +462,7 @@ def test_states_that_do_not_fit(make_pool):
     source = ParallelSource(make_pool(), generate, batch_size=BATCH_SIZE)
     state = source.state()
     source.next_batch()
-    with pytest.raises(CheckpointError, match="walks already"):
+    with pytest.raises(CheckpointError, match="already iterates"):
         source.restore(state)
     with pytest.raises(CheckpointError, match="not the state"):
         source.restore({})

@@ -191,11 +191,11 @@ def test_start_epoch_leaves_the_running_one():
         ({"size": 0}, "no samples"),
         ({"size": 2, "num_shards": 3}, "2 samples cannot be divided into 3 shards"),
         ({"size": 5, "num_shards": 0}, "num_shards must be at least 1"),
-        ({"size": 5, "num_shards": 2, "shard_id": 2}, "from 0 to num_shards - 1 = 1; got 2"),
+        ({"size": 5, "num_shards": 2, "shard_id": 2}, r"in \[0, 1\] \(num_shards - 1\); got 2"),
         ({"size": 5, "shard_id": -1}, "got -1"),
         ({"size": 5, "initial_fill": 0}, "initial_fill must be at least 1"),
-        ({"size": 5, "random_shuffle": True, "shuffle_after_epoch": True}, "exclude each other"),
-        ({"size": 5, "stick_to_shard": True, "shuffle_after_epoch": True}, "exclude each other"),
+        ({"size": 5, "random_shuffle": True, "shuffle_after_epoch": True}, "cannot be used together"),
+        ({"size": 5, "stick_to_shard": True, "shuffle_after_epoch": True}, "cannot be used together"),
     ],
 )
 def test_mistakes(options, message):

@@ -182,20 +182,20 @@ def test_distributed_sampler_keeps_its_part() -> None:
 @pytest.mark.parametrize(
     ("sampler", "kind", "message"),
     [
-        (samplers.Weighted(weights=[1, 2]), ArgumentValueError, "one weight for each of 6 entries"),
+        (samplers.Weighted(weights=[1, 2]), ArgumentValueError, r"weights must have shape \(6,\)"),
         (samplers.Weighted(weights=[1, 2, -1, 1, 1, 1]), ArgumentValueError, "not negative"),
         (samplers.Weighted(weights=[0] * 6), ArgumentValueError, "not all 0"),
         (samplers.Weighted(weights=[1, 0, 0, 0, 0, 0], replacement=False), ArgumentValueError, "without replacement"),
         (samplers.Weighted(weights=[1] * 6, num_samples=0), ArgumentValueError, "num_samples must be at least 1"),
         (samplers.Mixture(by="colour"), ArgumentValueError, "'label', 'source' or an array"),
         (samplers.Mixture(by="source"), ArgumentValueError, "does not know the source"),
-        (samplers.Mixture(by=[1, 2]), ArgumentValueError, "a group for each of 6 entries"),
-        (samplers.Mixture(temperature=0), ArgumentValueError, "temperature must be above 0"),
-        (samplers.Mixture(weights={7: 1.0}), ArgumentValueError, "groups that have no entry: 7"),
-        (samplers.Subset([0, 6]), ArgumentValueError, "the number 6; the reader has the entries 0 to 5"),
-        (samplers.Subset([]), ArgumentValueError, "at least one number"),
-        (samplers.Subset([0.5]), ArgumentTypeError, "numbers of entries"),
-        (["a", "b"], ArgumentTypeError, "numbers of entries"),
+        (samplers.Mixture(by=[1, 2]), ArgumentValueError, r"by must have shape \(6,\)"),
+        (samplers.Mixture(temperature=0), ArgumentValueError, "temperature must be positive"),
+        (samplers.Mixture(weights={7: 1.0}), ArgumentValueError, "unknown groups: 7"),
+        (samplers.Subset([0, 6]), ArgumentValueError, "the index 6; valid indices are 0 to 5"),
+        (samplers.Subset([]), ArgumentValueError, "non-empty 1-D list"),
+        (samplers.Subset([0.5]), ArgumentTypeError, "indices of entries"),
+        (["a", "b"], ArgumentTypeError, "indices of entries"),
         (samplers.Weighted, ArgumentTypeError, "must be one of dalify.samplers"),
         (3, ArgumentTypeError, "must be one of dalify.samplers"),
     ],
@@ -213,5 +213,5 @@ def test_sampler_of_another_length_than_it_says() -> None:
         def __len__(self):
             return 5
 
-    with pytest.raises(ArgumentValueError, match="has 5 items and has yielded 2 in epoch 0"):
+    with pytest.raises(ArgumentValueError, match="has length 5 but yielded 2 items in epoch 0"):
         epoch_of(Short(), Index([0] * 6))

@@ -86,8 +86,8 @@ def test_group_of_torch(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"shard": "all", **ALONE}, "shard must be 'auto' or left out; got 'all'"),
-        ({"shard": "auto", "shard_id": 1, "num_shards": 2}, "exclude each other"),
+        ({"shard": "all", **ALONE}, "shard must be 'auto' or omitted; got 'all'"),
+        ({"shard": "auto", "shard_id": 1, "num_shards": 2}, "cannot be used together"),
     ],
 )
 def test_mistakes(arguments: dict[str, Any], message: str) -> None:
@@ -97,15 +97,15 @@ def test_mistakes(arguments: dict[str, Any], message: str) -> None:
 
 def test_environment_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "first")
-    with pytest.raises(ArgumentValueError, match="RANK, which is 'first'"):
+    with pytest.raises(ArgumentValueError, match="RANK, which is not an integer: 'first'"):
         resolved_shard({"shard": "auto", **ALONE})
 
 
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        ({"WORLD_SIZE": "8"}, "WORLD_SIZE is set, and RANK is not"),
-        ({"RANK": "3"}, "RANK is set, and WORLD_SIZE is not"),
+        ({"WORLD_SIZE": "8"}, "WORLD_SIZE is set, but RANK is not"),
+        ({"RANK": "3"}, "RANK is set, but WORLD_SIZE is not"),
         ({"RANK": "8", "WORLD_SIZE": "8"}, "8 is no rank of 8 processes"),
         ({"PMI_RANK": "-1", "PMI_SIZE": "2"}, "-1 is no rank of 2 processes"),
     ],

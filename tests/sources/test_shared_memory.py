@@ -36,7 +36,7 @@ def test_results_must_fit_their_region():
     slot = Slot(1)
     start = Slot.chunk_start(0)
     assert slot.array(start, "<f8", (2, 3)).shape == (2, 3)
-    with pytest.raises(WorkerError, match="may take 4 GiB at most"):
+    with pytest.raises(WorkerError, match="must not exceed 4 GiB"):
         slot.array(start + 64, "<f8", (REGION_BYTES // 8,))
 
 

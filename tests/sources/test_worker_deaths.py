@@ -60,7 +60,7 @@ WAYS: dict[str, tuple[Callable[[], None], str]] = {
     "kill": (is_killed, r"was ended by signal 9 \(SIGKILL\) in the source"),
     "segmentation fault": (crashes, r"was ended by signal 11 \(SIGSEGV\) in the source"),
     "files closed": (closes_its_files, r"a worker process \(pid \d+\) (ended|was ended)"),
-    "sleep": (sleeps, r"took longer than callback_timeout_s=3 for .*; its worker process \(pid \d+\) was ended"),
+    "sleep": (sleeps, r"took longer than callback_timeout_s=3 for .*; its worker process \(pid \d+\) was killed"),
     "computation": (computes_without_pause, r"took longer than callback_timeout_s=3"),
 }
 
