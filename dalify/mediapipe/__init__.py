@@ -1,6 +1,6 @@
 """Gaudi's MediaPipe: programs written for it run here, on any machine, with only the root of their imports changed.
 
-A front alone: its operators are composed of those of ``dalify.fn``, and a pipe is a ``dalify.Pipeline`` in the end.
+Its operators are composed of those of ``dalify.fn``, and a pipe runs as a ``dalify.Pipeline``.
 """
 
 from dalify.mediapipe import fn, media_types

@@ -1,4 +1,4 @@
-"""MediaPipe's operators, by their names: ``fn.ImageDecoder(resize=[224, 224])``."""
+"""MediaPipe's operators by name: ``fn.ImageDecoder(resize=[224, 224])``."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ from dalify.mediapipe.nodes import (
 
 __all__ = ["OPERATORS", "operator_add"]
 
-_ROOMS = (arithmetic, colours, decoders, detection, images, indexing, readers, ssd, user, values, video, volumes)
+_MODULES = (arithmetic, colours, decoders, detection, images, indexing, readers, ssd, user, values, video, volumes)
 
 OPERATORS: dict[str, type[Operation]] = {
     name: member
-    for room in _ROOMS
+    for room in _MODULES
     for name, member in vars(room).items()
     if isinstance(member, type) and issubclass(member, Operation) and member is not Operation
 }
 
 
-_OWN = frozenset(OPERATORS)
+_BUILT_IN = frozenset(OPERATORS)
 
-# Names that programs may have, and what to write instead.
-_ELSEWHERE = {
+# Unsupported operators, and what to use instead.
+_UNSUPPORTED = {
     "ExtHpuOp": "It runs a program for Gaudi's cores. fn.ExtCpuOp and fn.MediaFunc run Python on whole batches.",
 }
 
 
 def operator_add(name: str, *_: Any) -> type[Operation]:
-    """Make an operator of a reader that ``schema.add_operator`` was told of; it is ``fn.<name>`` from then on.
+    """Make an operator ``fn.<name>`` of a reader registered with ``schema.add_operator``.
 
     Args:
-        name: of the operator.
+        name: name of the operator.
 
     Raises:
-        ArgumentValueError: nothing is known of it, or the name is that of another operator.
+        ArgumentValueError: the reader is not registered, or the name is that of a built-in operator.
     """
     spec = schema.spec_of(name)
-    if name in _OWN:
-        raise ArgumentValueError(f"there is an operator {name!r} already.", line=SourceLine.capture())
+    if name in _BUILT_IN:
+        raise ArgumentValueError(f"the operator {name!r} already exists.", line=SourceLine.capture())
     OPERATORS[name] = user.registered_reader(spec)
     return OPERATORS[name]
 
@@ -63,19 +63,19 @@ def __getattr__(name: str) -> Any:
     """Return an operator.
 
     Raises:
-        UnknownOperatorError: it is not offered.
+        UnknownOperatorError: the operator does not exist.
     """
     if name.startswith("__"):
         raise AttributeError(name)
-    if name in _ELSEWHERE:
+    if name in _UNSUPPORTED:
         raise UnknownOperatorError(
-            f"dalify.mediapipe does not offer {name}.", line=SourceLine.capture(), hint=_ELSEWHERE[name]
+            f"dalify.mediapipe does not support {name}.", line=SourceLine.capture(), hint=_UNSUPPORTED[name]
         )
     if name not in OPERATORS:
         raise UnknownOperatorError(
             f"dalify.mediapipe has no operator {name!r}.{suggestion(name, OPERATORS)}",
             line=SourceLine.capture(),
-            hint=f"It has: {', '.join(sorted(OPERATORS))}. What has no equal here can be a fn.MediaFunc.",
+            hint=f"Available: {', '.join(sorted(OPERATORS))}. Use fn.MediaFunc for anything else.",
         )
     return OPERATORS[name]
 

@@ -1,7 +1,6 @@
-"""``HabanaDataLoader``: the call of torch's DataLoader, the messages of Gaudi's, and dalify behind it.
+"""``HabanaDataLoader``: the interface of torch's DataLoader and the log messages of Gaudi's, implemented by dalify.
 
-Alone because programs import it from here: ``import habana_dataloader`` becomes
-``from dalify.mediapipe import habana_dataloader``.
+Replace ``import habana_dataloader`` by ``from dalify.mediapipe import habana_dataloader``.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ __all__ = ["HabanaDataLoader", "falls_back"]
 
 _log = logging.getLogger("dalify.dataloader")
 _VARIABLE = "DATALOADER_FALLBACK_EN"
-_ASKED_FOR = "LO00"  # the code of the reason that backend="torch" is
+_REQUESTED = "LO00"  # reason code of backend="torch"
 _TRUE = ("1", "true", "t", "yes", "y", "on")
 _FALSE = ("0", "false", "f", "no", "n", "off")
 
 
 def falls_back() -> bool:
-    """Tell whether torch's own loader may stand in, by the variable ``DATALOADER_FALLBACK_EN``; by default it may.
+    """Return whether ``DATALOADER_FALLBACK_EN`` allows a fallback to torch's loader; the default is true.
 
     Raises:
         ArgumentValueError: the variable is neither true nor false.
@@ -39,31 +38,31 @@ def falls_back() -> bool:
     text = os.environ.get(_VARIABLE, "true").strip().lower()
     if text not in (*_TRUE, *_FALSE):
         raise ArgumentValueError(
-            f"the environment variable {_VARIABLE} is {text!r}; it has to be one of {', '.join((*_TRUE, *_FALSE))}."
+            f"the environment variable {_VARIABLE} is {text!r}; it must be one of {', '.join((*_TRUE, *_FALSE))}."
         )
     return text in _TRUE
 
 
 class HabanaDataLoader(DataLoader):
-    """A loader of the same call and the same batches as torch's; see ``dalify.plugin.pytorch`` for what is accelerated.
+    """A loader with the interface and batches of torch's; see ``dalify.plugin.pytorch`` for what is accelerated.
 
-    Besides what dalify's loader knows, it takes COCO with the transforms of SSD's reference programs (COCODetection,
-    SSDTransformer), recognised by what they hold; some samples are made both ways when the loader is made, and it
-    stands back where they are not the same to the last bit.
+    In addition to dalify's loader, it supports COCO with the transforms of SSD's reference programs (COCODetection,
+    SSDTransformer), recognized by their attributes. Some samples are computed both ways when the loader is created; it
+    falls back to torch's loader unless they are bit-identical.
 
-    Gaudi's limits do not hold: any number of workers, any sampler (its order is kept), pin_memory, drop_last and
-    collate_fn, and any parameters of the transforms. What cannot be accelerated is done by torch's own loader, after
-    the message that Gaudi's gives, in the log ``dalify.dataloader``.
+    Gaudi's restrictions do not apply: any number of workers, any sampler (its order is kept), pin_memory, drop_last and
+    collate_fn, and any parameters of the transforms are supported. If the dataset cannot be accelerated, torch's loader
+    is used, after the message of Gaudi's loader in the log ``dalify.dataloader``.
 
     Args:
-        args: of torch's DataLoader.
-        kwargs: likewise.
+        args: arguments of torch's DataLoader.
+        kwargs: arguments of torch's DataLoader.
 
     Attributes:
-        fallback_reason: why torch's own loader is at work; None where dalify is.
+        fallback_reason: why torch's loader is used; None if dalify's is used.
 
     Raises:
-        ArgumentValueError: there is no dataset; or it cannot be accelerated, and ``DATALOADER_FALLBACK_EN`` is false.
+        ArgumentValueError: the dataset is None; or it cannot be accelerated and ``DATALOADER_FALLBACK_EN`` is false.
 
     Example:
         >>> loader = HabanaDataLoader(
@@ -85,7 +84,7 @@ class HabanaDataLoader(DataLoader):
             raise ArgumentValueError(
                 f"this loader cannot be accelerated: {report.reason}.",
                 line=SourceLine.capture(),
-                hint=f"{report.hint} {_VARIABLE}=true lets torch's own loader stand in.".lstrip(),
+                hint=f"{report.hint} Set {_VARIABLE}=true to fall back to torch's loader.".lstrip(),
             )
         self.fallback_reason = report.reason
         if self.on_fallback == "warn":
@@ -95,9 +94,9 @@ class HabanaDataLoader(DataLoader):
         )
 
     def explain(self) -> LoaderReport:
-        """Tell what runs where."""
+        """Report what runs where."""
         report = super().explain()
-        if not has_boxes(self.dataset) or report.code == _ASKED_FOR:
+        if not has_boxes(self.dataset) or report.code == _REQUESTED:
             return report
         try:
             source = self._ssd_source()
@@ -107,13 +106,13 @@ class HabanaDataLoader(DataLoader):
         return LoaderReport("full", (f"{source.description}: {names} by dalify, boxes by the program's own encoder",))
 
     def _ssd_source(self) -> SsdSource:
-        """Recognise COCO with SSD's transforms; tried out once for each dataset and transform.
+        """Recognize COCO with SSD's transforms; verified once for each dataset and transform.
 
         Raises:
-            NotRecognisedError: something is not known, or comes out otherwise.
+            NotRecognisedError: something is not recognized, or results differ.
         """
         if not self._auto_collation or self.worker_init_fn is not None or (self.timeout and not self.num_workers):
-            raise NotRecognisedError("batch_size is None, worker_init_fn is given, or timeout is without workers")
+            raise NotRecognisedError("batch_size is None, worker_init_fn is set, or timeout is set without workers")
         check_settings()
         dataset: Any = self.dataset
         source = SsdSource(dataset)
@@ -132,5 +131,5 @@ class HabanaDataLoader(DataLoader):
 
     @property
     def accelerated(self) -> bool:
-        """Whether dalify makes the batches."""
+        """Whether dalify produces the batches."""
         return self.fallback_reason is None

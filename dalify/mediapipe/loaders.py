@@ -1,6 +1,6 @@
-"""Choosing among loaders of images as Gaudi's ResNet does: ``build_data_loader(is_training, "HABANA", dataset=…)``.
+"""Selects an image loader as Gaudi's ResNet does: ``build_data_loader(is_training, "HABANA", dataset=…)``.
 
-Alone because it is the chain of what is tried: a pipe on the accelerator, accelerated on the CPU, torch's own.
+Tries in order: a pipe on the accelerator, an accelerated loader on the CPU, torch's loader.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class DataLoaderType(Enum):
 
 
 class SamplerReader(media_ext_reader_op_impl):
-    """Paths and labels of a data set, in the order of batches of its items.
+    """Paths and labels of a data set, in the order given by batches of indices.
 
     Args:
-        params: with ``priv_params``: ``samples``, pairs of path and label, and ``batches``, lists of their numbers.
+        params: with ``priv_params``: ``samples``, pairs of path and label, and ``batches``, lists of their indices.
     """
 
     def __init__(self, params: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class SamplerReader(media_ext_reader_op_impl):
         self._batches: Any = params["priv_params"]["batches"]
 
     def __iter__(self) -> SamplerReader:
-        """Begin an epoch, in an order that the sampler chooses."""
+        """Start an epoch, in the order of the sampler."""
         self._iterator = iter(self._batches)
         return self
 
@@ -72,21 +72,21 @@ class SamplerReader(media_ext_reader_op_impl):
 
 
 class ImagePipe(MediaPipe):
-    """ResNet's pipe: decoding, a crop, a mirror in training, normalisation.
+    """ResNet's pipe: decoding, crop, random flip in training, normalization.
 
     Args:
         samples: pairs of path and label.
-        batches: lists of their numbers, one per batch; gone through anew in each epoch.
-        batch_size: of the largest batch.
-        transform: torchvision's, whose parameters are taken: RandomResizedCrop, RandomHorizontalFlip, ToTensor,
-            Normalize, or, for evaluation, Resize and CenterCrop in place of the first two.
-        is_training: which of them.
+        batches: lists of their indices, one per batch; iterated again in each epoch.
+        batch_size: size of the largest batch.
+        transform: torchvision transforms whose parameters are used: RandomResizedCrop, RandomHorizontalFlip, ToTensor,
+            Normalize, or, for evaluation, Resize and CenterCrop instead of the first two.
+        is_training: whether to use the training transforms.
         device: see ``MediaPipe``.
         num_threads: see ``MediaPipe``.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
 
     Raises:
-        ArgumentValueError: other transforms.
+        ArgumentValueError: the transforms are not supported.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class ImagePipe(MediaPipe):
             side = sizes[0] if len(sizes) == 1 else 0
             if side < max(self._size) or first.max_size is not None:
                 raise ArgumentValueError(
-                    f"Resize(size={first.size!r}, max_size={first.max_size!r}) has to give the shorter side, of at "
+                    f"Resize(size={first.size!r}, max_size={first.max_size!r}) must set the shorter side, at "
                     f"least CenterCrop's {self._size}."
                 )
             self._decode = fn.ImageDecoder(resize=[side, side], random_crop_type=randomCropType.CENTER_CROP, **common)
@@ -155,7 +155,7 @@ def _stages(transform: Any, names: list[str]) -> list[Any]:
     found = [type(stage).__name__ for stage in stages]
     if found != names:
         raise ArgumentValueError(
-            f"the transforms of the data set have to be {', '.join(names)}; they are {', '.join(found) or 'others'}."
+            f"the transforms of the data set must be {', '.join(names)}; they are {', '.join(found) or 'others'}."
         )
     return stages
 
@@ -174,23 +174,23 @@ def _pair(size: Any) -> tuple[int, int]:
 
 
 class MediaApiDataLoader:
-    """Batches of images and labels by an ``ImagePipe``, with the constructor of Gaudi's ResNet.
+    """Batches of images and labels from an ``ImagePipe``, with the constructor of Gaudi's ResNet.
 
-    The order is the sampler's, and the last batch has its true size. Pixels are DALI's, not Pillow's, and where
-    half a pixel is rounded, the window may lie one pixel beside torchvision's.
+    The order is that of the sampler, and the last batch has its true size. Pixels are computed as in DALI, not as in
+    Pillow, and because of rounding the window may differ by one pixel from torchvision's.
 
     Args:
-        dataset: ImageFolder, or what has `samples` (pairs of path and label) and `transform` as it has.
-        sampler: the order; by default that of the data set. Its ``set_epoch`` is the user's to call, as with torch.
+        dataset: ImageFolder, or an object with the same `samples` (pairs of path and label) and `transform`.
+        sampler: the order; by default that of the data set. The user must call its ``set_epoch``, as with torch.
         batch_size: samples of a batch.
-        num_workers: threads; 0: as many as there are processors, at most 8.
-        pin_memory: accepted: what is made on an accelerator is there already.
-        pin_memory_device: accepted.
-        is_training: crops and mirrors are random.
-        seed: of the random numbers.
+        num_workers: number of threads; 0 for the number of CPUs, at most 8.
+        pin_memory: accepted and ignored: results are already on the accelerator.
+        pin_memory_device: accepted and ignored.
+        is_training: whether crops and flips are random.
+        seed: seed of the random numbers.
 
     Raises:
-        ArgumentValueError: another data set, or other transforms.
+        ArgumentValueError: the data set or its transforms are not supported.
     """
 
     def __init__(
@@ -207,9 +207,9 @@ class MediaApiDataLoader:
         samples = getattr(dataset, "samples", None)
         if not isinstance(samples, (list, tuple)) or not hasattr(dataset, "transform"):
             name = type(dataset).__name__
-            raise ArgumentValueError(f"the data set needs samples and a transform as of ImageFolder; {name} has not.")
+            raise ArgumentValueError(f"the data set must have samples and transform like ImageFolder; {name} does not.")
         if getattr(dataset, "target_transform", None) is not None:
-            raise ArgumentValueError("a target_transform is not carried out here.")
+            raise ArgumentValueError("target_transform is not supported.")
         self.dataset = dataset
         self.sampler = torch.utils.data.SequentialSampler(dataset) if sampler is None else sampler
         batches = torch.utils.data.BatchSampler(self.sampler, batch_size, drop_last=False)
@@ -226,7 +226,7 @@ class MediaApiDataLoader:
         _log.info("Running with Media API DataLoader")
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin an epoch."""
+        """Start an epoch."""
         return iter(self.iterator)
 
     def __len__(self) -> int:
@@ -235,14 +235,14 @@ class MediaApiDataLoader:
 
 
 def choose_data_loader(dl_worker_type: str = "HABANA") -> DataLoaderType:
-    """Return which loader is to be tried first.
+    """Return the loader to try first.
 
     Args:
-        dl_worker_type: "MP": torch's own; "HABANA" or "DALIFY": a pipe where there is an accelerator (and the variable
-            ``PT_HPU_MEDIA_PIPE`` is not false), else accelerated on the CPU.
+        dl_worker_type: "MP": torch's loader; "HABANA" or "DALIFY": a pipe if there is an accelerator (and the variable
+            ``PT_HPU_MEDIA_PIPE`` is not false), else an accelerated loader on the CPU.
 
     Raises:
-        ArgumentValueError: something else.
+        ArgumentValueError: the value is none of these.
     """
     if dl_worker_type == "MP":
         return DataLoaderType.Python
@@ -254,16 +254,16 @@ def choose_data_loader(dl_worker_type: str = "HABANA") -> DataLoaderType:
 
 
 def build_data_loader(is_training: bool, dl_worker_type: str = "HABANA", seed: int | None = None, **kwargs: Any) -> Any:
-    """Return the best loader that can be had; each step down is told in the log ``dalify.dataloader``.
+    """Return the best available loader; each fallback is reported in the log ``dalify.dataloader``.
 
     Args:
-        is_training: crops and mirrors are random (of a pipe; other loaders do what the data set's transforms say).
+        is_training: whether crops and flips of a pipe are random; other loaders apply the data set's transforms.
         dl_worker_type: see ``choose_data_loader``.
-        seed: of a pipe's random numbers.
+        seed: seed of a pipe's random numbers.
         kwargs: ``dataset``, ``sampler``, ``batch_size``, ``num_workers``, ``pin_memory``, ``pin_memory_device``.
 
     Raises:
-        ArgumentValueError: a loader cannot be had, and ``DATALOADER_FALLBACK_EN`` is false.
+        ArgumentValueError: a loader is not available, and ``DATALOADER_FALLBACK_EN`` is false.
     """
     chosen = choose_data_loader(dl_worker_type)
     if not kwargs.get("pin_memory_device"):

@@ -1,6 +1,6 @@
-"""The constants of MediaPipe programs: element types, filters, image layouts, kinds of crop.
+"""Constants of MediaPipe programs: dtypes, filters, image layouts, types of crop.
 
-Alone because programs import them from here: ``from dalify.mediapipe.media_types import dtype, ftype, imgtype``.
+Programs import them from here: ``from dalify.mediapipe.media_types import dtype, ftype, imgtype``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class dtype:  # noqa: N801 -- the name that programs import
-    """Element types; each is the text that numpy knows the type by. ``NDT`` stands for a list of files."""
+    """Data types, as NumPy's names. ``NDT`` stands for a list of files."""
 
     INT8 = "int8"
     UINT8 = "uint8"
@@ -40,7 +40,7 @@ class dtype:  # noqa: N801 -- the name that programs import
 
 
 class ftype:  # noqa: N801
-    """Filters of resampling."""
+    """Resampling filters."""
 
     LINEAR = 0
     LANCZOS = 1
@@ -52,14 +52,14 @@ class ftype:  # noqa: N801
 
 
 class imgtype:  # noqa: N801
-    """Order of a decoded image: ``RGB_I`` is numpy's HWC, ``RGB_P`` is CHW."""
+    """Layout of a decoded image: ``RGB_I`` is NumPy's HWC, ``RGB_P`` is CHW."""
 
     RGB_I = "rgb-i"
     RGB_P = "rgb-p"
 
 
 class randomCropType:  # noqa: N801
-    """What part of an image a decoder takes."""
+    """Which part of an image a decoder crops."""
 
     NO_RANDOM_CROP = 0
     RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP = 1
@@ -68,7 +68,7 @@ class randomCropType:  # noqa: N801
 
 
 class decoderStage:  # noqa: N801
-    """How much of its work a decoder does; here always all of it."""
+    """Stages of a decoder; here all stages are always executed."""
 
     ENABLE_ALL_STAGES = 0
 
@@ -81,7 +81,7 @@ class readerOutType:  # noqa: N801
 
 
 class layout:  # noqa: N801
-    """Orders of dimensions, the one that changes fastest first: ``WHCN`` is numpy's NCHW."""
+    """Orders of dimensions, fastest-varying first: ``WHCN`` is NumPy's NCHW."""
 
     NA = ""
     NHWC = "CWHN"
@@ -90,14 +90,14 @@ class layout:  # noqa: N801
 
 
 class clipSampler:  # noqa: N801
-    """How clips of a film are chosen."""
+    """How clips of a video are selected."""
 
     RANDOM_SAMPLER = 0
     UNIFORM_SAMPLER = 1
 
 
 class MetadataOps:
-    """Steps that the SSD meta data go through."""
+    """Processing steps of SSD metadata."""
 
     crop = 0
     flip = 1
@@ -114,17 +114,17 @@ _TYPES = {
     "int64": DALIDataType.INT64,
     "uint64": DALIDataType.UINT64,
     "float16": DALIDataType.FLOAT16,
-    # Computed in float32 and rounded where it leaves the pipeline: numpy has no such type.
+    # Computed in float32 and rounded at the output of the pipeline: NumPy has no bfloat16.
     "bfloat16": DALIDataType.FLOAT,
     "float32": DALIDataType.FLOAT,
 }
 
 
 def to_dalify_type(name: str) -> DALIDataType:
-    """Return the element type of a member of ``dtype``, or of its text.
+    """Return the data type of a member of ``dtype``, or of its name.
 
     Raises:
-        ArgumentValueError: there is no such type.
+        ArgumentValueError: the type does not exist.
     """
     if name not in _TYPES:
         raise ArgumentValueError(option_error_text("dtype", name, _TYPES))

@@ -1,6 +1,6 @@
-"""``MediaPipe``: the class that programs derive their pipes from.
+"""``MediaPipe``: the base class of users' pipes.
 
-Alone because it is the life of a pipe: defined once, built, and run for epoch after epoch.
+Implements the life of a pipe: defined once, built, and run epoch after epoch.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from dalify.pipeline import Pipeline
 __all__ = ["MediaPipe"]
 
 _log = logging.getLogger("dalify.mediapipe")
-_ON_ERROR = ("raise", "replace")  # readers decide on a whole batch: none can take another file for one sample
+_ON_ERROR = ("raise", "replace")  # readers return whole batches, so a single sample cannot be replaced by another file
 _ACCELERATED = ("mixed", "legacy", "hpu", "gaudi", "gaudi2", "gaudi3", "gpu", "cuda", "auto")
 
 
 def _wants_accelerator(device: Any) -> bool:
-    """Tell whether a name of a device means more than the CPU.
+    """Return whether a device name requests an accelerator.
 
     Raises:
-        ArgumentValueError: the name of no device.
+        ArgumentValueError: the name is not that of a device.
     """
     if device is None or device == "cpu":
         return False
@@ -49,23 +49,23 @@ def _wants_accelerator(device: Any) -> bool:
 
 
 class MediaPipe:
-    """A pipe of operators: derive a class from it that defines ``definegraph``.
+    """A pipe of operators: derive a class from it and define ``definegraph``.
 
-    No Gaudi is needed. ``"cpu"`` is the CPU; every other name means: decode on the accelerator that torch finds, and
-    go on there; on a machine without one, all runs on the CPU, and a line of the log says so. The ``device`` of single
-    operators is accepted: a result stays where it is made.
+    No Gaudi is needed. ``"cpu"`` is the CPU. For every other name, images are decoded and processed on the accelerator
+    that torch finds; on a machine without one, everything runs on the CPU, with a log message. The ``device`` of single
+    operators is ignored: results stay on the device where they are computed.
 
     Args:
         device: "cpu"; "mixed", "legacy", "hpu", "gaudi2", "gpu", "auto" … (see above). None: "cpu".
-        prefetch_depth: batches made ahead; 0 and 1: none, a batch is begun when it is asked for.
-        batch_size: samples of a batch.
-        num_threads: worker threads; a text here is the name, as in old programs.
-        pipe_name: accepted, for the representation.
-        old: channels, height, width, name and layout of very old programs; only the name counts.
+        prefetch_depth: number of batches prefetched; with 0 and 1, a batch is computed when it is requested.
+        batch_size: samples per batch.
+        num_threads: number of worker threads; a string is the name, as in old programs.
+        pipe_name: name, used in the representation.
+        old: channels, height, width, name and layout of very old programs; only the name is used.
         queue_depth: old name of `prefetch_depth`.
-        layout: of very old programs; accepted.
-        seed: of all random numbers whose operators have no seed of their own; random by default.
-        on_error: what decoders do about a broken file: "raise", or "replace" to put a blank image there.
+        layout: from very old programs; ignored.
+        seed: seed of all operators without their own seed; random by default.
+        on_error: behavior of decoders for a damaged file: "raise", or "replace" to return a blank image.
 
     Example:
         >>> class Pipe(MediaPipe):
@@ -129,10 +129,10 @@ class MediaPipe:
             raise
 
     def definegraph(self) -> Any:
-        """Return the outputs: a node or a tuple of nodes. To be defined by the user's class.
+        """Return the outputs: a node or a tuple of nodes. The user's class must define it.
 
         Raises:
-            GraphError: it is not.
+            GraphError: it is not defined.
         """
         raise GraphError(
             f"{type(self).__name__} does not define definegraph().",
@@ -141,17 +141,17 @@ class MediaPipe:
         )
 
     def build(self) -> None:
-        """Define the graph and make it ready to run; once, further calls do nothing.
+        """Define and build the graph; further calls do nothing.
 
         Raises:
-            DalifyError: the graph cannot run; with the operator and the user's line.
+            DalifyError: the graph is invalid; with the operator and the user's line.
         """
         if "_pipeline" not in self.__dict__:
             name = type(self).__name__
             raise PipelineStateError(
-                f"{name}.__init__ did not call that of MediaPipe.",
+                f"{name}.__init__ did not call MediaPipe.__init__.",
                 line=SourceLine.capture(),
-                hint="Write super().__init__(device=…, batch_size=…) as its first line.",
+                hint="Call super().__init__(device=…, batch_size=…) in its first line.",
             )
         if self._pipeline is not None:
             return
@@ -162,9 +162,9 @@ class MediaPipe:
             if isinstance(nodes, (tuple, list)):
                 found += f" of {', '.join(type(each).__name__ for each in nodes) or 'nothing'}"
             raise ArgumentTypeError(
-                f"definegraph() has to return a node or a tuple of nodes; got {found}.",
+                f"definegraph() must return a node or a tuple of nodes; got {found}.",
                 line=self._line,
-                hint="An operator with several results gives a tuple: images, labels = self.input().",
+                hint="An operator with several results returns a tuple: images, labels = self.input().",
             )
         depth = max(1, self._depth)
         pipeline = Pipeline(batch_size=self.batch_size, prefetch_queue_depth=depth, **self._options)
@@ -186,13 +186,13 @@ class MediaPipe:
         return False
 
     def as_pipeline(self) -> Pipeline:
-        """Return the ``dalify.Pipeline`` that this pipe is. A last output tells how many samples are real."""
+        """Return the ``dalify.Pipeline`` of this pipe. Its last output is the number of real samples."""
         self.build()
         assert self._pipeline is not None, "dalify bug: build did not build"
         return self._pipeline
 
     def iter_init(self) -> None:
-        """Begin an epoch, wherever the last one stands: readers shuffle anew."""
+        """Start an epoch, even if the last one is not finished; readers shuffle again."""
         pipeline = self.as_pipeline()
         pipeline.reset()
         assert self._lowering is not None, "dalify bug: built without readers"
@@ -202,11 +202,11 @@ class MediaPipe:
         self._has_begun, self._is_at_end = True, False
 
     def run(self) -> Any:
-        """Return the outputs of the next batch: a tuple, also where there is one output alone.
+        """Return the outputs of the next batch: a tuple, even if there is only one output.
 
         Raises:
-            StopIteration: the epoch is at its end; until ``iter_init``.
-            DalifyError: an error of this batch; the next call gives the next batch.
+            StopIteration: the epoch has ended; until ``iter_init``.
+            DalifyError: an error of this batch; the next call returns the next batch.
         """
         pipeline = self.as_pipeline()
         if not self._has_begun:
@@ -235,7 +235,7 @@ class MediaPipe:
         return self.last_outputs
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin an epoch and yield its batches."""
+        """Start an epoch and yield its batches."""
         self.iter_init()
         return self
 
@@ -252,11 +252,11 @@ class MediaPipe:
         self.build()
         assert self._lowering is not None, "dalify bug: build did not build"
         if not self._lowering.readers:
-            raise PipelineStateError("this pipe has no reader, and so no number of batches.", line=self._line)
+            raise PipelineStateError("this pipe has no reader, so the number of batches is unknown.", line=self._line)
         return len(self._lowering.readers[0])
 
     def __bool__(self) -> bool:
-        """A pipe is true, however many batches it has."""
+        """Return True, whatever the number of batches."""
         return True
 
     def getBatchSize(self) -> int:  # noqa: N802 -- the name that programs use
@@ -264,7 +264,7 @@ class MediaPipe:
         return self.batch_size
 
     def set_repeat_count(self, count: int) -> None:
-        """Let an epoch be `count` times the data; -1: without end."""
+        """Repeat the data `count` times per epoch; -1 for endless repetition."""
         if not isinstance(count, int) or count == 0 or count < -1:
             raise ArgumentValueError(
                 f"the repeat count must be -1 or at least 1; got {count!r}.", line=SourceLine.capture()
@@ -273,17 +273,17 @@ class MediaPipe:
         self._epochs_left = self._repeats - 1
 
     def explain(self) -> str:
-        """Return what the graph became."""
+        """Return a description of the compiled graph."""
         return str(self.as_pipeline().explain())
 
     def close(self) -> None:
-        """End the threads. May be called again, and on a pipe that was not finished."""
+        """Stop the threads. May be called repeatedly, and on an unfinished pipe."""
         pipeline = self.__dict__.get("_pipeline")
         if pipeline is not None:
             pipeline.close()
 
     def __enter__(self) -> MediaPipe:
-        """Return the pipe, to be closed at the end of the block."""
+        """Return the pipe, which is closed at the end of the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -291,7 +291,7 @@ class MediaPipe:
         self.close()
 
     def __del__(self) -> None:
-        """Close the pipe; classes of users call this."""
+        """Close the pipe; users' classes call this."""
         self.close()
 
     def __repr__(self) -> str:

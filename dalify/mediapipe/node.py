@@ -1,7 +1,7 @@
-"""Operators of MediaPipe and the records that calling them makes.
+"""Operators of MediaPipe, and the nodes that record their calls.
 
-Alone because everything else of this room is written in its terms: an operator of MediaPipe is one function that
-composes dalify's own ones; ``@operator`` makes of it the class that programs use. Calls need no current pipeline.
+An operator of MediaPipe is one function that composes dalify's operators; ``@operator`` turns it into the class that
+programs use. Calls need no current pipeline.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _COMMON = ("device", "name")
 
 
 class BatchReader(Protocol):
-    """What gives the batches of an epoch."""
+    """A reader that returns the batches of an epoch."""
 
     def start_epoch(self) -> None:
-        """Begin the next epoch."""
+        """Start the next epoch."""
         ...
 
     def next_batch(self) -> tuple[tuple[Any, ...], int]:
-        """Return the next batch, one entry for each output, and how many of its samples are real.
+        """Return the next batch, one entry for each output, and the number of its samples that are not padding.
 
         Raises:
-            StopIteration: the epoch is at its end.
+            StopIteration: the epoch has ended.
         """
         ...
 
@@ -65,16 +65,16 @@ class BatchReader(Protocol):
 
 @dataclass(frozen=True)
 class Value:
-    """A result while the graph is translated to dalify's.
+    """A result during the translation of the graph to dalify's.
 
     Attributes:
-        node: dalify's node: one sample each, in numpy's order of dimensions.
-        layout: letters of a sample's dimensions; "" where they have no names.
-        batched: whether there is one for each sample; otherwise all samples of the batch hold the same.
-        constant: its numbers where they are known.
-        kind: "path", "file"; "frames" and "first" of a clip of a film; or "" for data.
-        interleaved: the same image as HWC, where `node` is CHW. What is not used is pruned.
-        is_bfloat16: to be rounded to bfloat16 where it leaves the pipeline.
+        node: dalify's node, with samples in NumPy's order of dimensions.
+        layout: letters of a sample's dimensions; "" if they have no names.
+        batched: whether there is one value per sample; otherwise all samples of the batch have the same value.
+        constant: its values if they are known.
+        kind: "path", "file"; "frames" and "first" of a clip of a video; or "" for data.
+        interleaved: the same image as HWC, if `node` is CHW. The unused one is pruned.
+        is_bfloat16: whether to round to bfloat16 at the output of the pipeline.
     """
 
     node: DataNode
@@ -86,20 +86,20 @@ class Value:
     is_bfloat16: bool = False
 
     def having(self, node: DataNode, layout: str | None = None) -> Value:
-        """Return a value with other data."""
+        """Return a copy with other data."""
         layout = self.layout if layout is None else layout
         return replace(self, node=node, layout=layout, constant=None, kind="", interleaved=None)
 
     def mapped(self, function: Callable[[DataNode], DataNode]) -> Value:
-        """Apply what works on images HWC, whatever the order of this one, or on clips of them.
+        """Apply a function for HWC images to an image or clip of any layout.
 
         Raises:
-            LayoutError: no image.
+            LayoutError: the value is not an image.
         """
         if self.layout in ("HWC", "FHWC"):
             return self.having(function(self.node))
         if self.layout not in ("CHW", "FCHW"):
-            raise LayoutError(f"an image is needed; got data of the layout {self.layout!r}.")
+            raise LayoutError(f"an image is required; got data with layout {self.layout!r}.")
         there, back = ([1, 2, 0], [2, 0, 1]) if self.layout == "CHW" else ([0, 2, 3, 1], [0, 3, 1, 2])
         image = self.interleaved if self.interleaved is not None else dali.transpose(self.node, perm=there)
         result = function(image)
@@ -108,14 +108,14 @@ class Value:
 
 @dataclass
 class Lowering:
-    """The translation of one graph.
+    """The translation of a graph.
 
     Attributes:
-        batch_size: samples of a batch.
+        batch_size: samples per batch.
         is_accelerated: whether decoders may use the accelerator.
-        seed: of the pipe, for readers without one of their own; None where the pipe has none.
-        readers: met so far.
-        valid: how many samples of a batch are real, of the first reader.
+        seed: seed of the pipe, for readers without their own seed; None if the pipe has none.
+        readers: readers found so far.
+        valid: number of samples of a batch that are not padding, from the first reader.
     """
 
     batch_size: int
@@ -135,10 +135,10 @@ class Lowering:
         """Return the results of a reader.
 
         Args:
-            reader: gives the batches.
+            reader: returns the batches.
             count: number of results.
-            dtype: their element types, where they are known.
-            ndim: their numbers of dimensions, where they are known.
+            dtype: their dtypes, if known.
+            ndim: their numbers of dimensions, if known.
         """
         self.readers.append(reader)
 
@@ -153,7 +153,7 @@ class Lowering:
         return nodes
 
     def value_of(self, node: Node) -> Value:
-        """Return the translation of a node, and of all it depends on."""
+        """Translate a node and all nodes that it depends on."""
         call = node.call
         if id(call) not in self.results:
             inputs = [self.value_of(each) for each in call.inputs]
@@ -163,7 +163,7 @@ class Lowering:
             except DalifyError as error:
                 error.locate(line=call.line, operator=f"mediapipe.fn.{type(call.operation).__name__}")
                 raise
-            except Exception as error:  # a class of the user's, or an argument of a type that nobody thought of
+            except Exception as error:  # from a user's class, or for an argument of an unexpected type
                 error.add_note(f"in mediapipe.fn.{type(call.operation).__name__} at {call.line}")
                 raise
             self.results[id(call)] = result if isinstance(result, tuple) else (result,)
@@ -172,12 +172,12 @@ class Lowering:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One use of an operator.
+    """One call of an operator.
 
     Attributes:
-        operation: with its arguments.
-        inputs: nodes.
-        line: of the user.
+        operation: the operator with its arguments.
+        inputs: input nodes.
+        line: line of the user's code.
     """
 
     operation: Operation
@@ -186,11 +186,11 @@ class Call:
 
 
 class Node:
-    """A result of a call, to be given to further operators or returned by ``definegraph``.
+    """A result of a call, which can be passed to other operators or returned by ``definegraph``.
 
     Args:
-        call: that makes it.
-        index: which of its results.
+        call: the call that produces it.
+        index: index of the result.
     """
 
     def __init__(self, call: Call, index: int = 0) -> None:
@@ -198,7 +198,7 @@ class Node:
         self.index = index
 
     def __iter__(self) -> Iterator[Any]:
-        """Refuse to be unpacked: the operator has one result."""
+        """Raise an error: an operator with one result cannot be unpacked."""
         raise GraphError(f"{self!r} is a single result and cannot be unpacked.", line=SourceLine.capture())
 
     def __repr__(self) -> str:
@@ -207,15 +207,15 @@ class Node:
 
 
 class Operation:
-    """An operator with its arguments; calling it with nodes gives a node, or a tuple of them.
+    """An operator with its arguments; calling it with nodes returns a node, or a tuple of nodes.
 
     Args:
-        args: none: all arguments have names.
-        given: arguments of the operator; ``device`` and ``name`` are taken by all.
+        args: must be empty: all arguments are keyword arguments.
+        given: arguments of the operator; ``device`` and ``name`` are accepted by all operators.
 
     Raises:
-        UnknownArgumentError: an argument that the operator does not have.
-        ArgumentTypeError: one that has to be given is missing.
+        UnknownArgumentError: the operator does not have the argument.
+        ArgumentTypeError: a required argument is missing.
     """
 
     lower: Callable[..., Any]
@@ -228,7 +228,7 @@ class Operation:
         line = SourceLine.capture()
         if args:
             raise ArgumentTypeError(
-                f"fn.{name} takes arguments by name only; its inputs are given where it is called.",
+                f"fn.{name} takes keyword arguments only; its inputs are passed when it is called.",
                 line=line,
                 hint=f"Write self.x = fn.{name}(...) and then self.x(input).",
             )
@@ -238,7 +238,7 @@ class Operation:
                 raise UnknownArgumentError(
                     f"fn.{name} has no argument {key!r}.{suggestion(key, known)}",
                     line=line,
-                    hint=f"It has: {', '.join(known)}.",
+                    hint=f"Available: {', '.join(known)}.",
                 )
         missing = [key for key, item in self.parameters.items() if item.default is item.empty and key not in given]
         if missing:
@@ -248,10 +248,10 @@ class Operation:
         self.name = given.get("name")
 
     def __call__(self, *inputs: Node) -> Any:
-        """Record a use.
+        """Record a call.
 
         Raises:
-            ArgumentTypeError: inputs that are no nodes, or too many or few of them.
+            ArgumentTypeError: an input is not a node, or the number of inputs is wrong.
         """
         name = type(self).__name__
         line = SourceLine.capture()
@@ -262,9 +262,9 @@ class Operation:
             raise ArgumentTypeError(f"fn.{name} takes {wanted} inputs; got {len(inputs)}.", line=line)
         for each in inputs:
             if not isinstance(each, Node):
-                hint = "Use fn.MediaConst for fixed numbers, and [0], [1] … or unpacking for an operator's results."
+                hint = "Use fn.MediaConst for constants, and [0], [1] … or unpacking for an operator's results."
                 raise ArgumentTypeError(
-                    f"an input of fn.{name} has to be a result of another operator; got {type(each).__name__}.",
+                    f"an input of fn.{name} must be a result of another operator; got {type(each).__name__}.",
                     line=line,
                     hint=hint,
                 )
@@ -280,12 +280,12 @@ class Operation:
 def operator(
     *, outputs: int | str | Callable[[Mapping[str, Any]], int] = 1, inputs: tuple[int, int] | None = None
 ) -> Callable[[Callable[..., Any]], type[Operation]]:
-    """Make an operator of the function that translates it.
+    """Decorator that makes an operator of a translation function.
 
     Args:
-        outputs: number of results, or the argument that tells it, or what finds it from the arguments.
-        inputs: least and most inputs; by default what the function's positional parameters say, those with a default
-            being optional.
+        outputs: number of results, or the name of the argument with it, or a function of the arguments.
+        inputs: minimum and maximum number of inputs; by default the positional parameters of the function, with those
+            with a default value being optional.
     """
     count = (lambda arguments: int(arguments[outputs])) if isinstance(outputs, str) else outputs
 
@@ -309,21 +309,21 @@ def operator(
 
 
 def seed_of(seed: int | None) -> int:
-    """Return the seed of an operator as dalify's take it: -1 leaves it to the pipe."""
+    """Return the seed for dalify's operators: -1 for the seed of the pipe."""
     return -1 if seed is None else int(seed)
 
 
 def whole_numbers(numbers: Any, count: int, least: int, what: str) -> list[int]:
-    """Return the numbers that an argument holds.
+    """Check an argument that consists of integers.
 
     Args:
-        numbers: as the user gave them.
-        count: how many there have to be.
-        least: the smallest that makes sense.
+        numbers: the value given by the user.
+        count: required number of integers.
+        least: minimum value.
         what: name of the argument.
 
     Raises:
-        ArgumentValueError: others.
+        ArgumentValueError: the value is invalid.
     """
     try:
         found = [int(number) for number in numbers]
@@ -331,14 +331,14 @@ def whole_numbers(numbers: Any, count: int, least: int, what: str) -> list[int]:
         found = []
     if len(found) != count or min(found) < least:
         kind = "positive numbers" if least else "numbers of at least 0"
-        raise ArgumentValueError(f"{what} has to be {count} {kind}; got {numbers!r}.")
+        raise ArgumentValueError(f"{what} must be {count} {kind}; got {numbers!r}.")
     return found
 
 
 def extents(sizes: Any, count: int, what: str) -> list[int]:
-    """Return sizes in numpy's order, which is the reverse of MediaPipe's.
+    """Return sizes in NumPy's order, which is the reverse of MediaPipe's.
 
     Raises:
-        ArgumentValueError: another number of sizes, or one that is not positive.
+        ArgumentValueError: the number of sizes is wrong, or a size is not positive.
     """
     return whole_numbers(sizes, count, 1, what)[::-1]

@@ -1,7 +1,7 @@
-"""Run programs that import ``habana_frameworks.mediapipe`` or ``habana_dataloader`` as they are.
+"""Runs programs that import ``habana_frameworks.mediapipe`` or ``habana_dataloader`` unchanged.
 
-Alone because it is for those who cannot change the program: ``import dalify.mediapipe.shim as shim; shim.install()``
-before it.
+For programs whose imports cannot be changed: call ``import dalify.mediapipe.shim as shim; shim.install()`` before
+importing them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PARENT = "habana_frameworks"
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives our module for a name of theirs: the very same object, so that classes are the same by both names."""
+    """Returns dalify's module for a Gaudi name: the same object, so that classes are identical under both names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -40,8 +40,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name is None:
             return None
         module = importlib.import_module(name)
-        # The import machinery writes its own facts into what it is given; ours are put back in exec_module.
-        spec.loader_state = {key: module.__dict__.get(key) for key in _FACTS}
+        # The import system overwrites attributes of the module; exec_module restores them.
+        spec.loader_state = {key: module.__dict__.get(key) for key in _IMPORT_ATTRIBUTES}
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -57,7 +57,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 module.__dict__[key] = value
 
 
-_FACTS = ("__name__", "__spec__", "__loader__", "__package__", "__path__", "__file__", "__cached__")
+_IMPORT_ATTRIBUTES = ("__name__", "__spec__", "__loader__", "__package__", "__path__", "__file__", "__cached__")
 _finder = _Finder()
 
 
@@ -73,25 +73,25 @@ def _names() -> list[str]:
 
 
 def install() -> None:
-    """Let the names of Gaudi's packages stand for those of dalify, in this process.
+    """Make the names of Gaudi's packages refer to those of dalify, in this process.
 
     Raises:
-        PipelineStateError: the real package is installed, and would be hidden.
+        PipelineStateError: the real package is installed and would be hidden.
     """
     if _finder in sys.meta_path:
         return
     for name in _names():
         if name in sys.modules or importlib.util.find_spec(name) is not None:
             raise PipelineStateError(
-                f"the package {name!r} is installed here; it is not replaced.",
-                hint="Import from dalify.mediapipe to use dalify beside it.",
+                f"the package {name!r} is installed and is not replaced.",
+                hint="Import from dalify.mediapipe to use dalify alongside it.",
             )
-    # First: the parent's path is our folder, where Python's own finder would load every file a second time.
+    # First in the list: Python's own finder would load each file a second time from the parent's path.
     sys.meta_path.insert(0, _finder)
 
 
 def uninstall() -> None:
-    """Take the names back."""
+    """Remove the names."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [name for name in sys.modules if name.split(".")[0] in _names()]:

@@ -1,8 +1,8 @@
-"""Which items of a data set a card sees in an epoch, and in which order.
+"""Selects the items of a data set for each device and epoch, and their order.
 
-Alone because all readers share the rule. The data set is cut into slices once, after one shuffle that is the same on
-all cards; afterwards each card shuffles within its slice, unless the slices are to be cut anew in every epoch. All
-slices have equally many batches.
+Shared by all readers. The data set is divided into slices once, after one shuffle that is the same on all devices;
+afterwards each device shuffles within its slice, unless the slices are divided again in every epoch. All slices have
+the same number of batches.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ class SlicedOrder:
     """The order of one slice.
 
     Args:
-        count: items of the data set.
-        batch_size: samples of a batch.
+        count: number of items of the data set.
+        batch_size: samples per batch.
         shuffle: whether orders are random.
-        seed: of the orders; negative ones are none, as with all operators.
-        pipe_seed: where `seed` is None; of several slices, for the order within this one: each pipe may have its own.
+        seed: seed of the order; negative for no seed, as with all operators.
+        pipe_seed: used if `seed` is None; with several slices, only for the order within this one, so pipes may differ.
         num_slices: number of slices.
-        slice_index: which slice this is.
-        drop_remainder: leave out what fills no batch; otherwise the last batch is filled up.
-        pad_remainder: fill with the last item of the slice; otherwise with random items of the data set.
-        shuffle_across: shuffle everything and cut the slices anew in each epoch.
+        slice_index: index of this slice.
+        drop_remainder: drop the last batch if it is incomplete; otherwise pad it.
+        pad_remainder: pad with the last item of the slice; otherwise with random items of the data set.
+        shuffle_across: shuffle all items and divide the slices again in each epoch.
 
     Attributes:
-        seed: of what is the same on all cards; None for a random one.
+        seed: seed shared by all devices; None for a random one.
 
     Raises:
-        ReaderError: there are no items, or no whole batch of them.
-        ArgumentValueError: slices that cannot be.
+        ReaderError: there are no items, or fewer than a batch.
+        ArgumentValueError: the slices are invalid.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class SlicedOrder:
             raise ArgumentValueError(f"num_slices must be at least 1; got {num_slices}.")
         if not 0 <= slice_index < num_slices:
             raise ArgumentValueError(
-                f"slice_index must be from 0 to {num_slices - 1} (num_slices - 1); got {slice_index}."
+                f"slice_index must be in [0, {num_slices - 1}] (num_slices - 1); got {slice_index}."
             )
         if not count:
             raise ReaderError("there is nothing to read: the data set has no items.")
         seed = None if seed is not None and seed < 0 else seed
         own = pipe_seed if seed is None else seed
         self.seed = own
-        if num_slices > 1:  # cards have to agree how the data set is cut
+        if num_slices > 1:  # devices must agree on the division of the data set
             self.seed = 0 if seed is None else seed
             own = self.seed if own is None else own
         self._common = np.random.default_rng(self.seed)
@@ -75,7 +75,7 @@ class SlicedOrder:
         self._count = count
         self._part = slice(slice_index, None, num_slices)
         self._slice = order[self._part]
-        # The slices go on with random numbers of their own.
+        # From here on, each slice uses its own random numbers.
         self._random = np.random.default_rng([own, slice_index]) if own is not None else self._common
         self._shuffle = shuffle
         self._shuffles_across = shuffle and shuffle_across
@@ -84,13 +84,13 @@ class SlicedOrder:
         self.batches = share // batch_size if drop_remainder else -(-share // batch_size)
         if not self.batches:
             raise ReaderError(
-                f"a slice has {share} items, which is less than a batch of {batch_size}, and drop_remainder is set.",
+                f"a slice has {share} items, fewer than a batch of {batch_size}, and drop_remainder is set.",
                 hint="Use drop_remainder=False, or a smaller batch_size.",
             )
         self._batch_size = batch_size
 
     def epoch(self) -> tuple[Indices, int]:
-        """Return the items of the next epoch, whole batches of them, and how many stand there in their own right."""
+        """Return the items of the next epoch, padded to whole batches, and how many of them are not padding."""
         if self._shuffles_across:
             items = self._common.permutation(self._count)[self._part]
         else:
@@ -108,12 +108,12 @@ class SlicedOrder:
 
 
 class IndexedReader:
-    """Batches of items that are found by their numbers.
+    """Batches of items that are read by index.
 
     Args:
-        order: which items, in which order.
-        batch_size: samples of a batch.
-        take: makes the batch of the items with the given numbers, of which so many are real.
+        order: the items and their order.
+        batch_size: samples per batch.
+        take: returns the batch for item indices and the number of items that are not padding.
     """
 
     def __init__(self, order: SlicedOrder, batch_size: int, take: Callable[[Indices, int], tuple[Any, ...]]) -> None:
@@ -125,15 +125,15 @@ class IndexedReader:
         self._place = 0
 
     def start_epoch(self) -> None:
-        """Begin the next epoch."""
+        """Start the next epoch."""
         self._items, self._real = self._order.epoch()
         self._place = 0
 
     def next_batch(self) -> tuple[tuple[Any, ...], int]:
-        """Return the next batch, and how many of its samples are real.
+        """Return the next batch, and the number of its samples that are not padding.
 
         Raises:
-            StopIteration: the epoch is at its end.
+            StopIteration: the epoch has ended.
         """
         if self._place >= len(self._items):
             raise StopIteration

@@ -1,7 +1,7 @@
-"""COCO as SSD's reference programs load it: boxes, crops, mirrors and colours by their rules, pixels by dalify.
+"""COCO as loaded by SSD's reference programs: boxes, crops, flips and colors by their rules, pixels by dalify.
 
-Alone because dataset and transforms are classes of the program's own, so that they are recognised by what they hold.
-What the rules are taken to be is then tried: some samples are made both ways, and nothing is taken over that differs.
+Dataset and transforms are classes of the program, so they are recognized by their attributes. Then some samples are
+computed both ways, and dalify is used only if they are identical.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from dalify.plugin.pytorch.dropin.sources import FileSource, open_image
 __all__ = ["SsdFetcher", "SsdSource", "has_boxes", "try_out"]
 
 Size = tuple[int, int]
-_DATASET_FACTS = ("img_folder", "images", "img_keys", "transform")
-_TRANSFORM_FACTS = ("val", "trans_val", "crop", "hflip", "img_trans", "normalize", "encoder")
+_DATASET_ATTRIBUTES = ("img_folder", "images", "img_keys", "transform")
+_TRANSFORM_ATTRIBUTES = ("val", "trans_val", "crop", "hflip", "img_trans", "normalize", "encoder")
 _PADDED_BOXES = 200
-_LEAST_EXTENT, _LARGEST_EXTENT = 0.3, 1.0
-_LEAST_RATIO, _LARGEST_RATIO = 0.5, 2
-_TRIALS = 8  # of one sample each: enough to meet crops, mirrors and neither
+_MIN_EXTENT, _MAX_EXTENT = 0.3, 1.0
+_MIN_RATIO, _MAX_RATIO = 0.5, 2
+_TRIALS = 8  # one sample each: enough to include crops, flips and neither
 
 
 def has_boxes(dataset: Any) -> bool:
-    """Tell whether a dataset holds what SSD's COCODetection holds, whatever its class."""
-    return all(hasattr(dataset, name) for name in _DATASET_FACTS) and all(
-        hasattr(dataset.transform, name) for name in _TRANSFORM_FACTS
+    """Return whether a dataset has the attributes of SSD's COCODetection, whatever its class."""
+    return all(hasattr(dataset, name) for name in _DATASET_ATTRIBUTES) and all(
+        hasattr(dataset.transform, name) for name in _TRANSFORM_ATTRIBUTES
     )
 
 
@@ -45,12 +45,12 @@ class SsdSource(FileSource):
     """Images with boxes.
 
     Args:
-        dataset: with ``img_folder``; ``images``, which has (name, (height, width), boxes) by key; ``img_keys``; and
+        dataset: object with ``img_folder``; ``images``, a mapping to (name, (height, width), boxes); ``img_keys``; and
             ``transform``: for evaluation (``val``) ``trans_val``, for training ``crop``, ``hflip``, ``img_trans``,
             ``normalize`` and ``encoder``.
 
     Raises:
-        NotRecognisedError: something of it is not known.
+        NotRecognisedError: an attribute is not recognized.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -66,7 +66,7 @@ class SsdSource(FileSource):
             self._tries = int(getattr(transform.crop, "num_cropping_iterations", 1))
             count = len(dataset.img_keys)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise NotRecognisedError(f"the dataset is like SSD's COCODetection, but not quite: {error!r}") from error
+            raise NotRecognisedError(f"the dataset resembles SSD's COCODetection, but differs: {error!r}") from error
         super().__init__(dataset, self._place, open_image, count, stages, None)
         if not self.plan.is_whole:
             raise NotRecognisedError(self.plan.rest_reason, self.plan.rest_hint)
@@ -79,11 +79,11 @@ class SsdSource(FileSource):
         return Path(self.dataset.img_folder, self.dataset.images[key][0]), key
 
     def sample(self, index: Any, draws: TorchDraws) -> tuple[Any, Any, Size, Any, Any]:
-        """Make one sample: image, key, (height, width), boxes, labels.
+        """Compute one sample: image, key, (height, width), boxes, labels.
 
         Raises:
-            IndexError: there is no such sample.
-            OSError: the file cannot be read; whatever else Pillow raises.
+            IndexError: the sample does not exist.
+            OSError: the file cannot be read, or any other error of Pillow.
         """
         picture, key = self.read(index, draws)
         assert isinstance(picture, Picture), "dalify bug: an image that was not opened as RGB"
@@ -100,7 +100,7 @@ class SsdSource(FileSource):
                 picture.flip(1, True)
                 boxes = torch.stack([1.0 - boxes[:, 2], boxes[:, 1], 1.0 - boxes[:, 0], boxes[:, 3]], dim=1)
             image = self._image(picture, draws)
-        except Exception:  # a file that is damaged: torch would have met that before it drew
+        except Exception:  # for a damaged file, torch raises before it draws random numbers
             draws.python.setstate(state)
             raise
         return image, key, size, *self.dataset.transform.encoder.encode(boxes, labels)
@@ -110,14 +110,14 @@ class SsdSource(FileSource):
         return _PADDED_BOXES if known is None else int(known.default)
 
     def _cut(self, picture: Picture, size: Size, boxes: Any, labels: Any, draws: Any) -> tuple[Size, Any, Any]:
-        """Draw windows until one keeps what it has to of the boxes, and cut it out."""
+        """Draw windows until one keeps enough of the boxes, and crop it."""
         height, width = size
         while (option := draws.choice(self._options)) is not None:
             least, most = option
             for _ in range(self._tries):
-                across = draws.uniform(_LEAST_EXTENT, _LARGEST_EXTENT)
-                down = draws.uniform(_LEAST_EXTENT, _LARGEST_EXTENT)
-                if not _LEAST_RATIO <= across / down <= _LARGEST_RATIO:
+                across = draws.uniform(_MIN_EXTENT, _MAX_EXTENT)
+                down = draws.uniform(_MIN_EXTENT, _MAX_EXTENT)
+                if not _MIN_RATIO <= across / down <= _MAX_RATIO:
                     continue
                 left, top = draws.uniform(0, 1.0 - across), draws.uniform(0, 1.0 - down)
                 window = left, top, left + across, top + down
@@ -161,11 +161,11 @@ def _overlaps(boxes: Any, window: Any) -> Any:
 
 
 class SsdFetcher(Fetcher):
-    """Makes batches of samples with boxes. Safe to use from several threads, each with draws of its own.
+    """Produces batches of samples with boxes. Thread-safe; each thread uses its own random numbers.
 
     Args:
-        source: of the samples.
-        collate: the user's function; None for torch's own.
+        source: source of the samples.
+        collate: the user's function; None for torch's default.
     """
 
     def __init__(self, source: SsdSource, collate: Callable[[Any], Any] | None) -> None:
@@ -173,14 +173,14 @@ class SsdFetcher(Fetcher):
         self._source = source
 
     def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
-        """Make one batch; see ``Fetcher``."""
+        """Produce one batch; see ``Fetcher``."""
         samples = [self._source.sample(index, draws) for index in indices]
         return samples if self.collate is not None else torch.utils.data.default_collate(samples)
 
 
 @contextmanager
 def _undisturbed() -> Any:
-    """Leave the generators of the process as they were."""
+    """Context manager that restores the random generators of the process."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()
     try:
         yield
@@ -199,10 +199,10 @@ def _same(found: Any, expected: Any) -> bool:
 
 
 def try_out(source: SsdSource) -> None:
-    """Make some samples here and by the dataset itself, with the same random numbers.
+    """Compare some samples computed here and by the dataset, with the same random numbers.
 
     Raises:
-        NotRecognisedError: they differ, or the dataset cannot make them.
+        NotRecognisedError: they differ, or the dataset cannot compute them.
     """
     coco = source.dataset
     count = len(coco.img_keys)
@@ -215,15 +215,15 @@ def try_out(source: SsdSource) -> None:
             torch.default_generator.manual_seed(trial)
             try:
                 expected = coco[index]
-            except Exception as error:  # of this sample perhaps: torch's loader raises it, and ours
+            except Exception as error:  # possibly only this sample: torch's loader raises it, and so does ours
                 failure = repr(error)
                 continue
         found = source.sample(index, TorchDraws(torch.Generator().manual_seed(trial), random.Random(trial)))
         if not _same(found, expected):
             raise NotRecognisedError(
-                f"sample {index} of {type(coco).__name__} is not what SSD's reference would make of it",
-                "The dataset's transforms have rules of their own, which dalify does not know.",
+                f"sample {index} of {type(coco).__name__} differs from SSD's reference implementation",
+                "The dataset's transforms have rules that dalify does not support.",
             )
         was_made = True
     if failure and not was_made:
-        raise NotRecognisedError(f"samples cannot be made: {failure}")
+        raise NotRecognisedError(f"samples cannot be computed: {failure}")

@@ -1,6 +1,6 @@
-"""What ``run`` of a MediaPipe returns: whole batches, on the host or on the accelerator.
+"""Outputs of ``MediaPipe.run``: whole batches, on the CPU or the accelerator.
 
-Alone because programs handle these objects: ``images.as_cpu().as_nparray()``.
+Programs use these objects directly: ``images.as_cpu().as_nparray()``.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _rounded_to_bfloat16(array: Array) -> Array:
 class DeviceTensor:
     """One output of a batch.
 
-    Its memory is its own: it stays as it is when further batches are asked for.
+    It owns its memory and remains valid when further batches are requested.
 
     Args:
-        output: of the pipeline.
-        batched: whether there is one value per sample; otherwise the first sample's is that of the batch.
-        is_bfloat16: round to bfloat16. numpy has no such type: ``as_nparray`` then gives float32, ``torch`` bfloat16.
-        valid: how many samples are real; the others fill the last batch of an epoch.
+        output: output of the pipeline.
+        batched: whether there is one value per sample; otherwise the value of the first sample is used for the batch.
+        is_bfloat16: round to bfloat16. NumPy has no bfloat16: ``as_nparray`` returns float32, ``torch`` bfloat16.
+        valid: number of samples that are not padding of the last batch of an epoch.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class DeviceTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents in numpy's order."""
+        """Extents in NumPy's order."""
         return tuple((self._array if self._array is not None else self._tensor).shape)
 
     @property
     def fcd_shape(self) -> tuple[int, ...]:
-        """Extents in MediaPipe's order: the dimension that changes fastest first."""
+        """Extents in MediaPipe's order: fastest-varying dimension first."""
         return self.shape[::-1]
 
     @property
     def dtype(self) -> str:
-        """Element type, as in ``media_types.dtype``."""
+        """Data type, as in ``media_types.dtype``."""
         if self._is_bfloat16:
             return "bfloat16"
         return str(self._array.dtype if self._array is not None else self._tensor.dtype).removeprefix("torch.")
@@ -74,7 +74,7 @@ class DeviceTensor:
         return self._array.ctypes.data if self._array is not None else self._tensor.data_ptr()
 
     def as_cpu(self) -> DeviceTensor:
-        """Return the batch in main memory."""
+        """Return the batch in CPU memory."""
         if self._array is None:
             host = object.__new__(DeviceTensor)
             values = self._tensor.float() if self._is_bfloat16 else self._tensor
@@ -83,13 +83,13 @@ class DeviceTensor:
         return self
 
     def as_nparray(self) -> Array:
-        """Return the batch as a numpy array; of the same memory where it is in main memory already."""
+        """Return the batch as a NumPy array; without a copy if it is in CPU memory."""
         array = self.as_cpu()._array
         assert array is not None, "dalify bug: a tensor on the host without array"
         return array
 
     def torch(self) -> Any:
-        """Return the batch as a torch tensor on its device; of the same memory wherever possible."""
+        """Return the batch as a torch tensor on its device; without a copy if possible."""
         if self._array is None:
             return self._tensor
         array = self._array if self._array.flags.writeable and self._array.flags.c_contiguous else self._array.copy()
@@ -97,15 +97,15 @@ class DeviceTensor:
         return tensor.bfloat16() if self._is_bfloat16 else tensor
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the batch for numpy."""
+        """Return the batch as a NumPy array."""
         return np.array(self.as_nparray(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        """Return the batch for other packages."""
+        """Return the batch as a DLPack capsule."""
         return self.torch().__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        """Return where the batch is."""
+        """Return the DLPack device of the batch."""
         return self.torch().__dlpack_device__()
 
     def __len__(self) -> int:
@@ -113,5 +113,5 @@ class DeviceTensor:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Return type, shape and device."""
+        """Return shape, dtype and device."""
         return f"DeviceTensor(shape={self.shape}, dtype={self.dtype}, device={self.device})"

@@ -76,11 +76,11 @@ def test_other_packages_take_outputs(photo_folder: Path) -> None:
 
 
 def test_mistakes(photo_folder: Path) -> None:
-    with pytest.raises(ArgumentTypeError, match="has to be a MediaPipe"):
+    with pytest.raises(ArgumentTypeError, match="must be a MediaPipe"):
         ResnetPytorchIterator(mediapipe=None)
     with pytest.raises(ArgumentValueError, match="partial"):
         ResnetPytorchIterator(Pipe(photo_folder), last_batch="half")
-    with pytest.raises(ArgumentValueError, match="needs a pipe of images, ids, sizes, boxes and labels; it has 2"):
+    with pytest.raises(ArgumentValueError, match="needs a pipe with images, ids, sizes, boxes and labels; it has 2"):
         next(HPUSsdPytorchIterator(mediapipe=Pipe(photo_folder)))
     iterator = ResnetPytorchIterator(Pipe(photo_folder))
     with pytest.raises(PipelineStateError, match="no tensor at this address"):

@@ -133,7 +133,7 @@ def test_what_is_not_known_is_left_to_torch(caplog: pytest.LogCaptureFixture) ->
 def test_the_fallback_can_be_switched_off(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATALOADER_FALLBACK_EN", text)
     assert not falls_back()
-    with pytest.raises(ArgumentValueError, match=r"makes others known\. DATALOADER_FALLBACK_EN=true") as caught:
+    with pytest.raises(ArgumentValueError, match=r"makes others known\. Set DATALOADER_FALLBACK_EN=true") as caught:
         HabanaDataLoader(TensorDataset(torch.arange(10.0)), batch_size=4)
     assert "test_loaders.py" in str(caught.value.line)
 
@@ -188,7 +188,7 @@ def test_a_size_may_be_a_list_of_one(folder: Callable[..., Any]) -> None:
     resize.size = [resize.size]
     same(list(MediaApiDataLoader(dataset, batch_size=5)), expected)
     resize.size = [40, 40]  # squeezes the image
-    with pytest.raises(ArgumentValueError, match="has to give the shorter side"):
+    with pytest.raises(ArgumentValueError, match="must set the shorter side"):
         MediaApiDataLoader(dataset, batch_size=5)
 
 

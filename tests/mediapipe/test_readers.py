@@ -59,7 +59,7 @@ def test_packed_files(arrays: list[np.ndarray], tmp_path: Path) -> None:
 
 def test_packed_files_hold_one_array(tmp_path: Path) -> None:
     np.savez(tmp_path / "x_0.npz", a=np.zeros(3), b=np.zeros(3))
-    with pytest.raises(ReaderError, match="has to hold one array; it has 2"):
+    with pytest.raises(ReaderError, match="must contain one array; it has 2"):
         run(lambda: fn.ReadNumpyDatasetFromDir(dir=str(tmp_path), pattern="x_*.npz")())
 
 
@@ -141,9 +141,9 @@ def test_readers_of_programs(photo_list: list[tuple[Path, int]]) -> None:
 def test_mistakes_around_registering() -> None:
     with pytest.raises(ArgumentTypeError, match="derive from MediaReaderNode"):
         schema.add_operator("Odd", None, 0, 0, [], 1, {}, None, dict)
-    with pytest.raises(ArgumentValueError, match="no inputs"):
+    with pytest.raises(ArgumentValueError, match="not have inputs"):
         schema.add_operator("Odd", None, 1, 1, [], 1, {}, None, PairReader)
-    with pytest.raises(ArgumentValueError, match="add_operator before"):
+    with pytest.raises(ArgumentValueError, match="add_operator first"):
         fn.operator_add("Odd")
     schema.add_operator("Crop", None, 0, 0, [], 2, None, None, PairReader)
     with pytest.raises(ArgumentValueError, match="'Crop' already"):
@@ -213,14 +213,19 @@ def reader_of(batch: Any, output_type: int) -> type:
 @pytest.mark.parametrize(
     ("batch", "count", "output_type", "text"),
     [
-        (None, 1, readerOutType.FILE_LIST, "has to be a list of paths; got NoneType"),
-        ("a.jpg", 1, readerOutType.FILE_LIST, "has to be a list of paths; got str"),
-        ([], 1, readerOutType.BUFFER_LIST, "has to be a list of files as uint8 arrays; got none"),
-        (["a.jpg"], 1, readerOutType.BUFFER_LIST, "whose get_media_output_type.* is BUFFER_LIST, is no array of uint8"),
-        (["a.jpg"], 2, readerOutType.FILE_LIST, "returned 1 results; num_outputs is 2"),
-        (7, 2, readerOutType.FILE_LIST, "returned int; num_outputs is 2"),
-        ((["a.jpg", "b.jpg"], [[1], [1, 2]]), 2, readerOutType.FILE_LIST, "result 1 of Given.__next__ is no array"),
-        ((["a.jpg", "b.jpg"], [1]), 2, readerOutType.FILE_LIST, r"the shape \(1,\), but there are 2 files"),
+        (None, 1, readerOutType.FILE_LIST, "must be a list of paths; got NoneType"),
+        ("a.jpg", 1, readerOutType.FILE_LIST, "must be a list of paths; got str"),
+        ([], 1, readerOutType.BUFFER_LIST, "must be a list of files as uint8 arrays; got none"),
+        (
+            ["a.jpg"],
+            1,
+            readerOutType.BUFFER_LIST,
+            "whose get_media_output_type.* is BUFFER_LIST, is not an array of uint8",
+        ),
+        (["a.jpg"], 2, readerOutType.FILE_LIST, "returned 1 results, but num_outputs is 2"),
+        (7, 2, readerOutType.FILE_LIST, "returned int, but num_outputs is 2"),
+        ((["a.jpg", "b.jpg"], [[1], [1, 2]]), 2, readerOutType.FILE_LIST, "result 1 of Given.__next__ is not an array"),
+        ((["a.jpg", "b.jpg"], [1]), 2, readerOutType.FILE_LIST, r"shape \(1,\), but there are 2 files"),
     ],
 )
 def test_what_users_readers_give_is_checked(batch: Any, count: int, output_type: int, text: str) -> None:

@@ -131,7 +131,7 @@ def test_rules_of_their_own_are_noticed(
     data = dataset(coco, Shifted)
     loader = HabanaDataLoader(data, batch_size=4)
     assert not loader.accelerated
-    assert "is not what SSD's reference" in str(loader.fallback_reason)
+    assert "differs from SSD's reference" in str(loader.fallback_reason)
     assert caplog.messages[-1].startswith("Failed to initialize Habana Dataloader, error: sample 0 of Shifted")
     assert caplog.messages[-1].endswith("\nRunning with PyTorch Dataloader")
     same(epochs(HabanaDataLoader, data, batch_size=4), epochs(DataLoader, data, batch_size=4))
@@ -152,7 +152,7 @@ def test_what_is_not_known_is_left_to_torch(coco: tuple[str, str]) -> None:
     assert "worker_init_fn" in str(HabanaDataLoader(dataset(coco), worker_init_fn=print).fallback_reason)
     data = dataset(coco)
     data.img_folder = "/nowhere"
-    assert "samples cannot be made: FileNotFoundError" in str(HabanaDataLoader(data).fallback_reason)
+    assert "samples cannot be computed: FileNotFoundError" in str(HabanaDataLoader(data).fallback_reason)
 
 
 def test_a_broken_file_costs_no_draws(coco: tuple[str, str]) -> None:

@@ -130,8 +130,8 @@ def test_mistakes(films: Path) -> None:
     (films / "d" / "text.avi").write_text("no film")
     for options, kind, text in (
         ({"sampler": 9}, ArgumentValueError, r"clipSampler\.RANDOM_SAMPLER"),
-        ({"frames_per_clip": 0}, ArgumentValueError, "1 or more"),
-        ({"frames_per_clip": 99}, ReaderError, "none of the 4 films has 99 frames"),
+        ({"frames_per_clip": 0}, ArgumentValueError, "at least 1"),
+        ({"frames_per_clip": 99}, ReaderError, "none of the 4 videos has 99 frames"),
         ({"format": "avi"}, ReaderError, r"text\.avi"),
         ({"decoder": {"output_format": "bgr"}}, ArgumentValueError, r"imgtype\.RGB_P"),
         ({"decoder": {"random_crop_type": 9}}, ArgumentValueError, "CENTER_CROP"),

@@ -1,1 +1,1 @@
-"""Where programs look for ``schema`` and ``opnode_tensor_info``, to register readers of their own."""
+"""Modules ``schema`` and ``opnode_tensor_info``, which programs import to register their own readers."""

@@ -1,4 +1,4 @@
-"""``opnode_tensor_info``, by the path from which programs import it."""
+"""``opnode_tensor_info``, at the path from which programs import it."""
 
 from __future__ import annotations
 

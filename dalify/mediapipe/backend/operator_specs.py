@@ -1,7 +1,6 @@
-"""``schema.add_operator``: tell of a reader of the program's own, which ``fn.operator_add`` then makes an operator.
+"""``schema.add_operator``: registers a reader of the program, which ``fn.operator_add`` makes an operator.
 
-Alone because programs import it from this path. New programs do better with ``fn.MediaExtReaderOp``, which needs no
-registering.
+Programs import it from this path. New programs should use ``fn.MediaExtReaderOp``, which needs no registration.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ __all__ = ["OperatorSpec", "Schema", "schema"]
 
 @dataclass(frozen=True)
 class OperatorSpec:
-    """A reader that was told of.
+    """A registered reader.
 
     Attributes:
-        name: of the operator.
+        name: name of the operator.
         guid: accepted.
         num_outputs: number of its results.
         params: names of its arguments, with their defaults.
@@ -37,7 +36,7 @@ class OperatorSpec:
 
 
 class Schema:
-    """The readers of this process's programs, by name."""
+    """The registered readers of this process, by name."""
 
     def __init__(self) -> None:
         self._specs: dict[str, OperatorSpec] = {}
@@ -55,46 +54,46 @@ class Schema:
         node_class: Any,
         dtype: Any = None,
     ) -> None:
-        """Tell of a reader.
+        """Register a reader.
 
         Args:
-            name: of the operator.
+            name: name of the operator.
             guid: accepted.
-            min_inputs: 0: readers have no inputs.
-            max_inputs: 0.
+            min_inputs: must be 0, because readers have no inputs.
+            max_inputs: must be 0.
             input_keys: accepted.
-            num_outputs: number of its results; the first are files, or paths of files.
+            num_outputs: number of its results; the first is files, or paths of files.
             params: names of its arguments, with their defaults.
             cparams: accepted.
             node_class: derived from ``MediaReaderNode``.
             dtype: accepted.
 
         Raises:
-            ArgumentTypeError: the class is no reader.
-            ArgumentValueError: it has inputs.
+            ArgumentTypeError: the class is not a reader.
+            ArgumentValueError: the reader has inputs.
         """
         del input_keys, cparams, dtype
         if not (isinstance(node_class, type) and issubclass(node_class, MediaReaderNode)):
             raise ArgumentTypeError(
-                f"the class of the operator {name!r} has to derive from MediaReaderNode; got {node_class!r}.",
+                f"the class of the operator {name!r} must derive from MediaReaderNode; got {node_class!r}.",
                 line=SourceLine.capture(),
-                hint="fn.MediaFunc and fn.ExtCpuOp run functions of your own on batches.",
+                hint="Use fn.MediaFunc or fn.ExtCpuOp to run your own functions on batches.",
             )
         if min_inputs or max_inputs:
-            raise ArgumentValueError(f"the reader {name!r} can have no inputs.", line=SourceLine.capture())
+            raise ArgumentValueError(f"the reader {name!r} must not have inputs.", line=SourceLine.capture())
         self._specs[name] = OperatorSpec(name, guid, num_outputs, dict(params or {}), node_class)
 
     def spec_of(self, name: str) -> OperatorSpec:
-        """Return what was told of a reader.
+        """Return a registered reader.
 
         Raises:
-            ArgumentValueError: nothing was.
+            ArgumentValueError: no such reader is registered.
         """
         if name not in self._specs:
             raise ArgumentValueError(
-                f"nothing was told of an operator {name!r}.{suggestion(name, self._specs)}",
+                f"no operator {name!r} is registered.{suggestion(name, self._specs)}",
                 line=SourceLine.capture(),
-                hint="Call schema.add_operator before.",
+                hint="Call schema.add_operator first.",
             )
         return self._specs[name]
 

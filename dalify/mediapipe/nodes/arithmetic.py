@@ -1,6 +1,6 @@
 """Arithmetic on whole batches, and changes of their shape.
 
-Alone because it is where MediaPipe's dimensions (fastest first, the batch last) are turned into those of a sample.
+Converts MediaPipe's dimensions (fastest first, the batch last) to those of a sample.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def cast(value: Value, dtype: str | None) -> Value:
-    """Return data of another element type; of the same where None."""
+    """Convert data to a dtype; None keeps it."""
     if dtype is None:
         return value
     node = dali.cast(value.node, dtype=to_dalify_type(dtype))
@@ -48,11 +48,11 @@ def cast(value: Value, dtype: str | None) -> Value:
 
 
 def _binary(a: Value, b: Value, dtype: str | None, operation: Callable[[Any, Any], DataNode]) -> Value:
-    """Combine two batches, or a batch and a constant, of types that are converted first: nothing overflows between."""
+    """Combine two batches, or a batch and a constant, converted to the dtype first so that nothing overflows."""
     a, b = cast(a, dtype), cast(b, dtype)
     shown = a if len(a.layout) >= len(b.layout) else b
     node = operation(a.node, b.node)
-    # A constant may stand first, and a result then has the name of no dimension.
+    # The first operand may be a constant, which has no layout.
     node = dali.reinterpret(node, layout=shown.layout) if shown.layout else node
     rounds = dtype == types.BFLOAT16 or (dtype is None and a.is_bfloat16 and b.is_bfloat16)
     return Value(node, shown.layout, a.batched or b.batched, is_bfloat16=rounds)
@@ -60,43 +60,43 @@ def _binary(a: Value, b: Value, dtype: str | None, operation: Callable[[Any, Any
 
 @operator()
 def Add(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Add two batches; dimensions of extent 1 are repeated. `dtype`: convert both to it first."""
+    """Add two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x + y)
 
 
 @operator()
 def Sub(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Subtract the second batch; dimensions of extent 1 are repeated. `dtype`: convert both to it first."""
+    """Subtract the second batch; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x - y)
 
 
 @operator()
 def Mult(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Multiply two batches; dimensions of extent 1 are repeated. `dtype`: convert both to it first."""
+    """Multiply two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x * y)
 
 
 @operator()
 def BitwiseAnd(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Return the bits that both integers have."""
+    """Compute the bitwise AND of two integers."""
     return _binary(a, b, dtype, lambda x, y: x & y)
 
 
 @operator()
 def BitwiseOr(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Return the bits that one of the integers has."""
+    """Compute the bitwise OR of two integers."""
     return _binary(a, b, dtype, lambda x, y: x | y)
 
 
 @operator()
 def BitwiseXor(context: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Return the bits in which the integers differ."""
+    """Compute the bitwise XOR of two integers."""
     return _binary(a, b, dtype, lambda x, y: x ^ y)
 
 
 @operator()
 def Neg(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
-    """Change the sign."""
+    """Negate numbers."""
     x = cast(x, dtype)
     return x.having(-x.node)
 
@@ -113,7 +113,7 @@ def Clamp(
     upperBound: float = 0.0,  # noqa: N803
     dtype: str | None = None,
 ) -> Value:
-    """Limit numbers to a range, given by arguments or by two further inputs. The element type stays."""
+    """Clamp numbers to a range, given by arguments or by two further inputs. The dtype is kept."""
     if low is None and lowerBound > upperBound:
         raise ArgumentValueError(f"lowerBound={lowerBound} is above upperBound={upperBound}.")
     least = lowerBound if low is None else low.node
@@ -125,22 +125,22 @@ def Clamp(
 
 @operator()
 def Cast(context: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> Value:
-    """Convert to another element type: rounded to the nearest, halves away from zero, and saturated.
+    """Convert to another dtype: rounded to nearest, halves away from zero, and saturated.
 
-    ``BFLOAT16`` is computed in float32 and rounded where the batch leaves the pipeline. `round_mode`: 0 only.
+    ``BFLOAT16`` is computed in float32 and rounded at the output of the pipeline. `round_mode`: 0 only.
     """
     if round_mode != 0:
-        raise ArgumentValueError(f"round_mode={round_mode} is not offered; 0 is: to the nearest.")
+        raise ArgumentValueError(f"round_mode={round_mode} is not supported; use 0 (to nearest).")
     return cast(x, dtype)
 
 
 @operator(inputs=(1, 10))
 def Concat(context: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> Value:
-    """Join data along a dimension, counted from the fastest; not along that of the batch."""
+    """Concatenate data along a dimension, counted from the fastest; not along the batch."""
     values = [cast(each, dtype) for each in xs]
     if axis < 0 or (values[0].layout and axis >= len(values[0].layout)):
         raise ArgumentValueError(
-            f"axis={axis} is no dimension of a sample; they are counted from 0, the fastest, and the batch is the last."
+            f"axis={axis} is not a dimension of a sample; axis 0 is the fastest, the batch is the last one."
         )
     joined = values[0].having(dali.cat(*[each.node for each in values], axis=-1 - axis))
     return replace(joined, batched=any(each.batched for each in values))
@@ -148,9 +148,9 @@ def Concat(context: Lowering, /, *xs: Value, axis: int, dtype: str | None = None
 
 @operator(outputs="num_outputs")
 def Split(context: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
-    """Cut data into parts along a dimension, counted from the fastest; not along that of the batch.
+    """Split data into parts along a dimension, counted from the fastest; not along the batch.
 
-    They are equal where the extent is a multiple of their number, and differ by one element otherwise.
+    The parts are equal if the extent is a multiple of their number; otherwise they differ by one element.
     """
     index = axis_of(x, axis, "Split")
     size = 1.0 / num_outputs
@@ -171,12 +171,12 @@ def Slice(
     ends: Sequence[int],
     steps: Sequence[int] | None = None,
 ) -> Value:
-    """Cut out a part: begins and ends along dimensions counted from the fastest. Steps other than 1: not offered."""
+    """Slice data: starts and ends along dimensions counted from the fastest. Only step 1 is supported."""
     if steps is not None and any(step != 1 for step in steps):
-        raise ArgumentValueError(f"steps={list(steps)} are not offered; each has to be 1.")
+        raise ArgumentValueError(f"steps={list(steps)} is not supported; each step must be 1.")
     if not len(axes) == len(starts) == len(ends):
         raise ArgumentValueError(
-            f"axes, starts and ends need as many numbers each; got {len(axes)}, {len(starts)} and {len(ends)}."
+            f"axes, starts and ends must have the same length; got {len(axes)}, {len(starts)} and {len(ends)}."
         )
     indices = [axis_of(x, axis, "Slice") for axis in axes]
     return x.having(dali.slice(x.node, start=list(starts), end=list(ends), axes=indices))
@@ -193,15 +193,15 @@ def Reshape(
     layout: str = "",
     dtype: str | None = None,
 ) -> Value:
-    """Change the extents of the dimensions; the elements stay as they are.
+    """Change the extents of the dimensions, without changing the elements.
 
     Args:
         context: the graph.
         x: data.
-        size: extents, the fastest dimension first and the batch last.
-        tensorDim: number of dimensions that count; all by default.
-        layout: letters of the dimensions, the fastest first.
-        dtype: element type to convert to.
+        size: extents, fastest dimension first and batch last.
+        tensorDim: number of dimensions to use; all by default.
+        layout: letters of the dimensions, fastest first.
+        dtype: dtype to convert to.
 
     Returns:
         the same elements.
@@ -209,8 +209,8 @@ def Reshape(
     wanted = list(size)[: tensorDim or len(size)]
     if not wanted or wanted[-1] != context.batch_size:
         raise ShapeError(
-            f"size={list(size)} has to end with the batch of {context.batch_size}: samples stay samples.",
-            hint="For one number per sample write size=[batch_size].",
+            f"size={list(size)} must end with the batch size {context.batch_size}: the batch dimension cannot change.",
+            hint="Use size=[batch_size] for one number per sample.",
         )
     letters = layout[:-1][::-1]
     node = dali.reshape(x.node, shape=wanted[:-1][::-1], layout=letters)
@@ -227,14 +227,14 @@ def Transpose(
     tensorDim: int | None = None,  # noqa: N803
     dtype: str | None = None,
 ) -> Value:
-    """Change the order of the dimensions: the i-th of the result, the fastest being the 0th, is ``permutation[i]``.
+    """Permute the dimensions: dimension i of the result, counted from the fastest, is ``permutation[i]``.
 
     Args:
         context: the graph.
         x: data with a layout.
-        permutation: of all dimensions; the last one, the batch, stays.
-        tensorDim: number of dimensions that count; all by default.
-        dtype: element type to convert to.
+        permutation: permutation of all dimensions; the last one, the batch, is fixed.
+        tensorDim: number of dimensions to use; all by default.
+        dtype: dtype to convert to.
 
     Returns:
         the same elements in another order.
@@ -243,8 +243,8 @@ def Transpose(
     count = len(order) - 1
     if sorted(order) != list(range(count + 1)) or order[-1] != count:
         raise ArgumentValueError(
-            f"permutation={list(permutation)} has to name each dimension once, and the batch last.",
-            hint="[1, 2, 0, 3] makes CHW of HWC.",
+            f"permutation={list(permutation)} must contain each dimension once, with the batch last.",
+            hint="[1, 2, 0, 3] converts HWC to CHW.",
         )
     axes = [count - 1 - order[count - 1 - axis] for axis in range(count)]
     letters = "".join(x.layout[axis] for axis in axes) if len(x.layout) == count else ""
@@ -255,31 +255,29 @@ def Transpose(
 
 @operator()
 def MemCpy(context: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
-    """Return the data as they are."""
+    """Return the data unchanged."""
     return cast(x, dtype)
 
 
 def named(x: Value, name: str) -> str:
-    """Return the letters of the dimensions of a sample, for the operator of a name.
+    """Return the layout of a sample, for an operator that requires one.
 
     Raises:
-        ShapeError: they are not known.
+        ShapeError: the layout is unknown.
     """
     if not x.layout:
-        raise ShapeError(
-            f"fn.{name} needs data whose dimensions are known: images, volumes, or what Reshape(layout=…) names."
-        )
+        raise ShapeError(f"fn.{name} needs data with a layout: images, volumes, or results of Reshape(layout=…).")
     return x.layout
 
 
 def axis_of(x: Value, axis: int, name: str) -> int:
-    """Return numpy's number of a dimension of a sample that is counted from the fastest.
+    """Return NumPy's axis of a dimension of a sample that is counted from the fastest.
 
     Raises:
-        ShapeError: the dimensions are not known.
-        ArgumentValueError: there is no such dimension.
+        ShapeError: the layout is unknown.
+        ArgumentValueError: the dimension does not exist.
     """
     count = len(named(x, name))
     if not 0 <= axis < count:
-        raise ArgumentValueError(f"a dimension must be from 0 to {count - 1}; got {axis}.")
+        raise ArgumentValueError(f"a dimension must be in [0, {count - 1}]; got {axis}.")
     return count - 1 - axis

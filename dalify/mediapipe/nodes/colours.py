@@ -1,6 +1,6 @@
-"""Operators on the colours of images.
+"""Operators on the colors of images.
 
-Alone because there are several operations of one name: MediaPipe's contrast is neither DALI's nor torchvision's.
+MediaPipe's contrast differs from those of DALI and torchvision.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def Contrast(
 ) -> Value:
     """Return ``image * s + (1 - s) * 128``, where s is `contrast_scale`, or the second input, one number per image.
 
-    The centre is 128 whatever the element type; DALI's is half of the type's range, torchvision's the mean grey.
+    The center is 128 for any dtype; DALI's is half of the dtype's range, torchvision's the mean gray.
     """
     factor = _amount(contrast_scale, amount)
     return cast(images.mapped(lambda image: dali.contrast(image, contrast=factor, contrast_center=128.0)), dtype)
@@ -63,9 +63,9 @@ def Saturation(
     saturation_level: float = 1.0,
     dtype: str | None = None,
 ) -> Value:
-    """Multiply the saturation by `saturation_level`, or by the second input; 0 gives grey.
+    """Multiply the saturation by `saturation_level`, or by the second input; 0 gives gray.
 
-    As DALI does, in the YIQ space of colours, which is linear; MediaPipe's documents speak of HSV.
+    Computed in the linear YIQ color space, as in DALI; MediaPipe's documentation mentions HSV.
     """
     factor = _amount(saturation_level, amount)
     return cast(images.mapped(lambda image: dali.saturation(image, saturation=factor)), dtype)
@@ -81,7 +81,7 @@ def Hue(
     degree: float = 0.0,
     dtype: str | None = None,
 ) -> Value:
-    """Turn the hue by `degree`, or by the second input, in degrees. As DALI does, in the YIQ space of colours."""
+    """Rotate the hue by `degree`, or by the second input, in degrees. Computed in the YIQ color space, as in DALI."""
     angle = _amount(degree, amount)
     return cast(images.mapped(lambda image: dali.hue(image, hue=angle)), dtype)
 
@@ -95,7 +95,7 @@ def ColorSpaceConversion(
     colorSpaceMode: int = 1,  # noqa: N803 -- the name that programs use
     dtype: str | None = None,
 ) -> Value:
-    """Change the order of the colours: mode 1, the only one offered, exchanges red and blue."""
+    """Change the order of the color channels: mode 1, the only supported one, swaps red and blue."""
     if colorSpaceMode != 1:
         raise ArgumentValueError(option_error_text("colorSpaceMode", colorSpaceMode, ["1 (RGB to BGR)"]))
     if "C" not in images.layout:

@@ -1,7 +1,4 @@
-"""Image decoders and the crop windows that they take.
-
-Alone because they turn paths and files into images, and all other operators of images begin where these end.
-"""
+"""Image decoders and random crop windows for them."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ def filter_of(number: int) -> DALIInterpType:
     """Return dalify's filter for a member of ``ftype``.
 
     Raises:
-        ArgumentValueError: there is none.
+        ArgumentValueError: the filter is not supported.
     """
     if number not in _FILTERS:
         names = [f"ftype.{name}" for name, value in vars(ftype).items() if value in _FILTERS and name.isupper()]
@@ -45,10 +42,10 @@ def filter_of(number: int) -> DALIInterpType:
 
 
 def check_output(output_format: str, random_crop_type: int) -> None:
-    """Refuse what no decoder can give.
+    """Check the options of a decoder.
 
     Raises:
-        ArgumentValueError: no member of ``imgtype``, or none of ``randomCropType``.
+        ArgumentValueError: the value is not a member of ``imgtype`` or ``randomCropType``.
     """
     if output_format not in (imgtype.RGB_I, imgtype.RGB_P):
         raise ArgumentValueError(option_error_text("output_format", output_format, ["imgtype.RGB_I", "imgtype.RGB_P"]))
@@ -58,16 +55,16 @@ def check_output(output_format: str, random_crop_type: int) -> None:
 
 
 def covering(image: DataNode, height: int, width: int, interpolation: DALIInterpType) -> DataNode:
-    """Resize images or clips until they cover a size, and cut their middle out."""
+    """Resize images or clips until they cover a size, and crop the center."""
     image = dali.resize(image, size=[height, width], mode="not_smaller", interp_type=interpolation)
     return dali.crop(image, crop=[height, width])
 
 
 def cut(image: DataNode, part: Any, axes: Sequence[int]) -> DataNode:
-    """Cut out what ``crop_after_resize`` says: [left, top, width, height], in pixels; all where None.
+    """Apply ``crop_after_resize``: [left, top, width, height], in pixels; None for no crop.
 
     Raises:
-        ArgumentValueError: something else.
+        ArgumentValueError: the value has another form.
     """
     if part is None:
         return image
@@ -80,8 +77,8 @@ def _files(value: Value) -> DataNode:
         return dali.io.file.read(value.node)
     if value.kind != "file":
         raise LayoutError(
-            "a decoder needs the paths or files that a reader gives; got other data.",
-            hint="Connect the reader's first output with it.",
+            "a decoder needs paths or files from a reader; got other data.",
+            hint="Pass the first output of the reader.",
         )
     return value.node
 
@@ -101,24 +98,24 @@ def CropWindowGen(
     ratio_max: float = 4 / 3,
     seed: int | None = None,
 ) -> Value:
-    """Choose a random window of each image, from its header alone.
+    """Choose a random window of each image, reading only its header.
 
-    The rule is torchvision's ``RandomResizedCrop``: area uniform, logarithm of the ratio uniform, place uniform.
+    As torchvision's ``RandomResizedCrop``: area, logarithm of the aspect ratio, and position are uniform.
 
     Args:
         context: the graph.
         files: paths or files of images.
-        resize_width: accepted: the decoder says to what the window is resized.
-        resize_height: the same.
-        type: kind of window, see ``randomCropType``; CENTER_CROP and none are the decoder's affair.
-        scale_min: least part of the image's area.
-        scale_max: largest part.
-        ratio_min: least width / height.
-        ratio_max: largest.
-        seed: of the draws.
+        resize_width: accepted and ignored: the decoder determines the size.
+        resize_height: accepted and ignored.
+        type: type of window, see ``randomCropType``; the decoder handles CENTER_CROP and no crop.
+        scale_min: minimum fraction of the image's area.
+        scale_max: maximum fraction of the image's area.
+        ratio_min: minimum aspect ratio, width / height.
+        ratio_max: maximum aspect ratio.
+        seed: seed of the random numbers.
 
     Returns:
-        float32 ``[4]`` for each image: x, y, width, height in parts of the image's width and height.
+        float32 ``[4]`` for each image: x, y, width, height as fractions of the image's width and height.
     """
     del context, resize_width, resize_height
     if type not in RANDOM_CROPS:
@@ -151,27 +148,27 @@ def ImageDecoder(
     decoder_stage: int = decoderStage.ENABLE_ALL_STAGES,
     crop_after_resize: Sequence[int] | None = None,
 ) -> Value:
-    """Decode images, take a part of each, and bring it to one size.
+    """Decode images, crop a part of each, and resize it.
 
-    Without a crop the image is squeezed to the size, whatever its proportions. When made smaller it is smoothed, as in
-    DALI. All formats of ``fn.decoders.image`` are read, not JPEG alone.
+    Without a crop, the image is resized without keeping its aspect ratio. Downscaling uses antialiasing, as in
+    DALI. All formats of ``fn.decoders.image`` are supported, not only JPEG.
 
     Args:
         context: the graph.
         files: paths or files.
-        window: the part to take, as of ``CropWindowGen``.
+        window: the window to crop, from ``CropWindowGen``.
         resize: [width, height] of the result.
-        output_format: ``imgtype.RGB_I`` (numpy's HWC) or ``imgtype.RGB_P`` (CHW).
+        output_format: ``imgtype.RGB_I`` (NumPy's HWC) or ``imgtype.RGB_P`` (CHW).
         resampling_mode: LINEAR, BI_LINEAR, LANCZOS, NEAREST or BICUBIC of ``ftype``.
-        random_crop_type: see ``randomCropType``. Both random ones take a window of random area and ratio; CENTER_CROP
-            resizes until the image covers the size and cuts its middle out.
-        scale_min: least part of the image's area, of random windows.
-        scale_max: largest part.
-        ratio_min: least width / height.
-        ratio_max: largest.
-        seed: of the draws.
-        decoder_stage: accepted; all stages are carried out.
-        crop_after_resize: [left, top, width, height] in pixels, cut out of the resized image.
+        random_crop_type: see ``randomCropType``. Both random types crop a random area and aspect ratio; CENTER_CROP
+            resizes until the image covers the size and crops the center.
+        scale_min: minimum fraction of the image's area for random windows.
+        scale_max: maximum fraction of the image's area.
+        ratio_min: minimum aspect ratio, width / height.
+        ratio_max: maximum aspect ratio.
+        seed: seed of the random numbers.
+        decoder_stage: accepted and ignored; all stages are executed.
+        crop_after_resize: [left, top, width, height] in pixels, cropped from the resized image.
 
     Returns:
         uint8 images.

@@ -1,7 +1,4 @@
-"""Readers of detection data sets.
-
-Alone because annotations have a format of their own.
-"""
+"""Readers of detection data sets."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from dalify.data import DALIDataType
 from dalify.formats.coco import BoxOptions, read_annotations
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
-from dalify.mediapipe.nodes.ssd import MOST_BOXES
+from dalify.mediapipe.nodes.ssd import MAX_BOXES
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder
 
 __all__ = ["CocoReader"]
@@ -46,33 +43,33 @@ def CocoReader(
     num_slices: int = 1,
     slice_index: int = 0,
 ) -> tuple[Value, ...]:
-    """Read images and boxes of a data set in COCO's format. Images without boxes are left out.
+    """Read images and boxes of a data set in COCO's format. Images without boxes are skipped.
 
     Args:
         context: the graph.
         root: folder of the images.
         annfile: file of the annotations.
-        seed: of the orders.
-        shuffle: random order, another in each epoch.
-        max_file: accepted.
-        drop_remainder: leave out what fills no batch.
-        pad_remainder: fill the last batch with the last image; otherwise with random ones.
-        partial_batch: let the last output tell how many images of a batch are real; otherwise it is the batch's size.
-        num_slices: number of cards that share the data set.
-        slice_index: which of them this is.
+        seed: seed of the order.
+        shuffle: random order, different in each epoch.
+        max_file: accepted and ignored.
+        drop_remainder: drop the last batch if it is incomplete.
+        pad_remainder: pad the last batch with the last image; otherwise with random images.
+        partial_batch: the last output is the number of images that are not padding; otherwise it is the batch size.
+        num_slices: number of devices that share the data set.
+        slice_index: index of this device.
 
     Returns:
         paths; ids, uint32 ``[N]``; sizes, uint32 ``[N, 2]``: height, width; boxes, float32 ``[N, 200, 4]``: left, top,
-        right, bottom in parts of the width and height, as the operators of SSD take them; labels, uint32 ``[N, 200]``:
+        right, bottom as fractions of the width and height, as the operators of SSD expect; labels, uint32 ``[N, 200]``:
         1, 2 … in the order of the file's categories; lengths, uint32 ``[N]``: number of boxes; batch, uint32 ``[1]``:
-        number of real images.
+        number of images that are not padding.
     """
     del max_file
     found = read_annotations(str(annfile), None, _OPTIONS)
     assert found.ids is not None, "dalify bug: annotations of a JSON file without ids"
     assert found.extents is not None, "dalify bug: annotations of a JSON file without extents"
     ids, sizes = found.ids.astype(np.uint32), found.extents.astype(np.uint32)
-    lengths = np.minimum(np.diff(found.box_firsts), MOST_BOXES).astype(np.uint32)
+    lengths = np.minimum(np.diff(found.box_firsts), MAX_BOXES).astype(np.uint32)
     order = SlicedOrder(
         len(found.names),
         context.batch_size,
@@ -86,8 +83,8 @@ def CocoReader(
     )
 
     def take(items: Indices, valid: int) -> tuple[Any, ...]:
-        boxes = np.zeros((len(items), MOST_BOXES, 4), np.float32)
-        labels = np.zeros((len(items), MOST_BOXES), np.uint32)
+        boxes = np.zeros((len(items), MAX_BOXES, 4), np.float32)
+        labels = np.zeros((len(items), MAX_BOXES), np.uint32)
         for row, item in enumerate(items):
             first, length = found.box_firsts[item], lengths[item]
             boxes[row, :length] = found.boxes[first : first + length]

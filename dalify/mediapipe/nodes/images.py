@@ -1,6 +1,6 @@
-"""Operators on images and, where they allow it, volumes: windows, mirrors, sizes, normalisation.
+"""Operators on images and some volumes: crops, flips, resizing, normalization.
 
-Alone because they share the two orders of an image: each composes one operator of dalify.
+Each composes one operator of dalify, for both image layouts.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ __all__ = [
 
 
 def _applied(x: Value, function: Callable[[DataNode], DataNode]) -> Value:
-    """Apply what works on images and volumes alike."""
+    """Apply a function that supports images and volumes."""
     return x.having(function(x.node)) if "D" in x.layout else x.mapped(function)
 
 
 def _window(x: Value, width: int, height: int, depth: int, places: tuple[float, float, float]) -> dict[str, Any]:
     sizes = {"crop_w": width, "crop_h": height, **({"crop_d": depth} if "D" in x.layout else {})}
     if depth and "crop_d" not in sizes:
-        raise ArgumentValueError(f"crop_d={depth} is for volumes; the layout is {x.layout!r}.")
+        raise ArgumentValueError(f"crop_d={depth} is only for volumes; the layout is {x.layout!r}.")
     if not any(sizes.values()):
         return {}
     if min(sizes.values()) < 1:
         given = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise ArgumentValueError(f"{', '.join(sizes)} have to be above 0, or all of them 0; got {given}.")
+        raise ArgumentValueError(f"{', '.join(sizes)} must be positive, or all of them 0; got {given}.")
     positions = zip(("crop_pos_x", "crop_pos_y", "crop_pos_z"), places[: len(sizes)], strict=False)
     return {name: float(number) for name, number in (*sizes.items(), *positions)}
 
@@ -64,18 +64,18 @@ def Crop(
     crop_pos_z: float = 0.0,
     dtype: str | None = None,
 ) -> Value:
-    """Cut out a window that begins at ``crop_pos_x * (width - crop_w)`` and so on.
+    """Crop a window that starts at ``crop_pos_x * (width - crop_w)`` and so on.
 
     Args:
         context: the graph.
         images: images or volumes.
         crop_w: width of the window.
         crop_h: height.
-        crop_d: depth, of volumes.
-        crop_pos_x: place, 0 (left) to 1 (right). The default, the top left corner, is other than DALI's.
-        crop_pos_y: place, 0 (top) to 1.
-        crop_pos_z: place, 0 (front) to 1.
-        dtype: element type of the result; that of the images by default.
+        crop_d: depth, for volumes.
+        crop_pos_x: position, 0 (left) to 1 (right). Unlike DALI, the default is the top left corner.
+        crop_pos_y: position, 0 (top) to 1.
+        crop_pos_z: position, 0 (front) to 1.
+        dtype: dtype of the result; that of the images by default.
 
     Returns:
         the windows.
@@ -101,27 +101,27 @@ def CropMirrorNorm(
     crop_pos_z: float = 0.0,
     dtype: str | None = None,
 ) -> Value:
-    """Cut out a window, mirror it, and return ``(window - mean) * inv_std``.
+    """Crop a window, flip it, and return ``(window - mean) * inv_std``.
 
-    DALI's operator divides by a standard deviation, and cuts the middle out by default; this one cuts from the
-    top left.
+    Unlike this operator, DALI's divides by a standard deviation and crops the center by default instead of the top
+    left.
 
     Args:
         context: the graph.
         images: images or volumes.
-        mean: one number, or one for each channel, in the images' units.
-        inv_std: factor, likewise.
-        mirror: 1: left to right.
-        crop_w: width of the window; 0, like the others: all of the image.
+        mean: one number, or one per channel, in the units of the images.
+        inv_std: factor, one number or one per channel.
+        mirror: 1 flips horizontally.
+        crop_w: width of the window; 0, like the others, for the whole image.
         crop_h: height.
-        crop_d: depth, of volumes.
-        crop_pos_x: place, 0 (left) to 1 (right).
-        crop_pos_y: place, 0 (top) to 1.
-        crop_pos_z: place, 0 (front) to 1.
-        dtype: element type of the result; FLOAT32 by default.
+        crop_d: depth, for volumes.
+        crop_pos_x: position, 0 (left) to 1 (right).
+        crop_pos_y: position, 0 (top) to 1.
+        crop_pos_z: position, 0 (front) to 1.
+        dtype: dtype of the result; FLOAT32 by default.
 
     Returns:
-        images in the order that they had.
+        images with the same layout.
     """
     _check_flags(mirror=mirror)
     dtype = dtype or types.FLOAT32
@@ -132,7 +132,7 @@ def CropMirrorNorm(
         part = _applied(part, dali.flip) if mirror else part
         result = part.having((part.node - mean.node) * inv_std.node)
         return cast(result.having(dali.reinterpret(result.node, layout=images.layout)), dtype)
-    # The operator knows both orders; of an image that is CHW already on paper only, the one in memory is taken.
+    # The operator supports both layouts; for an image with both, the one that exists in memory is used.
     source = images.node if images.interleaved is None else images.interleaved
     node = dali.crop_mirror_normalize(
         source,
@@ -147,7 +147,7 @@ def CropMirrorNorm(
 
 
 def _per_channel(value: Value) -> list[float] | None:
-    """Return a constant's numbers, one for all channels or one each; None where it is no such constant."""
+    """Return the numbers of a constant, one or one per channel; None if it is not such a constant."""
     numbers = value.constant
     if numbers is None or sum(extent > 1 for extent in numbers.shape) > 1:
         return None
@@ -170,16 +170,16 @@ def RandomFlip(
     depthwise: int = 0,
     dtype: str | None = None,
 ) -> Value:
-    """Mirror those images whose predicate is not 0.
+    """Flip images whose predicate is not 0.
 
     Args:
         context: the graph.
         images: images or volumes.
         predicate: one number per image.
-        horizontal: 1: left to right.
-        vertical: 1: top to bottom.
-        depthwise: 1: front to back, of volumes.
-        dtype: element type of the result; that of the images by default.
+        horizontal: 1 flips left to right.
+        vertical: 1 flips top to bottom.
+        depthwise: 1 flips front to back, for volumes.
+        dtype: dtype of the result; that of the images by default.
 
     Returns:
         images.
@@ -200,7 +200,7 @@ def Flip(
     depthwise: int = 0,
     dtype: str | None = None,
 ) -> Value:
-    """Mirror all images; see ``RandomFlip``."""
+    """Flip all images; see ``RandomFlip``."""
     return cast(_mirrored(images, dict.fromkeys(_flags(horizontal, vertical, depthwise), 1)), dtype)
 
 
@@ -214,7 +214,7 @@ def _flags(horizontal: int, vertical: int, depthwise: int) -> list[str]:
     given = {"horizontal": horizontal, "vertical": vertical, "depthwise": depthwise}
     _check_flags(**given)
     if not any(given.values()):
-        raise ArgumentValueError("one of horizontal, vertical and depthwise has to be 1.")
+        raise ArgumentValueError("one of horizontal, vertical and depthwise must be 1.")
     return [name for name, value in given.items() if value]
 
 
@@ -238,7 +238,7 @@ def Resize(
     cubicCoeffA: float = -0.75,  # noqa: N803
     dtype: str | None = None,
 ) -> Value:
-    """Change the size of images by factors, without smoothing.
+    """Resize images by factors, without antialiasing.
 
     Args:
         context: the graph.
@@ -246,9 +246,9 @@ def Resize(
         mode: 0 nearest, 1 linear, 2 cubic.
         scaleDim1: factor of the width.
         scaleDim2: factor of the height.
-        scaleDim3: factor of the depth; 1 only.
-        cubicCoeffA: accepted; the cubic is that of DALI, -0.5.
-        dtype: element type of the result; that of the images by default.
+        scaleDim3: factor of the depth; must be 1.
+        cubicCoeffA: accepted and ignored; DALI's value, -0.5, is used.
+        dtype: dtype of the result; that of the images by default.
 
     Returns:
         images of ``round(extent * factor)`` pixels.
@@ -257,9 +257,9 @@ def Resize(
     if mode not in _RESIZE_MODES:
         raise ArgumentValueError(option_error_text("mode", mode, ["0 (nearest)", "1 (linear)", "2 (cubic)"]))
     if scaleDim3 != 1.0:
-        raise ArgumentValueError("scaleDim3 is not offered: fn.Zoom changes the size of volumes.")
+        raise ArgumentValueError("scaleDim3 is not supported; use fn.Zoom to resize volumes.")
     if min(scaleDim1, scaleDim2) <= 0:
-        raise ArgumentValueError(f"scaleDim1 and scaleDim2 have to be above 0; got {scaleDim1} and {scaleDim2}.")
+        raise ArgumentValueError(f"scaleDim1 and scaleDim2 must be positive; got {scaleDim1} and {scaleDim2}.")
 
     def resized(image: DataNode) -> DataNode:
         shape = image.shape()
@@ -286,26 +286,26 @@ def Normalize(
     batch: bool = False,
     dtype: str | None = None,
 ) -> Value:
-    """Return ``scale * (x - mean) / sqrt(variance + 1e-5) + shift`` with the sample's own mean and variance.
+    """Return ``scale * (x - mean) / sqrt(variance + 1e-5) + shift`` with the mean and variance of each sample.
 
     Args:
         context: the graph.
         x: data with a layout.
         scale: factor.
         shift: added at the end.
-        axis: bits of the dimensions over which the mean is taken, the lowest bit being the fastest.
-        batch: over the whole batch; not offered.
-        dtype: element type of the result; FLOAT32 by default.
+        axis: bit mask of the dimensions to reduce; bit 0 is the fastest dimension.
+        batch: normalize over the whole batch; not supported.
+        dtype: dtype of the result; FLOAT32 by default.
 
     Returns:
-        data of the same extents.
+        data with the same extents.
     """
     if batch:
-        raise ArgumentValueError("batch=True is not offered: each sample is normalised by itself.")
+        raise ArgumentValueError("batch=True is not supported: each sample is normalized separately.")
     count = len(named(x, "Normalize"))
     axes = [count - 1 - bit for bit in range(count) if axis >> bit & 1]
     if not axes or axis >> count:
-        raise ArgumentValueError(f"axis has to name some of the {count} dimensions; got the bits {axis:#b}.")
+        raise ArgumentValueError(f"axis must be a non-empty bit mask of the {count} dimensions; got {axis:#b}.")
     node = dali.normalize(x.node, axes=sorted(axes), epsilon=1e-5, scale=scale, shift=shift)
     return cast(x.having(node), dtype)
 
@@ -327,14 +327,14 @@ def GaussianBlur(
     Args:
         context: the graph.
         x: images or volumes.
-        sigmas: standard deviations in pixels, above 0.
-        maxSigma: decides on the window for all: ``2 * ceil(3 * maxSigma) + 1``.
-        minSigma: accepted.
-        shape: accepted.
-        dtype: element type of the result.
+        sigmas: standard deviations in pixels, positive.
+        maxSigma: determines the window size of all samples: ``2 * ceil(3 * maxSigma) + 1``.
+        minSigma: accepted and ignored.
+        shape: accepted and ignored.
+        dtype: dtype of the result.
 
     Returns:
-        data of the same extents.
+        data with the same extents.
     """
     del minSigma, shape
     window = 2 * int(np.ceil(3 * maxSigma)) + 1
@@ -355,24 +355,24 @@ def Pad(
     value: float = 0.0,
     dtype: str | None = None,
 ) -> Value:
-    """Add elements on all sides.
+    """Pad data on all sides.
 
     Args:
         context: the graph.
         x: data with a layout.
-        pads: numbers of elements: first those in front along each dimension, the fastest first, then those behind.
-        mode: 0 `value`, 1 mirrored without the border, 2 the border, 3 mirrored with the border.
-        value: of the elements of mode 0.
-        dtype: element type of the result.
+        pads: number of elements before the data along each dimension, fastest first; then those after it.
+        mode: 0 `value`, 1 reflect without the border, 2 repeat the border, 3 reflect with the border.
+        value: padding value of mode 0.
+        dtype: dtype of the result.
 
     Returns:
-        larger data.
+        padded data.
     """
     count = len(named(x, "Pad"))
     half = len(pads) // 2
     before, after = list(pads[:half]), list(pads[half:])
     if len(pads) % 2 or half < count or any(before[count:]) or any(after[count:]) or min(pads) < 0:
-        raise ArgumentValueError(f"pads has to be numbers for the {count} dimensions, in front and then behind.")
+        raise ArgumentValueError(f"pads must be numbers for the {count} dimensions, first before, then after the data.")
     if mode not in _PAD_POLICIES:
         options = ["0 (value)", "1 (reflect)", "2 (edge)", "3 (symmetric)"]
         raise ArgumentValueError(option_error_text("mode", mode, options))

@@ -1,6 +1,6 @@
-"""Elements by their places, and the places of elements.
+"""Gathers elements by index, and finds the indices of elements.
 
-Alone because NumPy does it, in one thread, sample after sample: dalify has no compiled operators for it.
+Implemented with NumPy, single-threaded and sample by sample, because dalify has no compiled operators for it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def _computed(function: Callable[..., _Array], *xs: Value) -> DataNode:
 
 def _check_integers(numbers: _Array, name: str) -> None:
     if numbers.dtype.kind not in "iu":
-        raise DTypeError(f"{name} takes elements by integers; got {numbers.dtype}.", hint="fn.Cast(dtype=dtype.INT32)")
+        raise DTypeError(f"{name} needs integer indices; got {numbers.dtype}.", hint="Use fn.Cast(dtype=dtype.INT32).")
 
 
 @operator()
 def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> Value:
-    """Take elements along a dimension, counted from the fastest, by integers; each sample by its own, or by a constant.
+    """Gather elements along a dimension, counted from the fastest, by per-sample or constant indices.
 
-    As in ONNX: the dimensions of `indices` stand in place of the one that they count; negative ones count from behind.
+    As in ONNX: the dimensions of `indices` replace the indexed dimension; negative indices count from the end.
     """
     dimension = axis_of(x, axis, "Gather")
 
@@ -43,7 +43,7 @@ def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> 
         _check_integers(numbers, "Gather")
         size = data.shape[dimension]
         if numbers.size and not (-size <= numbers.min() and numbers.max() < size):
-            raise ShapeError(f"Gather takes elements {numbers.min()} to {numbers.max()} of {size}.")
+            raise ShapeError(f"Gather indices {numbers.min()} to {numbers.max()} are out of range for extent {size}.")
         return np.take(data, numbers.astype(np.int64), axis=dimension)
 
     return Value(_computed(taken, x, indices), is_bfloat16=x.is_bfloat16)
@@ -51,19 +51,19 @@ def Gather(context: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> 
 
 @operator()
 def GatherND(context: Lowering, x: Value, indices: Value, /) -> Value:
-    """Take elements, or whole slices, of each sample by tuples of integers.
+    """Gather elements or slices of each sample by index tuples.
 
-    As in ONNX: the last dimension of `indices` holds a tuple for the first dimensions of a sample, as numpy counts.
+    As in ONNX: the last dimension of `indices` contains indices for the first dimensions of a sample, in NumPy's order.
     """
 
     def taken(data: _Array, numbers: _Array) -> _Array:
         _check_integers(numbers, "GatherND")
         if numbers.ndim == 0 or not 1 <= numbers.shape[-1] <= data.ndim:
-            raise ShapeError(f"GatherND needs tuples of 1 to {data.ndim} integers; got the shape {numbers.shape}.")
+            raise ShapeError(f"GatherND needs tuples of 1 to {data.ndim} integers; got shape {numbers.shape}.")
         sizes = np.array(data.shape[: numbers.shape[-1]])
         numbers = numbers.astype(np.int64)
         if (numbers < -sizes).any() or (numbers >= sizes).any():
-            raise ShapeError(f"GatherND takes an element outside of {tuple(sizes.tolist())}.")
+            raise ShapeError(f"a GatherND index is out of range for shape {tuple(sizes.tolist())}.")
         return data[tuple(np.moveaxis(numbers, -1, 0))]
 
     return Value(_computed(taken, x, indices), is_bfloat16=x.is_bfloat16)
@@ -71,9 +71,9 @@ def GatherND(context: Lowering, x: Value, indices: Value, /) -> Value:
 
 @operator()
 def Where(context: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
-    """Take elements of the first data where the condition is not 0, else those of the second; the type is the first's.
+    """Select elements of the first data where the condition is not 0, else of the second, with the first's dtype.
 
-    Not by sums of products, which would make NaN of what is infinite and not taken.
+    Not computed by sums of products, which would return NaN for unselected infinities.
     """
 
     def chosen(mask: _Array, first: _Array, second: _Array) -> _Array:
@@ -94,9 +94,9 @@ def _place(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
 
 @operator(outputs=2)
 def ReduceMin(context: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
-    """Return the least elements along a dimension, which stays, with extent 1; and their places, int32.
+    """Return the minimum along a dimension, which is kept with extent 1, and its indices, int32.
 
-    Among equals the first counts. Places that nobody uses are not computed.
+    The first of equal elements is used. Unused indices are not computed.
     """
     dimension = axis_of(x, reductionDimension, "ReduceMin")
     least = x.having(dali.reductions.min(x.node, axes=[dimension], keep_dims=True))
@@ -105,9 +105,9 @@ def ReduceMin(context: Lowering, x: Value, /, *, reductionDimension: int) -> tup
 
 @operator(outputs=2)
 def ReduceMax(context: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
-    """Return the greatest elements along a dimension, which stays, with extent 1; and their places, int32.
+    """Return the maximum along a dimension, which is kept with extent 1, and its indices, int32.
 
-    Among equals the first counts. Places that nobody uses are not computed.
+    The first of equal elements is used. Unused indices are not computed.
     """
     dimension = axis_of(x, reductionDimension, "ReduceMax")
     greatest = x.having(dali.reductions.max(x.node, axes=[dimension], keep_dims=True))

@@ -1,6 +1,6 @@
 """Readers of folders: images in class folders, and NumPy files.
 
-Alone because they list files. They give paths; the files are read in the pipeline's threads.
+They return paths; the files are read in the threads of the pipeline.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SYNONYMS = {"jpeg": ("jpeg", "jpg"), "jpg": ("jpeg", "jpg")}
 
 
 def path_rows(paths: Iterable[Any]) -> TensorListCPU:
-    """Return paths as what ``fn.io.file.read`` takes; errors of what is made of the files then name them."""
+    """Convert paths to the input of ``fn.io.file.read``; later errors then contain the path."""
     names = [str(path) for path in paths]
     return TensorListCPU(Batch(None, [np.frombuffer(os.fsencode(name), np.uint8) for name in names], "", "cpu", names))
 
@@ -46,15 +46,15 @@ def labelled_files(
     class_list: Sequence[str] | None,
     file_classes: Sequence[str] | None,
 ) -> tuple[list[str], np.ndarray[Any, Any]]:
-    """Return the files of a folder of class folders, or of a list, and the number of the class of each.
+    """Return the files of a folder of class folders, or of a list, and the class index of each.
 
     Raises:
-        ArgumentValueError: neither folder nor list, or a list without the classes of its files.
+        ArgumentValueError: there is neither folder nor list, or a list without classes.
         ReaderError: the folder cannot be used.
     """
     if file_list is not None:
         if file_classes is None or len(file_classes) != len(file_list):
-            raise ArgumentValueError("file_list needs file_classes, the class of each of its files.")
+            raise ArgumentValueError("file_list needs file_classes with the class of each file.")
         known = sorted(set(file_classes)) if class_list is None else list(class_list)
         strange = next((name for name in file_classes if name not in known), None)
         if strange is not None:
@@ -62,7 +62,7 @@ def labelled_files(
         numbers = {name: number for number, name in enumerate(known)}
         return [str(path) for path in file_list], np.array([numbers[name] for name in file_classes])
     if not folder:
-        raise ArgumentValueError("one of dir and file_list is needed.")
+        raise ArgumentValueError("specify dir or file_list.")
     endings = _SYNONYMS.get(extension.lower(), (extension.lower(),))
     found = files_in_class_folders(
         str(folder),
@@ -96,17 +96,17 @@ def ReadImageDatasetFromDir(
 
     Args:
         context: the graph.
-        dir: folder with one folder per class; the number of a class in byte order of the names is the label.
-        format: extension of the files, in any case; "JPEG" and "jpg" stand for both.
-        shuffle: random order, another in each epoch.
-        seed: of the orders.
-        max_file: accepted: no buffers of a fixed size are made.
-        drop_remainder: leave out what fills no batch.
-        pad_remainder: fill the last batch with the last image; otherwise with random ones.
-        label_dtype: element type of the labels.
-        num_slices: number of cards that share the data set.
-        slice_index: which of them this is.
-        file_list: the files, in place of `dir`.
+        dir: folder with one folder per class; the label is the index of the class in byte order of the names.
+        format: extension of the files, case-insensitive; "JPEG" and "jpg" match both.
+        shuffle: random order, different in each epoch.
+        seed: seed of the order.
+        max_file: accepted and ignored: there are no buffers of fixed size.
+        drop_remainder: drop the last batch if it is incomplete.
+        pad_remainder: pad the last batch with the last image; otherwise with random images.
+        label_dtype: dtype of the labels.
+        num_slices: number of devices that share the data set.
+        slice_index: index of this device.
+        file_list: the files, instead of `dir`.
         class_list: names of the classes, in the order of their labels (with `dir`: the folders to read).
         file_classes: class of each file of `file_list`.
 
@@ -160,30 +160,30 @@ def ReadNumpyDatasetFromDir(
     num_slices: int = 1,
     slice_index: int = 0,
 ) -> tuple[Value, ...]:
-    """Read NumPy files, ``.npy`` or ``.npz`` with one array, for instance volumes and their labels.
+    """Read NumPy files, ``.npy`` or ``.npz`` with one array, for example volumes and their labels.
 
-    ``.npy`` is read in the pipe's threads, ``.npz`` in the thread that asks for batches.
-    Arrays of four dimensions are taken for volumes: channels, depth, height, width, as numpy counts.
+    ``.npy`` is read in the pipe's threads, ``.npz`` in the calling thread. Arrays with four dimensions are interpreted
+    as volumes: channels, depth, height, width, in NumPy's order.
 
     Args:
         context: the graph.
-        num_outputs: files that belong together, e.g. 2 for images and labels.
+        num_outputs: number of files per item, e.g. 2 for images and labels.
         dir: folder of the files.
-        pattern: pattern of names, one for each output ("x_*.npy"); the files are joined in the order of their names.
-        file_list: the files, one list for each output (or a list, for one output), in place of `dir`.
-        shuffle: random order, another in each epoch.
-        shuffle_across_dataset: cut the data set into slices anew in each epoch.
-        dense: accepted; arrays may differ in shape.
-        dtype: element type, one for all or one for each output.
-        seed: of the orders.
-        max_file: accepted.
-        drop_remainder: leave out what fills no batch.
-        pad_remainder: fill the last batch with the last item; otherwise with random ones.
-        num_slices: number of cards that share the data set.
-        slice_index: which of them this is.
+        pattern: file name pattern for each output ("x_*.npy"); files are matched in the order of their names.
+        file_list: the files, one list for each output (or a list, for one output), instead of `dir`.
+        shuffle: random order, different in each epoch.
+        shuffle_across_dataset: divide the data set into slices again in each epoch.
+        dense: accepted and ignored; arrays may differ in shape.
+        dtype: dtype, one for all or one per output.
+        seed: seed of the order.
+        max_file: accepted and ignored.
+        drop_remainder: drop the last batch if it is incomplete.
+        pad_remainder: pad the last batch with the last item; otherwise with random items.
+        num_slices: number of devices that share the data set.
+        slice_index: index of this device.
 
     Returns:
-        arrays, `num_outputs` of them.
+        `num_outputs` arrays.
     """
     del max_file, dense
     lists = _numpy_files(num_outputs, dir, pattern, file_list)
@@ -240,7 +240,7 @@ def _unpacked(path: str, dtype: Any = None) -> np.ndarray[Any, Any]:
     except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:
         raise ReaderError(f"cannot read the arrays of {path!r}: {error}.") from error
     if array is None:
-        raise ReaderError(f"{path} has to hold one array; it has {count}.")
+        raise ReaderError(f"{path} must contain one array; it has {count}.")
     return np.asarray(array, dtype=dtype)
 
 
@@ -262,18 +262,18 @@ def _numpy_files(
         patterns = [pattern] if isinstance(pattern, str) else list(pattern)
         lists = [sorted((str(path) for path in Path(folder).glob(each)), key=_natural) for each in patterns]
     else:
-        raise ArgumentValueError("dir together with pattern, or file_list is needed.")
+        raise ArgumentValueError("specify dir and pattern, or file_list.")
     if len(lists) != count:
-        raise ArgumentValueError(f"{count} outputs need as many lists or patterns of files; got {len(lists)}.")
+        raise ArgumentValueError(f"{count} outputs need {count} lists or patterns of files; got {len(lists)}.")
     lengths = [len(each) for each in lists]
     if not all(lengths) or len(set(lengths)) > 1:
-        raise ReaderError(f"the outputs need equally many files, and some: found {lengths}.")
+        raise ReaderError(f"the outputs need the same positive number of files; found {lengths}.")
     for each in lists:
         ending = _ARCHIVE if each[0].endswith(_ARCHIVE) else ".npy"
         strange = next((path for path in each if not path.endswith(ending)), None)
         if strange is not None:
             raise ReaderError(
-                f"files have to be named {ending}, like the first of their list; got {strange}.",
+                f"files must be named {ending}, like the first of their list; got {strange}.",
                 hint="Store arrays with numpy.save.",
             )
     return lists
@@ -284,5 +284,5 @@ def _is_flat(file_list: Sequence[Any]) -> bool:
 
 
 def _natural(path: str) -> list[Any]:
-    """Order x_2 before x_10."""
+    """Sort key that orders x_2 before x_10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]

@@ -1,7 +1,7 @@
-"""Operators of SSD's training: a crop with its boxes, a mirror of boxes, the anchors they are matched to.
+"""Operators for training SSD: crop with boxes, flip of boxes, matching of boxes to anchors.
 
-Alone because they share one form of boxes: ``[N, most, 4]``, left, top, right, bottom in parts of the image, of which
-the first `lengths` count. Each cuts the others off, composes an operator of dalify, and fills up again.
+Boxes have shape ``[N, max, 4]``: left, top, right, bottom as fractions of the image, of which the first `lengths` are
+valid. Each operator removes the padding, composes an operator of dalify, and pads again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dalify.graph import DataNode
 from dalify.mediapipe.media_types import MetadataOps
 from dalify.mediapipe.node import Lowering, Value, operator, seed_of
 
-__all__ = ["MOST_BOXES", "SSDBBoxFlip", "SSDCropWindowGen", "SSDEncode", "SSDMetadata", "default_boxes"]
+__all__ = ["MAX_BOXES", "SSDBBoxFlip", "SSDCropWindowGen", "SSDEncode", "SSDMetadata", "default_boxes"]
 
-MOST_BOXES = 200
+MAX_BOXES = 200
 _IMAGE_SIZE = 300
 _CELLS = (38, 19, 10, 5, 3, 1)
 _STEPS = (8, 16, 32, 64, 100, 300)
@@ -36,8 +36,8 @@ _STAGES = {MetadataOps.crop: "crop", MetadataOps.flip: "flip", MetadataOps.encod
 def default_boxes() -> np.ndarray[Any, Any]:
     """Return the anchors of SSD300 for COCO: float32 ``[8732, 4]``, left, top, right, bottom.
 
-    Six grids of cells; each cell has a square, a larger one, and one upright and one flat box for each ratio. Centres
-    and extents are limited to the image, edges are not.
+    Six grids of cells; each cell has a square, a larger square, and a tall and a wide box for each ratio. Centers
+    and extents are clipped to the image, edges are not.
     """
     boxes = []
     for cells, step, side, next_side, ratios in zip(_CELLS, _STEPS, _SIDES, _SIDES[1:], _RATIOS, strict=False):
@@ -58,12 +58,12 @@ def default_boxes() -> np.ndarray[Any, Any]:
 
 
 def _counted(node: DataNode, lengths: Value) -> DataNode:
-    """Cut off what only fills up."""
+    """Remove the padding."""
     return node[0 : dali.cast(lengths.node, dtype=DALIDataType.INT32)]
 
 
 def _filled(node: DataNode) -> DataNode:
-    return dali.pad(node, axes=[0], shape=[MOST_BOXES])
+    return dali.pad(node, axes=[0], shape=[MAX_BOXES])
 
 
 @operator(outputs=4)
@@ -83,28 +83,28 @@ def SSDCropWindowGen(
     max_ratio: float = 2.0,
     min_iou: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9),
 ) -> tuple[Value, Value, Value, Value]:
-    """Choose a random window that keeps enough of the boxes, as SSD is trained (Liu et al., arXiv:1512.02325).
+    """Choose a random window that keeps enough of the boxes, as in the training of SSD (Liu et al., arXiv:1512.02325).
 
-    One of these is chosen: all of the image; a window that overlaps every box by at least one of `min_iou`; any window.
-    Boxes whose centre is outside are dropped, the others clipped and made relative to the window.
+    One of these is chosen: the whole image; a window that overlaps every box by at least one of `min_iou`; any window.
+    Boxes whose center is outside are dropped; the others are clipped and made relative to the window.
 
     Args:
         context: the graph.
         sizes: height and width of each image.
-        boxes: left, top, right, bottom, in parts of the image.
+        boxes: left, top, right, bottom, as fractions of the image.
         labels: one for each box.
         lengths: number of boxes.
-        seed: of the draws.
-        num_iterations: windows that are tried before one chooses again what to look for.
-        min_width: least extent of a window, in parts of the image's width and height.
-        max_width: largest.
-        min_ratio: least width / height of a window in these parts.
-        max_ratio: largest.
-        min_iou: intersections over union, one of which all boxes have to reach.
+        seed: seed of the random numbers.
+        num_iterations: number of windows to try before the criterion is chosen again.
+        min_width: minimum extent of a window, as a fraction of the image's width and height.
+        max_width: maximum extent.
+        min_ratio: minimum aspect ratio, width / height, of a window in these fractions.
+        max_ratio: maximum aspect ratio.
+        min_iou: intersections over union, one of which all boxes must reach.
 
     Returns:
-        boxes, labels and lengths that are left; windows for ``ImageDecoder``, float32 ``[N, 4]``: x, y, width, height
-        in parts of the image, whole pixels of it.
+        remaining boxes, labels and lengths; windows for ``ImageDecoder``, float32 ``[N, 4]``: x, y, width, height
+        as fractions of the image, aligned to pixels.
     """
     del context
     if num_iterations < 1:
@@ -123,7 +123,7 @@ def SSDCropWindowGen(
     )
     pixels = dali.cast(dali.stack(sizes.node[1], sizes.node[0]), dtype=DALIDataType.FLOAT)
     start = graph_math.floor(anchor * pixels)
-    end = graph_math.floor((anchor + extent) * pixels + 1e-3)  # 1.0 may have become a little less
+    end = graph_math.floor((anchor + extent) * pixels + 1e-3)  # 1.0 may have been rounded down
     window = dali.cat(start / pixels, (end - start) / pixels, axis=0)
     count = dali.cast_like(kept.shape()[0], lengths.node)
     return (
@@ -136,12 +136,12 @@ def SSDCropWindowGen(
 
 @operator()
 def SSDBBoxFlip(context: Lowering, is_flip: Value, boxes: Value, lengths: Value, /) -> Value:
-    """Mirror boxes left to right, of those images whose `is_flip` is not 0.
+    """Flip boxes left to right, for images whose `is_flip` is not 0.
 
     Args:
         context: the graph.
-        is_flip: one number for each image; the same that ``RandomFlip`` gets.
-        boxes: left, top, right, bottom, in parts of the image.
+        is_flip: one number for each image; the same as for ``RandomFlip``.
+        boxes: left, top, right, bottom, as fractions of the image.
         lengths: number of boxes.
 
     Returns:
@@ -158,18 +158,18 @@ def SSDEncode(
 ) -> tuple[Value, Value]:
     """Match boxes to the 8732 anchors of SSD300.
 
-    An anchor gets the box that it overlaps most, if by more than `criteria`; the best anchor of each box gets it
-    in any case. Other anchors keep their own place, and label 0.
+    An anchor is matched to the box with the largest overlap if that is above `criteria`; the best anchor of each box is
+    always matched to it. Other anchors keep their own position, with label 0.
 
     Args:
         context: the graph.
-        boxes: left, top, right, bottom, in parts of the image.
+        boxes: left, top, right, bottom, as fractions of the image.
         labels: one for each box.
         lengths: number of boxes.
         criteria: intersection over union.
 
     Returns:
-        boxes, float32 ``[N, 8732, 4]``: x and y of the centre, width, height; labels ``[N, 8732]``.
+        boxes, float32 ``[N, 8732, 4]``: x and y of the center, width, height; labels ``[N, 8732]``.
     """
     del context
     encoded, classes = dali.box_encoder(
@@ -200,22 +200,22 @@ def SSDMetadata(
     serialize: Sequence[int] = (MetadataOps.crop, MetadataOps.flip, MetadataOps.encode),
     seed: int | None = None,
 ) -> tuple[Value, ...]:
-    """Do several steps on boxes and labels: ``SSDCropWindowGen``, ``SSDBBoxFlip``, ``SSDEncode``.
+    """Apply several steps to boxes and labels: ``SSDCropWindowGen``, ``SSDBBoxFlip``, ``SSDEncode``.
 
     Args:
         context: the graph.
-        ids: handed on.
-        sizes: height and width of each image; handed on.
-        boxes: left, top, right, bottom, in parts of the image.
+        ids: returned unchanged.
+        sizes: height and width of each image; returned unchanged.
+        boxes: left, top, right, bottom, as fractions of the image.
         labels: one for each box.
         lengths: number of boxes.
-        flip: one number for each image; needed for the mirror.
-        workers: accepted: the pipe's threads do it.
-        serialize: the steps, of ``MetadataOps``, in their order.
-        seed: of the windows.
+        flip: one number for each image; required for the flip.
+        workers: accepted and ignored: the threads of the pipe are used.
+        serialize: the steps, from ``MetadataOps``, in order.
+        seed: seed of the windows.
 
     Returns:
-        ids, sizes, boxes, labels, lengths; with a crop, the windows for ``ImageDecoder``, too.
+        ids, sizes, boxes, labels, lengths; with a crop, also the windows for ``ImageDecoder``.
     """
     del workers
     strange = next((step for step in serialize if step not in _STAGES), None)

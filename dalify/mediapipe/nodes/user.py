@@ -1,7 +1,4 @@
-"""Operators that run users' Python: external readers and functions on whole batches.
-
-Alone because users' classes are called here, and nowhere else.
-"""
+"""Operators that run user code: external readers and functions on whole batches."""
 
 from __future__ import annotations
 
@@ -25,10 +22,10 @@ __all__ = ["ExtCpuOp", "FrameworkParams", "MediaExtReaderOp", "MediaFunc", "regi
 
 @dataclass(frozen=True)
 class FrameworkParams:
-    """What a user's reader is told of the pipe.
+    """Information about the pipe for a user's reader.
 
     Attributes:
-        batch_size: samples of a batch.
+        batch_size: samples per batch.
     """
 
     batch_size: int
@@ -53,12 +50,12 @@ class _ExternalReader:
         results = [batch[0] if _is_nested(batch) else batch] if self._count == 1 else batch
         if not isinstance(results, (list, tuple)) or len(results) != self._count:
             found = f"{len(results)} results" if isinstance(results, (list, tuple)) else type(results).__name__
-            raise SourceError(f"{name} returned {found}; num_outputs is {self._count}.")
+            raise SourceError(f"{name} returned {found}, but num_outputs is {self._count}.")
         listed = results[0]
         if not isinstance(listed, (list, tuple, np.ndarray)) or not len(listed):
             wanted = "files as uint8 arrays" if self._kind == "file" else "paths"
             found = "none" if isinstance(listed, (list, tuple, np.ndarray)) else type(listed).__name__
-            raise SourceError(f"the first result of {name} has to be a list of {wanted}; got {found}.")
+            raise SourceError(f"the first result of {name} must be a list of {wanted}; got {found}.")
         first = [_file(each, name) for each in listed] if self._kind == "file" else path_rows(listed)
         others = [
             _array(each, dtype, f"result {index} of {name}")
@@ -66,9 +63,7 @@ class _ExternalReader:
         ]
         for index, each in enumerate(others, 1):
             if each.ndim == 0 or len(each) != len(first):
-                raise SourceError(
-                    f"result {index} of {name} has the shape {each.shape}, but there are {len(first)} files."
-                )
+                raise SourceError(f"result {index} of {name} has shape {each.shape}, but there are {len(first)} files.")
         return (first, *others), len(first)
 
     def __len__(self) -> int:
@@ -76,7 +71,7 @@ class _ExternalReader:
 
 
 def _is_nested(batch: Any) -> bool:
-    """Tell whether the only result stands in a list of results."""
+    """Return whether the only result is nested in a list of results."""
     return isinstance(batch, (list, tuple)) and len(batch) == 1 and isinstance(batch[0], (list, tuple))
 
 
@@ -90,7 +85,9 @@ def _array(value: Any, dtype: Any, what: str) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(value, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise SourceError(f"{what} is no array{'' if dtype is None else f' of {np.dtype(dtype)}'}: {error}") from error
+        raise SourceError(
+            f"{what} is not an array{'' if dtype is None else f' of {np.dtype(dtype)}'}: {error}"
+        ) from error
 
 
 def _seed(context: Lowering, seed: int | None) -> int | None:
@@ -98,7 +95,7 @@ def _seed(context: Lowering, seed: int | None) -> int | None:
 
 
 def _made(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
-    """Make a user's object: older classes take one argument, newer ones two."""
+    """Create a user's object: older classes take one argument, newer ones two."""
     if not callable(cls):
         return cls
     places = [
@@ -114,14 +111,14 @@ def _made(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
 def MediaExtReaderOp(
     context: Lowering, /, *, impl: Any, num_outputs: int = 1, seed: int | None = None, priv_params: Any = None
 ) -> tuple[Value, ...]:
-    """Read with a class of the user's, see ``media_ext_reader_op_impl``.
+    """Read with a user-defined class, see ``media_ext_reader_op_impl``.
 
     Args:
         context: the graph.
         impl: the class.
-        num_outputs: number of results; the first are files, or paths of files.
-        seed: handed to the class; that of the pipe by default.
-        priv_params: handed to the class.
+        num_outputs: number of results; the first is files, or paths of files.
+        seed: passed to the class; that of the pipe by default.
+        priv_params: passed to the class.
 
     Returns:
         `num_outputs` batches.
@@ -131,7 +128,7 @@ def MediaExtReaderOp(
 
 
 def _read(context: Lowering, reader: Any, num_outputs: int) -> tuple[Value, ...]:
-    """Ask a user's reader what it gives, and read with it."""
+    """Query the outputs of a user's reader, and read with it."""
     output = getattr(reader, "get_media_output_type", lambda: readerOutType.FILE_LIST)()
     if output not in (readerOutType.FILE_LIST, readerOutType.BUFFER_LIST):
         names = ["readerOutType.FILE_LIST", "readerOutType.BUFFER_LIST"]
@@ -139,7 +136,7 @@ def _read(context: Lowering, reader: Any, num_outputs: int) -> tuple[Value, ...]
     information = getattr(reader, "gen_output_info", lambda: None)()
     infos = list(information) if information is not None else []
     if infos and len(infos) != num_outputs:
-        raise ArgumentValueError(f"gen_output_info() tells of {len(infos)} results; num_outputs is {num_outputs}.")
+        raise ArgumentValueError(f"gen_output_info() returns {len(infos)} results, but num_outputs is {num_outputs}.")
     dtypes = [info.dtype or None for info in infos] if infos else [None] * num_outputs
     kind = "path" if output == readerOutType.FILE_LIST else "file"
     source = _ExternalReader(reader, num_outputs, kind, [_numpy_type(dtype) for dtype in dtypes])
@@ -154,7 +151,7 @@ def _numpy_type(dtype: str | None) -> str | None:
 
 
 def registered_reader(spec: OperatorSpec) -> type[Operation]:
-    """Make an operator of a reader that a program told of with ``schema.add_operator``."""
+    """Make an operator of a reader registered with ``schema.add_operator``."""
 
     def lower(context: Lowering, /, **arguments: Any) -> tuple[Value, ...]:
         reader: Any = spec.node_class(spec.name, spec.guid, None, [], {**spec.params, **arguments}, None, None)
@@ -183,14 +180,14 @@ def _called(
         results = list(result) if count > 1 else [result]
         name = type(function).__name__
         if len(results) != count:
-            raise SourceError(f"{name} returned {len(results)} results in place of {count}.")
-        arrays = [_array(each, dtype, f"what {name} returned") for each, dtype in zip(results, kinds, strict=True)]
+            raise SourceError(f"{name} returned {len(results)} results instead of {count}.")
+        arrays = [_array(each, dtype, f"the result of {name}") for each, dtype in zip(results, kinds, strict=True)]
         length = len(inputs[0]) if inputs else size
         if not has_batch:
             return tuple(np.broadcast_to(each, (length, *each.shape)) for each in arrays)
         for each in arrays:
             if each.ndim == 0 or len(each) != length:
-                raise SourceError(f"{name} returned an array of the shape {each.shape} for a batch of {length}.")
+                raise SourceError(f"{name} returned an array with shape {each.shape} for a batch of {length}.")
         return tuple(arrays)
 
     if not xs:
@@ -224,20 +221,20 @@ def MediaFunc(
     priv_params: Any = None,
     layout: str = "",
 ) -> Value:
-    """Call a class of the user's once per batch, see ``media_function``.
+    """Call a user-defined class once per batch, see ``media_function``.
 
     Args:
         context: the graph.
-        *xs: up to four batches, which the object gets as arrays ``[N, …]``.
+        *xs: up to four batches, passed as arrays ``[N, …]``.
         func: the class.
-        shape: extents of the result, the fastest dimension first and the batch last.
-        dtype: element type of the result.
-        seed: handed to the class; that of the pipe by default.
-        priv_params: handed to the class.
+        shape: extents of the result, fastest dimension first and batch last.
+        dtype: dtype of the result.
+        seed: passed to the class; that of the pipe by default.
+        priv_params: passed to the class.
         layout: letters of the dimensions, in the same order.
 
     Returns:
-        what it returns.
+        its result.
     """
     to_dalify_type(dtype)
     extents = np.array(shape, np.uint32)
@@ -258,19 +255,19 @@ def ExtCpuOp(
     seed: int | None = None,
     priv_params: Any = None,
 ) -> tuple[Value, ...]:
-    """Call a class of the user's once per batch, see ``media_ext_cpu_op_impl``.
+    """Call a user-defined class once per batch, see ``media_ext_cpu_op_impl``.
 
     Args:
         context: the graph.
-        *xs: one to ten batches, which the object gets as arrays ``[N, …]``.
+        *xs: one to ten batches, passed as arrays ``[N, …]``.
         impl: the class.
         num_outputs: number of results.
-        dtype: element type of the results; that of the arrays by default.
-        seed: handed to the class; that of the pipe by default.
-        priv_params: handed to the class.
+        dtype: dtype of the results; that of the arrays by default.
+        seed: passed to the class; that of the pipe by default.
+        priv_params: passed to the class.
 
     Returns:
-        what it returns.
+        its results.
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
     function = _made(impl, params, FrameworkParams(context.batch_size))

@@ -1,7 +1,4 @@
-"""Constants and random numbers.
-
-Alone because they have no inputs, or none but the parameters of their distribution.
-"""
+"""Operators for constants and random numbers."""
 
 from __future__ import annotations
 
@@ -31,15 +28,15 @@ def MediaConst(
     batch_broadcast: bool = True,
     layout: str = "",
 ) -> Value:
-    """Give numbers that are always the same.
+    """Return constant numbers.
 
     Args:
         context: the graph.
         data: the numbers.
-        shape: their extents, the fastest dimension first.
-        dtype: their element type.
-        batch_broadcast: the same for every sample; otherwise the last dimension of `shape` is the batch.
-        layout: letters of the dimensions, the fastest first.
+        shape: their extents, fastest dimension first.
+        dtype: their dtype.
+        batch_broadcast: use the same numbers for every sample; otherwise the last dimension of `shape` is the batch.
+        layout: letters of the dimensions, fastest first.
 
     Returns:
         the numbers.
@@ -48,14 +45,14 @@ def MediaConst(
     extents = [int(extent) for extent in shape][::-1]
     values = np.asarray(data).astype(kind.numpy)
     if values.size != int(np.prod(extents)):
-        raise ShapeError(f"data of MediaConst has {values.size} elements; shape={list(shape)} has another number.")
+        raise ShapeError(f"data of MediaConst has {values.size} elements, which does not match shape={list(shape)}.")
     values = values.reshape(extents)
     rounds = dtype == types.BFLOAT16
     if batch_broadcast:
         node = graph_constant(values, kind, layout[::-1])
         return Value(node, layout[::-1], batched=False, constant=values, is_bfloat16=rounds)
     if not extents or extents[0] != context.batch_size:
-        raise ShapeError(f"shape={list(shape)} has to end with the batch of {context.batch_size}.")
+        raise ShapeError(f"shape={list(shape)} must end with the batch size {context.batch_size}.")
     (node,) = dali.external_source(source=lambda: (values,), num_outputs=1)
     letters = layout[:-1][::-1]
     return Value(dali.reinterpret(node, layout=letters) if letters else node, letters, is_bfloat16=rounds)
@@ -63,12 +60,12 @@ def MediaConst(
 
 @operator()
 def Constant(context: Lowering, /, *, constant: float, dtype: str = types.FLOAT32) -> Value:
-    """Give one number, the same for every sample.
+    """Return one number, the same for every sample.
 
     Args:
         context: the graph.
         constant: the number.
-        dtype: its element type.
+        dtype: its dtype.
 
     Returns:
         the number.
@@ -83,19 +80,19 @@ def _sample_shape(shape: Sequence[int] | None, context: Lowering, dims: int | No
         return None
     extents = [int(extent) for extent in shape][: dims or len(shape)]
     if not extents or extents[-1] != context.batch_size:
-        raise ShapeError(f"shape={list(shape)} has to end with the batch of {context.batch_size}.")
+        raise ShapeError(f"shape={list(shape)} must end with the batch size {context.batch_size}.")
     return extents[:-1][::-1] or None
 
 
 @operator()
 def CoinFlip(context: Lowering, probability: Value, /, *, seed: int | None = 100, dtype: str = types.UINT8) -> Value:
-    """Draw 1 with a probability, otherwise 0, for each sample.
+    """Return 1 with a given probability, otherwise 0, for each sample.
 
     Args:
         context: the graph.
-        probability: of 1; a constant, or one number per sample.
-        seed: of the draws.
-        dtype: element type.
+        probability: probability of 1; a constant, or one number per sample.
+        seed: seed of the random numbers.
+        dtype: dtype of the result.
 
     Returns:
         one number per sample.
@@ -104,7 +101,7 @@ def CoinFlip(context: Lowering, probability: Value, /, *, seed: int | None = 100
     if probability.constant is not None:
         chance = float(probability.constant.reshape(-1)[0])
         if not 0 <= chance <= 1:
-            raise ArgumentValueError(f"the probability of CoinFlip must be from 0 to 1; got {chance}.")
+            raise ArgumentValueError(f"the probability of CoinFlip must be in [0, 1]; got {chance}.")
     node = dali.random.coin_flip(probability=chance, dtype=to_dalify_type(dtype), seed=seed_of(seed))
     return Value(node, is_bfloat16=dtype == types.BFLOAT16)
 
@@ -121,16 +118,16 @@ def RandomUniform(
     shape: Sequence[int] | None = None,
     dims: int | None = None,
 ) -> Value:
-    """Draw numbers from a range.
+    """Draw uniform random numbers from a range.
 
     Args:
         context: the graph.
-        low: first number of the range.
-        high: its end.
-        seed: of the draws.
-        dtype: element type.
-        shape: extents, the fastest dimension first and the batch last; one number per sample by default.
-        dims: number of dimensions that count.
+        low: start of the range.
+        high: end of the range.
+        seed: seed of the random numbers.
+        dtype: dtype of the result.
+        shape: extents, fastest dimension first and batch last; one number per sample by default.
+        dims: number of dimensions to use.
 
     Returns:
         the numbers.
@@ -154,17 +151,17 @@ def RandomNormal(
     shape: Sequence[int] | None = None,
     dims: int | None = None,
 ) -> Value:
-    """Draw numbers from a normal distribution.
+    """Draw random numbers from a normal distribution.
 
     Args:
         context: the graph.
         stddev: standard deviation; a constant, or one number per sample.
-        like: data whose extents the numbers take.
-        mean: of the distribution.
-        seed: of the draws.
-        dtype: element type.
-        shape: extents, the fastest dimension first and the batch last; one number per sample by default.
-        dims: number of dimensions that count.
+        like: data with the extents of the result.
+        mean: mean of the distribution.
+        seed: seed of the random numbers.
+        dtype: dtype of the result.
+        shape: extents, fastest dimension first and batch last; one number per sample by default.
+        dims: number of dimensions to use.
 
     Returns:
         the numbers.

@@ -1,6 +1,6 @@
-"""Clips of films: which frames belong to them, and their decoder.
+"""Clips of videos: a reader that selects their frames, and their decoder.
 
-Alone because a clip is told by the numbers of its frames, which only the film can explain.
+A clip is specified by the numbers of its frames, which only the video can resolve.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SAMPLERS = {clipSampler.RANDOM_SAMPLER: "RANDOM_SAMPLER", clipSampler.UNIFORM_S
 _IMAGE_AXES = [1, 2]
 
 
-def _shown(path: str, target_rate: float) -> Indices:
-    """Return the numbers of the frames that a film has at a rate; 0: all of them."""
+def _frames_at_rate(path: str, target_rate: float) -> Indices:
+    """Return the numbers of the frames of a video at a frame rate; 0 for all frames."""
     try:
         with closing(Video(path)) as video:
             if not target_rate:
@@ -42,16 +42,16 @@ def _shown(path: str, target_rate: float) -> Indices:
         return np.arange(table.count)
     first, last = table.seconds(np.array([0, table.count - 1]))
     if not last > first:
-        raise ReaderError(f"{path} does not tell when its frames are shown, so that target_frame_rate has no meaning.")
+        raise ReaderError(f"{path} has no timestamps, so target_frame_rate cannot be used.")
     step = (table.count - 1) / (last - first) / target_rate
     return np.floor(np.arange(int(table.count / step)) * step + 1e-6).astype(np.int64)
 
 
 class _Clips:
-    """The clips of one film, in the order of their first frames: int64 ``[clips, frames]``."""
+    """The clips of one video, in the order of their first frames: int64 ``[clips, frames]``."""
 
     def __init__(self, path: str, frames: int, distance: int, target_rate: float, start: int | None) -> None:
-        numbers = _shown(path, target_rate)
+        numbers = _frames_at_rate(path, target_rate)
         if start is not None:
             numbers = numbers[start:]
         firsts = np.arange(0, len(numbers) - frames + 1, distance)
@@ -59,7 +59,7 @@ class _Clips:
         self.numbers: Indices = numbers[firsts[:, None] + np.arange(frames)]
 
     def chosen(self, most: int, sampler: int, random: np.random.Generator) -> Indices:
-        """Return which clips an epoch has of this film."""
+        """Return the clips of this video for an epoch."""
         count = len(self.numbers)
         if sampler == clipSampler.RANDOM_SAMPLER:
             return np.sort(random.permutation(count)[:most])
@@ -67,7 +67,7 @@ class _Clips:
 
 
 class _ClipReader(IndexedReader):
-    """Items are clips; which clips of their film they are, is drawn anew in each epoch."""
+    """Items are clips, which are selected from their videos again in each epoch."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class _ClipReader(IndexedReader):
         self._films = films
         self._most = most
         self._sampler = sampler
-        # The same on all cards: each shows its own items of what is chosen.
+        # The same selection on all devices: each reads its own items of it.
         self._choice = np.random.default_rng(order.seed)
         self._chosen: list[tuple[str, np.generic, Indices]] = []
 
@@ -126,36 +126,36 @@ def ReadVideoDatasetFromDir(
     start_frame_index: int = 0,
     max_file: str | None = None,
 ) -> tuple[Value, ...]:
-    """Read clips of the films of a folder of class folders. Films that are too short for a clip are left out.
+    """Read clips of the videos in a folder of class folders. Videos that are too short for a clip are skipped.
 
-    Each film is opened when the pipe is built, to count its frames. Needs the extra ``dalify[video]``.
+    Each video is opened when the pipe is built, to count its frames. Requires the extra ``dalify[video]``.
 
     Args:
         context: the graph.
-        dir: folder with one folder per class; the number of a class in byte order of the names is the label.
-        format: extension of the files, in any case.
-        shuffle: random order, another in each epoch.
-        seed: of the orders, and of the choice of clips.
-        drop_remainder: leave out what fills no batch.
-        pad_remainder: fill the last batch with the last clip; otherwise with random ones.
-        label_dtype: element type of the labels.
-        num_slices: number of cards that share the data set.
-        slice_index: which of them this is.
-        file_list: the files, in place of `dir`.
+        dir: folder with one folder per class; the label is the index of the class in byte order of the names.
+        format: extension of the files, case-insensitive.
+        shuffle: random order, different in each epoch.
+        seed: seed of the order and the selection of clips.
+        drop_remainder: drop the last batch if it is incomplete.
+        pad_remainder: pad the last batch with the last clip; otherwise with random clips.
+        label_dtype: dtype of the labels.
+        num_slices: number of devices that share the data set.
+        slice_index: index of this device.
+        file_list: the files, instead of `dir`.
         class_list: names of the classes, in the order of their labels.
         file_classes: class of each file of `file_list`.
-        frames_per_clip: frames of a clip.
-        clips_per_video: clips of a film in an epoch, at most.
-        target_frame_rate: frames per second of the clips: frames are left out or repeated; 0: all frames.
-        step_between_clips: frames from the beginning of one clip to that of the next.
-        sampler: ``clipSampler.RANDOM_SAMPLER``: other clips in each epoch; ``UNIFORM_SAMPLER``: evenly spread ones.
-        fixed_clip_mode: one clip of each film, the one that begins at `start_frame_index`.
+        frames_per_clip: number of frames of a clip.
+        clips_per_video: maximum number of clips of a video in an epoch.
+        target_frame_rate: frames per second of the clips: frames are dropped or repeated; 0 for all frames.
+        step_between_clips: frames from the start of one clip to that of the next.
+        sampler: ``clipSampler.RANDOM_SAMPLER``: other clips in each epoch; ``UNIFORM_SAMPLER``: evenly spaced ones.
+        fixed_clip_mode: one clip of each video, which starts at `start_frame_index`.
         start_frame_index: number of its first frame, at the target rate.
-        max_file: accepted.
+        max_file: accepted and ignored.
 
     Returns:
         paths; labels; for ``VideoDecoder``: int32 ``[N, frames]``, frames counted from the first one of the clip, and
-        int32 ``[N, 1]``, the number of that one in the film.
+        int32 ``[N, 1]``, the number of the first frame in the video.
     """
     del max_file
     if sampler not in _SAMPLERS:
@@ -163,8 +163,8 @@ def ReadVideoDatasetFromDir(
         raise ArgumentValueError(option_error_text("sampler", sampler, names))
     if min(frames_per_clip, clips_per_video, step_between_clips) < 1 or min(target_frame_rate, start_frame_index) < 0:
         raise ArgumentValueError(
-            "frames_per_clip, clips_per_video and step_between_clips must be 1 or more, target_frame_rate and "
-            "start_frame_index 0 or more."
+            "frames_per_clip, clips_per_video and step_between_clips must be at least 1, target_frame_rate and "
+            "start_frame_index at least 0."
         )
     paths, labels = labelled_files(dir, format, file_list, class_list, file_classes)
     start = start_frame_index if fixed_clip_mode else None
@@ -172,13 +172,13 @@ def ReadVideoDatasetFromDir(
     def clips_of(path: str) -> _Clips:
         return _Clips(path, frames_per_clip, step_between_clips, target_frame_rate, start)
 
-    with ThreadPoolExecutor() as pool:  # opening a film is waiting for the disk, and work that needs no Python
+    with ThreadPoolExecutor() as pool:  # opening a video waits for the disk, or runs without the GIL
         found = list(pool.map(clips_of, paths))
     kind = to_dalify_type(label_dtype)
     films = [(path, label, clips) for path, label, clips in zip(paths, labels.astype(kind.numpy), found, strict=True)]
     films = [film for film in films if len(film[2].numbers)]
     if not films:
-        raise ReaderError(f"none of the {len(paths)} films has {frames_per_clip} frames from there on.")
+        raise ReaderError(f"none of the {len(paths)} videos has {frames_per_clip} frames from start_frame_index on.")
     most = 1 if fixed_clip_mode else clips_per_video
     order = SlicedOrder(
         sum(min(most, len(clips.numbers)) for _, _, clips in films),
@@ -217,25 +217,25 @@ def VideoDecoder(
     max_frame_vid: int = 1,
     dpb_size: int = 16,
 ) -> Value:
-    """Decode clips, take the same part of all their frames, and bring them to one size.
+    """Decode clips, crop the same part of all their frames, and resize them.
 
     Args:
         context: the graph.
-        *xs: paths; and the two results of ``ReadVideoDatasetFromDir`` that name the frames, in either order. Without
-            them the clips begin with their films.
+        *xs: paths; and the two results of ``ReadVideoDatasetFromDir`` that specify the frames, in any order. Without
+            them, clips start at the beginning of their videos.
         resize: [width, height] of the result.
-        output_format: ``imgtype.RGB_P`` (FCHW, as numpy counts) or ``imgtype.RGB_I`` (FHWC).
-        crop_after_resize: [left, top, width, height] in pixels, cut out of the resized frames.
+        output_format: ``imgtype.RGB_P`` (FCHW, in NumPy's order) or ``imgtype.RGB_I`` (FHWC).
+        crop_after_resize: [left, top, width, height] in pixels, cropped from the resized frames.
         resampling_mode: LINEAR, BI_LINEAR, LANCZOS, NEAREST or BICUBIC of ``ftype``.
         random_crop_type: see ``ImageDecoder``.
-        scale_min: least part of the frame's area, of random windows.
-        scale_max: largest part.
-        ratio_min: least width / height.
-        ratio_max: largest.
-        seed: of the draws.
-        frames_per_clip: frames of a clip, where no input names them.
-        max_frame_vid: accepted: no buffers of a fixed size are made.
-        dpb_size: accepted.
+        scale_min: minimum fraction of the frame's area for random windows.
+        scale_max: maximum fraction of the frame's area.
+        ratio_min: minimum aspect ratio, width / height.
+        ratio_max: maximum aspect ratio.
+        seed: seed of the random numbers.
+        frames_per_clip: number of frames of a clip, if no input specifies them.
+        max_frame_vid: accepted and ignored: there are no buffers of fixed size.
+        dpb_size: accepted and ignored.
 
     Returns:
         uint8 clips.
@@ -247,7 +247,7 @@ def VideoDecoder(
     path = by_kind.pop("path", None)
     if path is None or by_kind.keys() not in (set(), {"frames", "first"}):
         raise LayoutError(
-            "a decoder of clips needs the paths of a reader, alone or with both results that name the frames.",
+            "a clip decoder needs the paths of a reader, alone or with both results that specify the frames.",
             hint="files, labels, frames, first = reader(); decoder(files, frames, first)",
         )
     encoded = dali.io.file.read(path)

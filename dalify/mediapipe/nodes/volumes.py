@@ -1,7 +1,4 @@
-"""Operators on volumes with labels, as in the training of 3D U-Nets.
-
-Alone because they take an image and its labels together.
-"""
+"""Operators on volumes and their labels, for training 3D U-Nets."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _LINE_UP = [1, 2, 3]
 def _check(*values: Value) -> None:
     for value in values:
         if value.layout != "CDHW":
-            raise LayoutError(f"volumes of channels, depth, height, width are needed; got the layout {value.layout!r}.")
+            raise LayoutError(f"volumes with layout CDHW are required; got layout {value.layout!r}.")
 
 
 @operator()
@@ -36,14 +33,14 @@ def BasicCrop(
     num_channels: int = 1,
     center_crop: bool = True,
 ) -> Value:
-    """Cut a patch out of volumes.
+    """Crop a patch from volumes.
 
     Args:
         context: the graph.
-        volume: CDHW, as numpy counts.
+        volume: CDHW, in NumPy's order.
         patch_size: [width, height, depth].
-        num_channels: accepted.
-        center_crop: out of the middle; otherwise out of the first corner.
+        num_channels: accepted and ignored.
+        center_crop: crop the center; otherwise the first corner.
 
     Returns:
         patches.
@@ -68,19 +65,19 @@ def RandomBiasedCrop(
     seed: int | None = None,
     num_channels: int = 1,
 ) -> tuple[Value, Value]:
-    """Cut a random patch out of volumes and their labels; often one that holds an object.
+    """Crop a random patch from volumes and their labels, preferably one that contains an object.
 
-    With the probability `over_sampling` a label is chosen, and of its two largest connected objects one; the patch then
-    covers it, as far as it can. Otherwise the patch is anywhere.
+    With probability `over_sampling`, a label is chosen, and one of its two largest connected objects; the patch then
+    covers it, as far as possible. Otherwise the position is random.
 
     Args:
         context: the graph.
         images: CDHW.
-        labels: CDHW, integers of one channel; 0 is the background.
+        labels: CDHW, integers with one channel; 0 is the background.
         patch_size: [width, height, depth].
-        over_sampling: probability.
-        seed: of the draws.
-        num_channels: accepted.
+        over_sampling: probability of a patch that contains an object.
+        seed: seed of the random numbers.
+        num_channels: accepted and ignored.
 
     Returns:
         patches of the images and of the labels.
@@ -88,7 +85,7 @@ def RandomBiasedCrop(
     del num_channels
     _check(images, labels)
     if not 0 <= over_sampling <= 1:
-        raise ArgumentValueError(f"over_sampling must be from 0 to 1; got {over_sampling}.")
+        raise ArgumentValueError(f"over_sampling must be in [0, 1]; got {over_sampling}.")
     patch = extents(patch_size, 3, "patch_size")
     classes = dali.cast(labels.node, dtype=to_dalify_type(types.INT32))
     start, end = dali.segmentation.random_object_bbox(
@@ -115,18 +112,18 @@ def Zoom(
     patch_size: Sequence[int],
     num_channels: int = 1,
 ) -> tuple[Value, Value]:
-    """Cut the middle out of volumes and their labels and enlarge it to `patch_size`.
+    """Crop the center of volumes and their labels and resize it to `patch_size`.
 
     Args:
         context: the graph.
-        images: CDHW; enlarged with cubics.
-        labels: CDHW; enlarged with the nearest element.
-        crop_size: ``[N, 3]``: depth, height, width of the middle.
+        images: CDHW; resized with cubic interpolation.
+        labels: CDHW; resized with nearest-neighbor interpolation.
+        crop_size: ``[N, 3]``: depth, height, width of the crop.
         patch_size: [width, height, depth].
-        num_channels: accepted.
+        num_channels: accepted and ignored.
 
     Returns:
-        volumes and labels of one size.
+        volumes and labels of size `patch_size`.
     """
     del num_channels
     _check(images, labels)

@@ -1,1 +1,1 @@
-"""Where programs import the base classes of their own operators from."""
+"""Base classes that programs import for their own operators."""

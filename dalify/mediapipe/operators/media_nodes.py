@@ -1,6 +1,6 @@
 """Base class of readers that a program registers with ``schema.add_operator``.
 
-Alone because programs import it from this path.
+Programs import it from this path.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ __all__ = ["MediaReaderNode"]
 
 
 class MediaReaderNode(media_ext_reader_op_impl):
-    """A reader of the program's own.
+    """A reader defined by the program.
 
     Args:
-        name: of the operator.
+        name: name of the operator.
         guid: accepted.
-        device: that the operator was given.
-        inputs: none.
-        params: its arguments.
+        device: device argument of the operator.
+        inputs: empty.
+        params: arguments of the operator.
         cparams: accepted.
         node_attr: accepted.
     """
@@ -33,4 +33,4 @@ class MediaReaderNode(media_ext_reader_op_impl):
         self.device = device
 
     def set_params(self, params: Any) -> None:
-        """Take what the pipe tells before it asks for anything else: ``params.batch_size``."""
+        """Receive information about the pipe, before any other call: ``params.batch_size``."""

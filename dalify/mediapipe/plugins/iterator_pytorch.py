@@ -1,6 +1,6 @@
-"""Pipes as loaders of PyTorch: ``for images, labels in HPUResnetPytorchIterator(mediapipe=pipe)``.
+"""Iterators over pipes for PyTorch: ``for images, labels in HPUResnetPytorchIterator(mediapipe=pipe)``.
 
-Alone because torch is needed here only. Tensors own their memory: they stay as they are when the next batch comes.
+Tensors own their memory: they remain valid when the next batch is requested.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LAST_BATCH = ("pad", "partial")
 
 
 class ProxyDevice:
-    """Finds the tensors of the last batch by their addresses, for iterators that programs derive.
+    """Finds the tensors of the last batch by address, for iterators derived by programs.
 
     Args:
-        pipe: whose batch.
+        pipe: the pipe.
     """
 
     def __init__(self, pipe: MediaPipe) -> None:
@@ -50,24 +50,26 @@ class ProxyDevice:
         """Return the tensor at an address (``output.dev_addr``).
 
         Raises:
-            PipelineStateError: the last batch has none there.
+            PipelineStateError: the last batch has no tensor at this address.
         """
         for output in self._pipe.last_outputs:
             if output.dev_addr == address:
                 return output.torch()
-        raise PipelineStateError("the last batch has no tensor at this address.", hint="Ask before the next run().")
+        raise PipelineStateError(
+            "the last batch has no tensor at this address.", hint="Call get_tensor before the next run()."
+        )
 
 
 class PytorchIterator:
-    """The batches of a pipe as a list of tensors, one for each output; a loop is an epoch.
+    """Iterates over the batches of a pipe, as a list with one tensor per output; a loop is an epoch.
 
     Args:
-        mediapipe: the pipe; it is built here where it is not yet.
-        device: accepted: tensors are where the pipe makes them.
-        fw_type: accepted.
-        labels_dtype: what integers of outputs with one number per sample are converted to; None: as they are.
-        last_batch: a last batch that was filled up: "pad" gives it whole, "partial" its real samples. A reader leaves
-            it out with ``drop_remainder=True``.
+        mediapipe: the pipe; it is built here if necessary.
+        device: accepted and ignored: tensors are on the device of the pipe.
+        fw_type: accepted and ignored.
+        labels_dtype: dtype for integer outputs with one number per sample; None for no conversion.
+        last_batch: a padded last batch is returned completely ("pad") or without padding ("partial"). A reader drops
+            it with ``drop_remainder=True``.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class PytorchIterator:
         last_batch: str = "pad",
     ) -> None:
         if not isinstance(mediapipe, MediaPipe):
-            raise ArgumentTypeError(f"mediapipe has to be a MediaPipe; got {type(mediapipe).__name__}.")
+            raise ArgumentTypeError(f"mediapipe must be a MediaPipe; got {type(mediapipe).__name__}.")
         if last_batch not in _LAST_BATCH:
             raise ArgumentValueError(option_error_text("last_batch", last_batch, _LAST_BATCH))
         self.pipe = mediapipe
@@ -92,13 +94,13 @@ class PytorchIterator:
         self.proxy_device = ProxyDevice(self.pipe)
 
     def __iter__(self) -> PytorchIterator:
-        """Begin an epoch."""
+        """Start an epoch."""
         self.pipe.iter_init()
         return self
 
     def __next__(self) -> Any:
         """Return the next batch."""
-        return self.arranged([self._tensor(output) for output in self.pipe.run()])
+        return self.format_batch([self._tensor(output) for output in self.pipe.run()])
 
     def _tensor(self, output: DeviceTensor) -> Any:
         tensor = output.torch()
@@ -107,7 +109,7 @@ class PytorchIterator:
         is_label = tensor.ndim == 1 and not tensor.is_floating_point()
         return tensor.to(self.labels_dtype) if is_label and self.labels_dtype is not None else tensor
 
-    def arranged(self, tensors: list[Any]) -> Any:
+    def format_batch(self, tensors: list[Any]) -> Any:
         """Return a batch in the order that programs expect."""
         return tensors
 
@@ -117,7 +119,7 @@ class PytorchIterator:
 
 
 class ResnetPytorchIterator(PytorchIterator):
-    """Images and labels; labels are int64, as loss functions want them. See ``PytorchIterator``."""
+    """Images and labels; labels are int64, as loss functions expect. See ``PytorchIterator``."""
 
     def __init__(
         self,
@@ -135,13 +137,13 @@ class ResnetPytorchIterator(PytorchIterator):
 class SsdPytorchIterator(PytorchIterator):
     """Images, ids, (heights, widths), boxes, labels. See ``PytorchIterator``."""
 
-    def arranged(self, tensors: list[Any]) -> Any:
+    def format_batch(self, tensors: list[Any]) -> Any:
         """Return a batch in the order that programs expect."""
         if len(tensors) < 5:
             raise ArgumentValueError(
-                f"{type(self).__name__} needs a pipe of images, ids, sizes, boxes and labels; it has {len(tensors)} "
+                f"{type(self).__name__} needs a pipe with images, ids, sizes, boxes and labels; it has {len(tensors)} "
                 "outputs.",
-                hint="HPUGenericPytorchIterator gives the outputs of any pipe.",
+                hint="Use HPUGenericPytorchIterator for any other pipe.",
             )
         images, ids, sizes, boxes, labels = tensors[:5]
         sizes = sizes.to(torch.int64)
@@ -149,7 +151,7 @@ class SsdPytorchIterator(PytorchIterator):
         return images, ids.to(torch.int64), pair, boxes, labels.to(torch.int64)
 
 
-# Programs choose by these names where the work is done; here the pipe knows.
+# In MediaPipe, these names select the device; here the pipe determines it.
 MediaGenericPytorchIterator = HPUGenericPytorchIterator = PytorchIterator
 CPUGenericPytorchIterator = CPUHPUGenericPytorchIterator = PytorchIterator
 UnetPytorchIterator = HPUUnetPytorchIterator = HPUUnet3DPytorchIterator = PytorchIterator

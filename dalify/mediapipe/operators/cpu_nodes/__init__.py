@@ -1,1 +1,1 @@
-"""Base classes of users' functions."""
+"""Base classes of user functions."""

@@ -1,6 +1,6 @@
-"""Base classes of users' functions on batches: ``fn.MediaFunc`` and ``fn.ExtCpuOp``.
+"""Base classes of user functions on batches: ``fn.MediaFunc`` and ``fn.ExtCpuOp``.
 
-Alone because programs import them from this path.
+Programs import them from this path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["media_ext_cpu_op_impl", "media_ext_cpu_op_tensor_info", "media_funct
 
 
 class media_function(ABC):  # noqa: N801 -- the name that programs import
-    """A function that makes, or changes, a batch.
+    """A function that creates or changes a batch.
 
     Args:
         params: "shape" (fastest dimension first, the batch last), "dtype", "seed", "priv_params".
@@ -24,16 +24,16 @@ class media_function(ABC):  # noqa: N801 -- the name that programs import
 
     @abstractmethod
     def __call__(self, *inputs: Any) -> Any:
-        """Return an array with the batch as its first dimension; `inputs` are such arrays."""
+        """Return an array with the batch as its first dimension; `inputs` have the same form."""
 
 
 @dataclass(frozen=True)
 class media_ext_cpu_op_tensor_info:  # noqa: N801
-    """Type and extents of a batch.
+    """Dtype and extents of a batch.
 
     Attributes:
-        dtype: element type.
-        shape: extents, fastest dimension first, the batch last.
+        dtype: dtype.
+        shape: extents, fastest dimension first, batch last.
         layout: letters of the dimensions in the same order.
     """
 
@@ -43,8 +43,8 @@ class media_ext_cpu_op_tensor_info:  # noqa: N801
 
 
 class media_ext_cpu_op_impl(media_function):  # noqa: N801
-    """A function with one result or more, which may tell their types with ``gen_output_info``."""
+    """A function with one or more results, which may declare their dtypes with ``gen_output_info``."""
 
     def gen_output_info(self, *inputs: Any) -> Any:
-        """Return a ``media_ext_cpu_op_tensor_info``, or a list with one per result; None: found out from the data."""
+        """Return a ``media_ext_cpu_op_tensor_info``, or a list with one per result; None to infer it from the data."""
         return None

@@ -1,1 +1,1 @@
-"""Base classes of users' readers."""
+"""Base classes of user readers."""

@@ -1,7 +1,7 @@
-"""Base classes of users' readers: ``fn.MediaExtReaderOp``.
+"""Base classes of user readers: ``fn.MediaExtReaderOp``.
 
-Alone because programs import them from this path. A reader needs ``__iter__``, ``__next__`` and ``__len__``; the rest
-has defaults.
+Programs import them from this path. A reader needs ``__iter__``, ``__next__`` and ``__len__``; other methods have
+defaults.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["media_ext_reader_op_impl", "media_ext_reader_op_tensor_info"]
 
 @dataclass(frozen=True)
 class media_ext_reader_op_tensor_info:  # noqa: N801 -- the name that programs import
-    """Type and extents of one result.
+    """Dtype and extents of one result.
 
     Attributes:
-        dtype: element type; ``dtype.NDT`` for the list of files.
-        shape: extents, fastest dimension first, the batch last.
+        dtype: dtype; ``dtype.NDT`` for the list of files.
+        shape: extents, fastest dimension first, batch last.
         layout: letters of the dimensions in the same order.
     """
 
@@ -31,11 +31,11 @@ class media_ext_reader_op_tensor_info:  # noqa: N801 -- the name that programs i
 
 
 class media_ext_reader_op_impl(ABC):  # noqa: N801
-    """A reader of the user's, one batch after the other.
+    """A user-defined reader that returns batches.
 
     Args:
         params: "priv_params", "seed", "num_outputs".
-        fw_params: with `batch_size`; readers whose constructor takes one argument do without.
+        fw_params: object with `batch_size`; not passed to readers whose constructor takes one argument.
     """
 
     def __init__(self, params: dict[str, Any], fw_params: Any = None) -> None:
@@ -43,7 +43,7 @@ class media_ext_reader_op_impl(ABC):  # noqa: N801
 
     @abstractmethod
     def __iter__(self) -> Any:
-        """Begin an epoch."""
+        """Start an epoch."""
 
     @abstractmethod
     def __next__(self) -> Any:
@@ -58,9 +58,9 @@ class media_ext_reader_op_impl(ABC):  # noqa: N801
         return readerOutType.FILE_LIST
 
     def get_largest_file(self) -> Any:
-        """Return the path of the largest file, or None: it is not needed."""
+        """Return the path of the largest file, or None; not used."""
         return None
 
     def gen_output_info(self) -> Any:
-        """Return a ``media_ext_reader_op_tensor_info`` for each result, or None: found out from the data."""
+        """Return a ``media_ext_reader_op_tensor_info`` for each result, or None to infer it from the data."""
         return None
