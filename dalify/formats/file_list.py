@@ -329,7 +329,7 @@ def _nothing_found(
         )
     if not skipped:
         return ReaderError(
-            f"the class folders of {file_root!r} contain no files; folders searched: {len(classes)}, and no deeper ones."
+            f"the class folders of {file_root!r} contain no files (searched: {len(classes)}, but no deeper ones)."
         )
     # Equal counts are sorted by name: the order of directory entries is arbitrary.
     commonest = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]

@@ -1,7 +1,7 @@
-"""What is left of an epoch whose shards were read in part, for readers that divide it anew.
+"""The unread rest of a partially read epoch, for resuming with another number of shards.
 
-Alone because this is what lets a run go on with another number of processes: what other shards have not read is divided
-among the new ones, each sample once, without a list of samples.
+The samples that the old shards have not read are divided among the new shards, each sample once, without a list of
+samples.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_SHARDS", "Remainder", "Split"]
+__all__ = ["MAX_SHARDS", "Remainder", "Split"]
 
-MOST_SHARDS = 1 << 20
-"""Of a saved state."""
-_MOST_PRODUCT = (1 << 63) - 1  # that int64 holds
+MAX_SHARDS = 1 << 20
+"""Maximum number of shards in a saved state."""
+_MAX_PRODUCT = (1 << 63) - 1  # the maximum of int64
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How far the shards had come when they were given up.
+    """Progress of the shards of an abandoned sharding.
 
     One number stands for equal ones: thousands of shards that stand at the same place take no more than one.
 
     Attributes:
         count: number of shards.
-        positions: samples that were read of each window; one number where all are alike.
-        seeds: of each window's order, likewise.
+        positions: number of samples read from each window; one number if all are equal.
+        seeds: seed of the order of each window; one number if all are equal.
     """
 
     count: int
@@ -46,7 +46,7 @@ class Split:
         return self.seeds if isinstance(self.seeds, int) else self.seeds[window]
 
     def to_json(self) -> list[Any]:
-        """Return plain data, short where all windows are alike."""
+        """Return plain data; compact if all windows are equal."""
         return [self.count, *(value if isinstance(value, int) else list(value) for value in self._numbers)]
 
     @property
@@ -55,10 +55,10 @@ class Split:
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Split:
-        """Return what ``to_json`` got."""
+        """Inverse of ``to_json``."""
         count, *numbers = data
-        if type(count) is not int or not 1 <= count <= MOST_SHARDS:
-            raise ValueError(f"there cannot be {count!r} shards")
+        if type(count) is not int or not 1 <= count <= MAX_SHARDS:
+            raise ValueError(f"invalid number of shards: {count!r}")
         positions, seeds = (value if isinstance(value, int) else _short(value) for value in numbers)
         if any(len(value) != count for value in (positions, seeds) if not isinstance(value, int)):
             raise ValueError(f"there must be a number for each of {count} shards")
@@ -114,18 +114,18 @@ class _Listed:
 
 def _windows(size: int, split: Split) -> _Alike | _Listed:
     count, read = split.count, split.positions
-    if isinstance(read, int) and read <= size // count and (size + 1) * count <= _MOST_PRODUCT:
+    if isinstance(read, int) and read <= size // count and (size + 1) * count <= _MAX_PRODUCT:
         return _Alike(size, count, read)
     return _Listed(size, count, np.full(count, read, np.int64))
 
 
 class Remainder:
-    """The samples of an epoch that are left, in a fixed order: by window, and within each as they would have come.
+    """The remaining samples of an epoch, ordered by window, and in each window in their original order.
 
     Args:
-        size: samples of the whole epoch.
-        splits: the shardings that were given up, the first one over the whole epoch, each further one over what the one
-            before had left.
+        size: number of samples of the whole epoch.
+        splits: the abandoned shardings: the first one of the whole epoch, each further one of the remainder of the
+            previous one.
     """
 
     def __init__(self, size: int, splits: Sequence[Split]) -> None:
@@ -138,17 +138,17 @@ class Remainder:
             self.length = self._windows[-1].length
 
     def __len__(self) -> int:
-        """Return how many samples are left."""
+        """Return the number of remaining samples."""
         return self.length
 
     def locate(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where samples of the remainder stood before.
+        """Map positions in the remainder to positions in the epoch.
 
         Args:
             positions: in the remainder, int64 ``[N]``.
 
         Returns:
-            their places in the epoch, ``[N]``, and the number of the first sharding's window of each, ``[N]``.
+            their positions in the epoch, ``[N]``, and their window of the first sharding, ``[N]``.
         """
         numbers = np.zeros(len(positions), np.int64)
         for windows in reversed(self._windows):

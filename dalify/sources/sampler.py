@@ -1,8 +1,8 @@
-"""Which entries of an indexable reader come next.
+"""Determines the order of the entries of indexable readers.
 
-Alone because order, shards, padding and resuming are the same for every reader. The windows, the rotation of shards and
-the padding are DALI's; the shuffling is better: an exact permutation by formula instead of a buffer of ``initial_fill``
-samples, so that it needs no memory, no fill time, and resumes from two integers.
+Order, shards, padding and resuming are the same for every reader. Windows, rotation of shards and padding are those of
+DALI. Unlike DALI, shuffling is an exact permutation that is computed, not a buffer of ``initial_fill`` samples. So it
+needs no memory and no fill time, and resumes from two integers.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError
 from dalify.data.blocks import Blocks
 from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
-from dalify.sources.remainder import MOST_SHARDS, Remainder, Split
+from dalify.sources.remainder import MAX_SHARDS, Remainder, Split
 from dalify.sources.sampler_options import SamplerOptions
 
 __all__ = ["Sampler", "Selection"]
 
-# Apart so that no two uses of one seed share an order.
+# Distinct, so that no two uses of a seed share an order.
 _DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REFILL_ORDER = 1, 2, 3, 4
-# Shuffled entries are computed this many at a time: numpy's cost per call is then small for any batch size.
+# Number of shuffled entries computed at a time, so that NumPy's overhead is small for any batch size.
 _BLOCK = 4096
-_MOST_NUMBER = 1 << 53  # of epochs and samples in a saved state
+_MAX_NUMBER = 1 << 53  # of epochs and samples in a saved state
 
 
 class Selection(Protocol):
-    """Which entries an epoch is made of, where that is not simply all of them: see ``dalify.samplers``."""
+    """The entries of an epoch, if not simply all entries: see ``dalify.samplers``."""
 
     def entries(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the entries at places of an epoch, each 0 to one less than its size."""
+        """Return the entries at positions of an epoch, from 0 to one less than its size."""
         ...
 
 
@@ -45,16 +45,16 @@ class Sampler:
     Its state is the epoch and the number of samples already given in it; equal options and state give equal batches.
 
     Args:
-        options: what decides the order.
-        selection: which entries an epoch is made of; all of them, each once, where None.
-        blocks: entries that cost as much to read one by one as together, and are shuffled accordingly; None where each
-            can be read alone.
-        file_sizes: how many entries each file of a container has; None where ``options.by_file`` does not hold.
+        options: options that determine the order.
+        selection: the entries of an epoch; None for all entries, each once.
+        blocks: blocks of entries, for which reading one entry costs as much as reading the block, and which are
+            shuffled accordingly; None if each entry can be read separately.
+        file_sizes: number of entries of each container file; None unless ``options.by_file``.
 
     Attributes:
-        epoch: number of the epoch that the next sample belongs to, or just ended.
-        position: samples given in this epoch, padding included.
-        padded_samples: how many samples at the end of the last batch repeat the one before them.
+        epoch: number of the epoch of the next sample, or of the epoch that just ended.
+        position: number of samples returned in this epoch, including padding.
+        padded_samples: number of padding samples at the end of the last batch.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class Sampler:
         self._selection = selection
         self._by_block = None if blocks is None else BlockOrder(blocks, options.initial_fill)
         self._file_sizes = file_sizes
-        # Epochs of which other shardings have read a part.
+        # Epochs that other shardings have partially read.
         self._remainders: dict[int, Remainder] = {}
-        # The entries that stand at _block_start, _block_start + 1, … of the epoch _block_epoch.
+        # The entries at positions _block_start, _block_start + 1, … of the epoch _block_epoch.
         self._block = np.empty(0, np.int64)
         self._block_start = 0
         self._block_epoch = -1
 
     def next_batch(self, batch_size: int) -> NDArray[np.int64]:
-        """Return the entry indices of the next batch, int64 ``[batch_size]``, and move on.
+        """Return the entry indices of the next batch, int64 ``[batch_size]``, and advance.
 
         Args:
             batch_size: number of samples, at least 1; may change from call to call.
@@ -110,7 +110,7 @@ class Sampler:
         self.position = 0
 
     def _window(self) -> tuple[int, int, int]:
-        """Return start and stop of this reader's part of the epoch, and the size of the largest such part."""
+        """Return start and stop of this reader's window of the epoch, and the size of the largest window."""
         remainder = self._remainders.get(self.epoch)
         if remainder is None:
             return *self.options.window(self.epoch), self.options.largest_shard
@@ -118,7 +118,7 @@ class Sampler:
         return len(remainder) * shard // count, len(remainder) * (shard + 1) // count, -(-len(remainder) // count)
 
     def _entries(self, position: int) -> NDArray[np.int64]:
-        """Return some entries of the current epoch, at least one, beginning with the given one."""
+        """Return at least one entry of the current epoch, starting at a position."""
         first = position - position % _BLOCK
         if self._block_epoch != self.epoch or self._block_start != first:
             start, stop, _ = self._window()
@@ -127,14 +127,14 @@ class Sampler:
         return self._block[position - first :]
 
     def _last_entry(self) -> int:
-        """Return what fills batches at the end of the epoch: this reader's last sample, or a neighbour's if none."""
+        """Return the entry for padding the last batch: this reader's last sample, or a neighbor's if it has none."""
         start, stop, _ = self._window()
         if stop > start:
             return int(self._entries(stop - start - 1)[0])
         return int(self._at(np.array([max(stop - 1, 0)]))[0])
 
     def _at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the entries at places of the current epoch, or of what is left of it."""
+        """Return the entries at positions of the current epoch, or of its remainder."""
         remainder = self._remainders.get(self.epoch)
         if remainder is None:
             start, stop = self.options.window(self.epoch)
@@ -149,7 +149,7 @@ class Sampler:
         return entries
 
     def _ordered(self, positions: NDArray[np.int64], start: int, stop: int, epoch: int, seed: int) -> NDArray[np.int64]:
-        """Return the entries at places of an epoch, all in the window from ``start`` to ``stop``."""
+        """Return the entries at positions of an epoch, all in the window from ``start`` to ``stop``."""
         options = self.options
         if options.shuffle_after_epoch:
             key = mixed_key(_EPOCH_ORDER, options.shuffle_after_epoch_seed, epoch)
@@ -170,11 +170,11 @@ class Sampler:
         return positions if self._selection is None else self._selection.entries(epoch, positions)
 
     def refill(self, epoch: int, *place: int) -> int:
-        """Return the entry that takes the place of one that cannot be used: any of this epoch's shard.
+        """Return a replacement for an unusable entry: any entry of the shard in this epoch.
 
         Args:
-            epoch: of the batch.
-            place: what tells one use from another; equal numbers give equal entries.
+            epoch: epoch of the batch.
+            place: identifies the use; equal numbers give equal entries.
         """
         start, stop = self.options.window(epoch)
         chosen = start + mixed_key(_REFILL_ORDER, self.options.size, epoch, *place) % (stop - start)
@@ -184,8 +184,8 @@ class Sampler:
         """Return the epoch of a sample of a batch.
 
         Args:
-            state: before the batch.
-            place: of the sample in the batch.
+            state: state before the batch.
+            place: index of the sample in the batch.
         """
         replay = copy.copy(self)
         replay.restore(state)
@@ -193,13 +193,13 @@ class Sampler:
         return replay.epoch
 
     def start_epoch(self, epoch: int) -> None:
-        """Go to the beginning of an epoch, wherever the stream stands.
+        """Move to the start of an epoch.
 
         Args:
-            epoch: 0 for the first.
+            epoch: number of the epoch, from 0.
 
         Raises:
-            ArgumentValueError: the number is negative.
+            ArgumentValueError: ``epoch`` is negative.
         """
         if epoch < 0:
             raise ArgumentValueError(f"epoch must not be negative; got {epoch}.")
@@ -207,7 +207,7 @@ class Sampler:
         self._begin(epoch)
 
     def left(self) -> dict[int, int]:
-        """Return, for epochs that other shardings have begun, how much all shards together have to read of them."""
+        """Return how much all shards together have to read of the epochs that other shardings have started."""
         return {epoch: len(remainder) for epoch, remainder in self._remainders.items()}
 
     def state(self) -> dict[str, Any]:
@@ -228,15 +228,15 @@ class Sampler:
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue where a sampler with equal options was when ``state()`` was taken.
+        """Continue from a ``state()`` of a sampler with equal options.
 
-        With another number of shards, what is left of the epoch is divided anew.
+        With another number of shards, the rest of the epoch is divided again.
 
         Args:
-            state: of a sampler; or ``{"shards": [...]}`` with those of all shards, taken after the same batch.
+            state: state of a sampler, or ``{"shards": [...]}`` with the states of all shards after the same batch.
 
         Raises:
-            CheckpointError: not a sampler's state, one of other data, or of too few of the shards.
+            CheckpointError: the state is not that of a sampler, is for other data, or shards are missing.
         """
         try:
             self._restore(state)
@@ -257,8 +257,8 @@ class Sampler:
         found = own[0]
         if found["shard_id"] != options.shard_id and options.size % options.num_shards and not options.pad_last_batch:
             raise CheckpointError(
-                f"the checkpoint was made by shard {found['shard_id']}, the reader is shard {options.shard_id}: "
-                "shards of different sizes do not stand at the same place of an epoch.",
+                f"the checkpoint was made by shard {found['shard_id']}, but the reader is shard {options.shard_id}: "
+                "shards of different sizes are not at the same position of an epoch.",
                 hint="Save a checkpoint for every shard, or make them equal with pad_last_batch=True.",
             )
         self._go(found["epoch"], found["position"], _remainders_of(found, options.size))
@@ -274,23 +274,23 @@ class Sampler:
             raise CheckpointError(f"this is not the state of a reader: {sorted(state)}.")
         if state["size"] != self.options.size:
             raise CheckpointError(
-                f"the checkpoint was made with {state['size']} samples, the reader now has {self.options.size}: "
-                "its position has no meaning here.",
-                hint="Restore with the same data, or start this epoch anew.",
+                f"the checkpoint was made with {state['size']} samples, but the reader now has {self.options.size}, "
+                "so its position cannot be restored.",
+                hint="Restore with the same data, or restart this epoch.",
             )
         numbers = [state[name] for name in ("epoch", "position", "shard_id")]
-        are_numbers = all(type(number) is int and 0 <= number < _MOST_NUMBER for number in numbers)
+        are_numbers = all(type(number) is int and 0 <= number < _MAX_NUMBER for number in numbers)
         shards = state["num_shards"]
         if (
             not are_numbers
             or type(shards) is not int
-            or not 1 <= shards <= MOST_SHARDS
+            or not 1 <= shards <= MAX_SHARDS
             or type(state["seed"]) is not int
         ):
-            raise CheckpointError(f"a reader cannot stand at {dict(state)}.")
+            raise CheckpointError(f"invalid position of a reader: {dict(state)}.")
 
     def _divide(self, states: list[Mapping[str, Any]]) -> None:
-        """Divide anew what the shards of another sharding have left of their epoch."""
+        """Divide the rest of an epoch of another sharding."""
         count = states[0]["num_shards"]
         if len(states) == 1 and count > 1:
             self._divide_alike(states[0])
@@ -301,19 +301,19 @@ class Sampler:
             raise CheckpointError(
                 f"the checkpoints are of the shards {sorted(item['shard_id'] for item in states)} of {count}"
                 f"{f'; {missing} are missing' if missing else ''}.",
-                hint="To go on with another number of shards, pass the states of all shards, each once.",
+                hint="To resume with another number of shards, pass the states of all shards, each once.",
             )
         epochs = {item["epoch"] for item in states}
         first = min(epochs)
-        # A shard that has begun the next epoch has forgotten what was left of this one.
+        # A shard that has started the next epoch has dropped the remainder of this one.
         left = next(item for item in states if item["epoch"] == first).get("left", {})
         if max(epochs) - first > 1 or any(not item.get("left", {}).items() <= left.items() for item in states):
             raise CheckpointError(
-                f"the checkpoints of the shards are not of one moment: they stand in the epochs {sorted(epochs)}.",
+                f"the checkpoints of the shards are not from the same batch: they are in epochs {sorted(epochs)}.",
                 hint="Save the states of all shards after the same batch.",
             )
         remainders = _remainders_of({"left": left}, self.options.size)
-        for epoch in sorted(epochs):  # some shards may have begun the next one already
+        for epoch in sorted(epochs):  # some shards may have started the next one already
             old = replace(self.options, num_shards=count, shard_id=0)
             by_window = {old.shard(epoch, shard): item for shard, item in by_shard.items()}
             positions = tuple(_read_in(by_window[window], epoch) for window in range(count))
@@ -323,11 +323,11 @@ class Sampler:
         self._go(first, 0, remainders)
 
     def _divide_alike(self, state: Mapping[str, Any]) -> None:
-        """Divide anew what is left, where the state of one shard tells those of all others."""
+        """Divide again what is left, if the states of all shards follow from the state of one."""
         if self.options.random_shuffle:
             raise CheckpointError(
-                f"the checkpoint was made with {state['num_shards']} shards, the reader now has "
-                f"{self.options.num_shards}; what the other shards have read depends on their seeds.",
+                f"the checkpoint was made with {state['num_shards']} shards, but the reader now has "
+                f"{self.options.num_shards}; the entries read by the other shards depend on their seeds.",
                 hint="Pass the states of all shards: pipe.load_state_dict([state_of_shard_0, state_of_shard_1, ...]).",
             )
         epoch = state["epoch"]
@@ -338,14 +338,14 @@ class Sampler:
         self._go(epoch, 0, remainders)
 
     def __repr__(self) -> str:
-        """Return where the stream stands."""
+        """Return the current position."""
         options = self.options
         shard = f"shard {options.shard_id} of {options.num_shards}"
         return f"Sampler({options.size} samples, {shard}, epoch {self.epoch}, position {self.position})"
 
 
 def _read_in(state: Mapping[str, Any], epoch: int) -> int:
-    """Return how many samples a shard has read in an epoch; all that it had where it is in a later one."""
+    """Return the number of samples that a shard has read in an epoch; all of them if it is in a later epoch."""
     if state["epoch"] == epoch:
         return state["position"]
     return state["size"] if state["epoch"] > epoch else 0
@@ -359,7 +359,7 @@ def _remainders_of(state: Mapping[str, Any], size: int) -> dict[int, Remainder]:
 
 
 def _by_file(positions: NDArray[np.int64], sizes: NDArray[np.int64], key: int) -> NDArray[np.int64]:
-    """Return the entries at places where files follow each other in a random order, each as it is."""
+    """Return the entries at positions for files in random order, with unchanged order in each file."""
     order = permute(np.arange(len(sizes)), len(sizes), key)
     ends = np.cumsum(sizes[order])
     ranks = np.searchsorted(ends, positions, side="right")

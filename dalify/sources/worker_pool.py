@@ -1,7 +1,7 @@
-"""The worker processes of a pipeline: started, given tasks, watched, replaced when they die, and ended.
+"""The worker processes of a pipeline: starts them, gives them tasks, monitors and replaces them, and ends them.
 
-Processes outlive mistakes: whatever happens here (an error, Ctrl-C, a fork by the user, the end of the interpreter),
-none may stay behind, and none of another process may be ended.
+Whatever happens here (an error, Ctrl-C, a fork by the user, the end of the interpreter), no process may be left behind,
+and no process of another owner may be ended.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from dalify.sources.worker_process import READING, STARTING, Result, Task, progr
 
 __all__ = ["WorkerPool"]
 
-# A pipe holds 64 KiB, which is 900 tasks: below that, giving out a task never waits.
-_MOST_TASKS_OUT = 512
-# Ended workers are seen at once; this is for workers whose children keep the pipe that tells it, in seconds.
+# A pipe holds 64 KiB, which is 900 tasks: below that, submitting a task never blocks.
+_MAX_TASKS_OUT = 512
+# Interval in seconds for detecting ended workers whose children keep their pipe open; others are detected at once.
 _LIFE_CHECK_S = 1.0
-# How long a worker may take to finish its task when the pool is closed, in seconds; then it gets SIGTERM.
+# Time in seconds for a worker to finish its task when the pool is closed; then it gets SIGTERM.
 _GRACE_S = 0.2
-# How long a worker may take to end after SIGTERM, in seconds; then it gets SIGKILL.
+# Time in seconds for a worker to end after SIGTERM; then it gets SIGKILL.
 _TERMINATION_S = 1.0
 _POLL_S = 0.0005
-# A worker ends itself when a call takes too long; one that cannot, because it was stopped, is ended from outside, so
-# many times the limit and so many seconds later.
+# A worker ends itself when a call takes too long. A worker that was stopped cannot; it is ended from outside after this
+# multiple of the limit, plus some seconds.
 _OVERDUE_FACTOR, _OVERDUE_S = 2.0, 1.0
-# What multiprocessing says of a process whose fork server cannot tell.
+# Reported by multiprocessing if the fork server does not know the exit code.
 _NO_EXIT_CODE = 255
 
 
@@ -74,33 +74,33 @@ class _Worker:
             return True
         try:
             os.kill(self.process_id, 0)
-        except ProcessLookupError:  # something else has awaited it
+        except ProcessLookupError:  # other code has reaped it
             return True
         return False
 
     def close(self) -> None:
         for pipe in (self.own_tasks, self.results, self.life):
             pipe.close()
-        with suppress(ValueError):  # the system cannot end it now: it waits for a disk that does not answer
+        with suppress(ValueError):  # it cannot be ended now: it waits for a disk that does not respond
             self.process.close()
 
 
 class WorkerPool:
-    """Worker processes that do tasks, for several receivers.
+    """Worker processes that execute tasks for several receivers.
 
-    Receivers register themselves before the pool starts; it starts with the first task, or with ``start``. A worker
-    that dies costs the task that it was doing; another one takes its place.
+    Receivers register themselves before the pool starts; it starts with the first task, or with ``start``. If a worker
+    dies, its current task is lost, and the worker is replaced.
 
     Args:
         num_workers: number of processes, at least 1.
         start_method: ``"fork"``, ``"spawn"`` or ``"forkserver"``, see ``multiprocessing``. With the latter two, sources
             must be pickled, and the program's main module must be guarded by ``if __name__ == "__main__":``.
         callback_pickler: the user's ``py_callback_pickler``, see ``CallbackPickler``.
-        callback_timeout_s: longest time of one call of the user's code, in seconds; None for any.
-        most_tasks_out: how many tasks are given out at most before they are done.
+        callback_timeout_s: maximum time of a call of the user's code, in seconds; None for no limit.
+        most_tasks_out: maximum number of submitted tasks that are not completed.
 
     Raises:
-        ArgumentValueError: no workers, or a start method that this system does not have.
+        ArgumentValueError: there are no workers, or the system does not support the start method.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class WorkerPool:
         start_method: str = "fork",
         callback_pickler: Any = None,
         callback_timeout_s: float | None = None,
-        most_tasks_out: int = _MOST_TASKS_OUT,
+        most_tasks_out: int = _MAX_TASKS_OUT,
     ) -> None:
         if num_workers < 1:
             raise ArgumentValueError(f"py_num_workers must be at least 1; got {num_workers}.")
@@ -117,12 +117,12 @@ class WorkerPool:
         if start_method not in methods:
             raise ArgumentValueError(option_error_text("py_start_method", start_method, methods))
         if os.name != "posix":
-            raise WorkerError("worker processes need Linux or macOS.", hint="Leave parallel=True out on this system.")
+            raise WorkerError("worker processes need Linux or macOS.", hint="Omit parallel=True on this system.")
         self.num_workers = num_workers
         self.start_method = start_method
         self.pickler = CallbackPickler(callback_pickler)
         self._timeout_s = callback_timeout_s
-        self._most_tasks_out = min(most_tasks_out, _MOST_TASKS_OUT)
+        self._most_tasks_out = min(most_tasks_out, _MAX_TASKS_OUT)
         self._receivers: list[Receiver] = []
         self._workers: list[_Worker | None] = []
         self._shared_out: Connection | None = None
@@ -135,7 +135,7 @@ class WorkerPool:
         self._next_number = 0
         self._closed = False
         self._owner = os.getpid()
-        # Two, so that one thread can give out tasks while another waits for results. Where both, in this order.
+        # Two, so that one thread can submit tasks while another waits for results. Acquired in this order.
         self._collecting = threading.RLock()
         self._submitting = threading.RLock()
         self._wake_out, self._wake_in = multiprocessing.Pipe(duplex=False)
@@ -147,10 +147,10 @@ class WorkerPool:
         """Add a receiver and return its number.
 
         Raises:
-            PipelineStateError: the workers run already.
+            PipelineStateError: the workers are already running.
         """
         if self._workers or self._closed:
-            raise PipelineStateError("the worker processes have been started: no source can be added to them.")
+            raise PipelineStateError("the worker processes are already running, so no source can be added.")
         self._receivers.append(receiver)
         return len(self._receivers) - 1
 
@@ -165,7 +165,7 @@ class WorkerPool:
         return [worker.process_id for worker in self._workers if worker is not None]
 
     def start(self) -> None:
-        """Start the workers, if they do not run yet. Fork before threads and GPU contexts are made.
+        """Start the workers, if they are not running. Fork before threads and GPU contexts are created.
 
         Raises:
             ArgumentTypeError: a source cannot be sent to another process.
@@ -217,7 +217,7 @@ class WorkerPool:
         )
         if self.start_method != "fork":
             resource_tracker.ensure_running()  # it unblocks SIGINT when it starts
-        # A Ctrl-C while a worker begins would end it with a traceback: it is held back until run_worker ignores it.
+        # Ctrl-C while a worker starts would end it with a traceback: it is blocked until run_worker ignores it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
@@ -241,19 +241,19 @@ class WorkerPool:
                 hint="Build the pipeline in the process that runs it.",
             )
         if self._closed:
-            raise PipelineStateError("the pipeline's worker processes have been closed.")
+            raise PipelineStateError("the pipeline's worker processes are closed.")
 
     def submit(
         self, receiver: int, generation: int, details: tuple[int, ...], token: Any, worker: int | None = None
     ) -> None:
-        """Give out a task.
+        """Submit a task.
 
         Args:
             receiver: number of the receiver.
             generation: see ``skip_before``.
             details: see ``Task``.
-            token: given to the receiver with what becomes of the task.
-            worker: number of the worker that must do it, modulo the number of workers; None for any.
+            token: passed to the receiver with the outcome of the task.
+            worker: index of the worker for the task, modulo the number of workers; None for any.
         """
         self.start()
         with self._submitting:
@@ -278,7 +278,7 @@ class WorkerPool:
                 pipe = worker.own_tasks
             assert pipe is not None, "dalify bug: a task before the workers are started"
             self._out[job.task.number] = job
-            # A worker that has just died is found by the next collect(), which gives its tasks to another one.
+            # A worker that has just died is detected by the next collect(), which reassigns its tasks.
             with suppress(BrokenPipeError):
                 os.write(pipe.fileno(), job.task.packed())
 
@@ -299,10 +299,10 @@ class WorkerPool:
             self._generations[receiver] = generation
 
     def collect(self, is_done: Callable[[], bool]) -> None:
-        """Wait until there are results, and hand them to their receivers.
+        """Wait for results, and deliver them to their receivers.
 
         Args:
-            is_done: whether there is nothing to wait for, because another thread took the result.
+            is_done: returns whether there is nothing to wait for, because another thread took the result.
 
         Raises:
             WorkerError: the pool belongs to another process.
@@ -322,10 +322,10 @@ class WorkerPool:
                     if worker.results in ready:
                         if self._take_result(worker):
                             got_results = True
-                        else:  # it is ending, or the user's code has closed its files: no result will come from it
+                        else:  # it is ending, or the user's code has closed its files: it will send no results
                             worker.process.kill()
                 self._end_overdue(workers)
-                # Others may still do all the work; but who asked for so many workers shall have them.
+                # Others could do all the work, but the user requested this number of workers.
                 if not got_results or any(end in ready for end in ends):
                     for worker in workers:
                         if worker.has_ended:
@@ -366,7 +366,7 @@ class WorkerPool:
         self._receivers[job.task.receiver].lose(job.token, death)
 
     def _bury(self, worker: _Worker) -> None:
-        """Take a dead worker away. The task that it was doing is lost; others that it had are given out again."""
+        """Remove a dead worker. Its current task is lost; its other tasks are submitted again."""
         self._end_orphan(worker)
         self._take_results(worker)
         with self._submitting:
@@ -381,30 +381,30 @@ class WorkerPool:
             if state == READING or (state == STARTING and not again):
                 again += self._reclaimed()
             self._take_back(again)
-            if state == STARTING and self._waiting:  # it must not be started again and again for nothing
+            if state == STARTING and self._waiting:  # avoid restarting it forever
                 lost = self._waiting.popleft()
             if lost is not None:
                 self._lose(lost, death)
 
     def _end_orphan(self, worker: _Worker) -> None:
-        """End a worker whose fork server was killed: it works on, though multiprocessing takes it for dead."""
+        """End a worker whose fork server was killed: it is still running, although multiprocessing assumes its end."""
         if self.start_method == "forkserver" and worker.process.exitcode == _NO_EXIT_CODE:
             with suppress(ProcessLookupError, PermissionError):
                 if os.getpgid(worker.process_id) == os.getpgid(0):
                     os.kill(worker.process_id, signal.SIGKILL)
 
     def _take_back(self, jobs: list[_Job]) -> None:
-        """Put tasks that nobody does any more before those that wait."""
+        """Put abandoned tasks before the waiting ones."""
         jobs.sort(key=lambda job: job.task.number)
         for job in jobs:
             del self._out[job.task.number]
         self._waiting.extendleft(reversed(jobs))
 
     def _reclaimed(self) -> list[_Job]:
-        """Take back the tasks for any worker that no worker has begun: those in the pipe, and those that died with one.
+        """Take back the shared tasks that no worker has started: those in the pipe, and those lost with a worker.
 
-        A worker that was killed between taking a task and noting it leaves no trace of it, so these are what is left
-        when all others are accounted for.
+        A worker that was killed between taking a task and recording it leaves no trace of it, so these are the tasks
+        that remain when all others are accounted for.
         """
         assert self._shared_out is not None, "dalify bug: workers without a pipe"
         with suppress(BlockingIOError):
@@ -420,12 +420,12 @@ class WorkerPool:
         return [job for number, job in self._out.items() if job.worker is None and number not in begun]
 
     def close(self) -> None:
-        """End the workers. Their last results stay readable. Can be called again, and in a forked process."""
+        """End the workers. Their last results stay readable. Can be called repeatedly, and in a forked process."""
         self._closed = True
         if self._owner != os.getpid():
             return
         with suppress(OSError):
-            self._wake_in.send_bytes(b"")  # whoever waits for results lets go of the lock
+            self._wake_in.send_bytes(b"")  # a thread that waits for results releases the lock
         with self._collecting, self._submitting:
             self._shut()
             self._wake_in.close()
@@ -445,7 +445,7 @@ class WorkerPool:
             self._control = None
 
     def _disown(self) -> None:
-        """In a forked process: close this end of the pipes, so that the workers see when their parent ends."""
+        """In a forked process: close this end of the pipes, so that the workers detect the end of their parent."""
         self._collecting, self._submitting = threading.RLock(), threading.RLock()  # the fork may copy them locked
         workers = [worker for worker in self._workers if worker is not None]
         pipes = [pipe for worker in workers for pipe in (worker.own_tasks, worker.results, worker.life)]
@@ -466,7 +466,7 @@ def _end(workers: list[_Worker | None], owner: int) -> None:
         worker.own_tasks.close()
     deadline = time.monotonic() + (0.0 if was_interrupted() else _GRACE_S)
     for worker in living:
-        # Keep reading: a worker that waits for room in its pipe would not see that it is to end.
+        # Keep reading: a worker that is blocked by a full pipe would not notice that it has to end.
         while worker.process.is_alive() and time.monotonic() < deadline:
             ready = connection.wait([worker.results, worker.process.sentinel], deadline - time.monotonic())
             if worker.results in ready:

@@ -17,17 +17,17 @@ from tests.helpers.videos import FORMS, write_video
 
 
 @pytest.fixture(scope="module")
-def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    folder = tmp_path_factory.mktemp("films")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("videos")
     names = ("closed.mp4", "open.mkv", "mpeg4.avi", "vp8.webm")
     written = {name: write_video(folder / name, FORMS[name][0], count=12, **FORMS[name][1]) for name in names}
     return {name: Path(path).read_bytes() for name, path in written.items()}
 
 
 @pytest.mark.parametrize("name", ["closed.mp4", "open.mkv", "mpeg4.avi", "vp8.webm"])
-def test_damage_is_a_named_error_or_gives_frames(films: dict[str, bytes], name: str) -> None:
+def test_damage_is_a_named_error_or_gives_frames(videos: dict[str, bytes], name: str) -> None:
     random = np.random.default_rng(0)
-    data = np.frombuffer(films[name], np.uint8)
+    data = np.frombuffer(videos[name], np.uint8)
     for _ in range(80):
         damaged = data.copy()
         places = random.integers(0, data.size if random.random() < 0.5 else 700, 4)
@@ -41,8 +41,8 @@ def test_damage_is_a_named_error_or_gives_frames(films: dict[str, bytes], name: 
             assert frames.shape[1:] == (48, 64, 3)
 
 
-def test_frame_sizes_are_limited(films: dict[str, bytes]) -> None:
-    for data in films.values():
+def test_frame_sizes_are_limited(videos: dict[str, bytes]) -> None:
+    for data in videos.values():
         with applied(Limits(max_image_pixels=48 * 64)):
             assert Video(data).height == 48
         with applied(Limits(max_image_pixels=48 * 64 - 1)), pytest.raises(DalifyError):
@@ -59,17 +59,17 @@ def test_frames_larger_than_the_video_says_are_limited(tmp_path: Path) -> None:
         eager.decoders.video(np.frombuffer(bytes(data), np.uint8))
 
 
-def test_sequences_are_limited_before_their_numbers_are_made(films: dict[str, bytes]) -> None:
-    data = np.frombuffer(films["closed.mp4"], np.uint8)
+def test_sequences_are_limited_before_their_numbers_are_made(videos: dict[str, bytes]) -> None:
+    data = np.frombuffer(videos["closed.mp4"], np.uint8)
     for arguments in ({"sequence_length": 2**31 - 1}, {"end_frame": 2**31 - 1}):
         with pytest.raises(LimitError, match="max_sample_bytes"):
             eager.decoders.video(data, **arguments)
         assert len(eager.decoders.video(data, pad_mode="none", **arguments)) == 12
 
 
-def test_readers_limit_their_sequences(films: dict[str, bytes], tmp_path: Path) -> None:
-    path = tmp_path / "film.mp4"
-    path.write_bytes(films["closed.mp4"])
+def test_readers_limit_their_sequences(videos: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "clip.mp4"
+    path.write_bytes(videos["closed.mp4"])
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, limits={"max_sample_bytes": 8 * 48 * 64 * 3 - 1})
     def pipeline(length: int) -> Any:
@@ -81,12 +81,12 @@ def test_readers_limit_their_sequences(films: dict[str, bytes], tmp_path: Path) 
 
 
 @pytest.mark.parametrize("as_file", [False, True])
-def test_lists_of_files_are_no_videos(films: dict[str, bytes], tmp_path: Path, as_file: bool) -> None:
-    (tmp_path / "film.mp4").write_bytes(films["closed.mp4"])
-    path = tmp_path / "film.mp4"
+def test_lists_of_files_are_no_videos(videos: dict[str, bytes], tmp_path: Path, as_file: bool) -> None:
+    (tmp_path / "clip.mp4").write_bytes(videos["closed.mp4"])
+    path = tmp_path / "clip.mp4"
     for text in (
         f"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:9,\n{path}\n#EXT-X-ENDLIST\n",
-        "ffconcat version 1.0\nfile film.mp4\n",
+        "ffconcat version 1.0\nfile clip.mp4\n",
     ):
         (tmp_path / "list.m3u8").write_text(text)
         with pytest.raises(DecodeError, match="cannot open the video"):
@@ -95,9 +95,9 @@ def test_lists_of_files_are_no_videos(films: dict[str, bytes], tmp_path: Path, a
 
 @pytest.mark.parametrize("error", [av.error.InvalidDataError(1, "x"), ValueError("x"), IndexError("x"), TypeError()])
 def test_whatever_the_library_raises_is_a_damaged_video(
-    films: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, error: Exception
+    videos: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    video = Video(films["closed.mp4"])
+    video = Video(videos["closed.mp4"])
 
     def fails(self: Any, wanted: Any) -> Any:
         raise error
@@ -107,28 +107,28 @@ def test_whatever_the_library_raises_is_a_damaged_video(
         list(video.frames([0]))
 
 
-def test_a_search_for_frames_that_never_come_ends(films: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_for_frames_that_never_come_ends(videos: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dalify.codecs.video._FREE_PACKETS", 3)
     monkeypatch.setattr("dalify.codecs.video._PACKETS_PER_PACKET", 0)
-    video = Video(films["closed.mp4"])
+    video = Video(videos["closed.mp4"])
     with pytest.raises(DecodeError, match="not at their declared positions"):
         list(video.frames(range(video.table.count)))
 
 
-def test_a_video_that_is_read_from_a_file_does_not_stay_in_memory(films: dict[str, bytes], tmp_path: Path) -> None:
-    path = tmp_path / "film.mkv"
-    path.write_bytes(films["open.mkv"])
+def test_a_video_that_is_read_from_a_file_does_not_stay_in_memory(videos: dict[str, bytes], tmp_path: Path) -> None:
+    path = tmp_path / "clip.mkv"
+    path.write_bytes(videos["open.mkv"])
     video = Video(str(path))
     assert video.table.count == 12
     assert video._kept is None
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace"])
-def test_bad_videos_are_skipped_and_replaced(films: dict[str, bytes], tmp_path: Path, policy: str) -> None:
+def test_bad_videos_are_skipped_and_replaced(videos: dict[str, bytes], tmp_path: Path, policy: str) -> None:
     paths = [tmp_path / f"{number}.mp4" for number in range(8)]
     for path in paths:
-        path.write_bytes(films["closed.mp4"])
-    paths[2].write_bytes(films["closed.mp4"][:500])
+        path.write_bytes(videos["closed.mp4"])
+    paths[2].write_bytes(videos["closed.mp4"][:500])
     paths[5].write_bytes(b"")
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, on_error=policy)

@@ -64,9 +64,9 @@ def test_the_limit_is_exact_and_that_of_pillow_is_none(kind: str, monkeypatch: p
 
 
 def test_sequences_of_images_are_limited(tmp_path: Path) -> None:
-    (tmp_path / "film").mkdir()
+    (tmp_path / "sequence").mkdir()
     for number in range(4):
-        (tmp_path / "film" / f"{number}.png").write_bytes(encoded("PNG"))
+        (tmp_path / "sequence" / f"{number}.png").write_bytes(encoded("PNG"))
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=None, limits={"max_sample_bytes": 4 * 48 * 40 * 3 - 1})
     def pipeline() -> Any:

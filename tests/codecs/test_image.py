@@ -42,7 +42,7 @@ def test_all_formats_equal_dali(sample_data: Path, output_type: DALIImageType) -
         expected = decoded_by_dali(data, output_type=output_type.name)
         result = decode_image(data, output_type)
         assert image_shape(data, output_type) == result.shape == expected.shape, path
-        # Where colours are not those stored, formats differ in DALI by how the luma is rounded.
+        # Where colors are not those stored, formats differ in DALI by how the luma is rounded.
         tolerance = 1 if output_type in (DALIImageType.GRAY, DALIImageType.YCbCr) else 0
         assert np.abs(result.astype(int) - expected).max() <= tolerance, path
 

@@ -51,10 +51,10 @@ def test_first_rows_are_those_of_the_whole_image(subsampling: str, width: int) -
         data = simplejpeg.encode_jpeg(pixels, 90, colorsubsampling=subsampling)
     array = np.frombuffer(data, np.uint8)
     header = read_jpeg_header(array)
-    for colours in ("RGB", "GRAY"):
-        whole = decode_jpeg(array, header, colours)
+    for colors in ("RGB", "GRAY"):
+        whole = decode_jpeg(array, header, colors)
         for rows in range(1, 98):
-            np.testing.assert_array_equal(decode_jpeg(array, header, colours, rows=rows), whole[:rows])
+            np.testing.assert_array_equal(decode_jpeg(array, header, colors, rows=rows), whole[:rows])
 
 
 def test_first_rows_with_restart_markers_and_of_progressive_files() -> None:

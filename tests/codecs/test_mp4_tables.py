@@ -52,7 +52,7 @@ COMPRESSED = with_tables(sizes(1, 1 << 31))[16:]
     ],
 )
 def test_more_samples_than_bytes_are_refused(data: bytes, as_file: bool, tmp_path: Path) -> None:
-    path = tmp_path / "film.mp4"
+    path = tmp_path / "clip.mp4"
     path.write_bytes(data)
     with pytest.raises(DecodeError, match="damaged"):
         Video(str(path) if as_file else data)

@@ -40,7 +40,7 @@ def test_bytes_come_back(kind: str, channels: int) -> None:
     if channels in (2, 4) and kind in ("BMP", "PPM", "GIF"):
         pytest.skip("no alpha in this format")
     if channels < 3 and kind == "WEBP":
-        pytest.skip("no grey in this format")
+        pytest.skip("no gray in this format")
     pixels = RGBA[..., :channels] if channels != 2 else RGBA[..., 2:]
     pixels = np.ascontiguousarray(pixels)
     data = written(

@@ -1,4 +1,4 @@
-"""Formats by their first bytes, and what is said about bytes that are no picture."""
+"""Formats by their first bytes, and the errors for data that is not an image."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_formats_are_told_by_their_first_bytes(name: str, pillow_name: str) -> N
         (b"photos/cat 1.jpg", "the string 'photos/cat 1.jpg'.*\n.*read_bytes"),
     ],
 )
-def test_what_is_no_picture_is_described(data: bytes, message: str) -> None:
+def test_data_that_is_not_an_image_is_described(data: bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         picture_format(as_bytes_array(data))
 

@@ -35,15 +35,15 @@ class Part(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=FORMS)
-def film(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def video_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     codec, options = FORMS[request.param]
-    return write_video(tmp_path_factory.mktemp("films") / request.param, codec, **options)
+    return write_video(tmp_path_factory.mktemp("videos") / request.param, codec, **options)
 
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
-def test_any_frame_at_any_time(film, in_memory):
-    expected = plain_frames(film)
-    video = Video(film.read_bytes() if in_memory else str(film))
+def test_any_frame_at_any_time(video_path, in_memory):
+    expected = plain_frames(video_path)
+    video = Video(video_path.read_bytes() if in_memory else str(video_path))
     assert video.quick_count == video.table.count == len(expected)
     converter = FrameConverter()
     out = np.empty(expected.shape[1:], np.uint8)
@@ -61,10 +61,10 @@ def test_any_frame_at_any_time(film, in_memory):
     video.close()
 
 
-def test_a_table_serves_other_readings(film):
-    table = Video(str(film)).table
-    again = Video(str(film), table)
-    expected = plain_frames(film)
+def test_a_table_serves_other_readings(video_path):
+    table = Video(str(video_path)).table
+    again = Video(str(video_path), table)
+    expected = plain_frames(video_path)
     out = np.empty((3, *expected.shape[1:]), np.uint8)
     fill_sequence(out, again, np.array([17, 3, 17]), [0], FrameConverter())
     np.testing.assert_array_equal(out, expected[[17, 3, 17]])
@@ -78,7 +78,7 @@ def test_times(tmp_path):
 
 @pytest.mark.parametrize("pixels", ["yuv420p", "yuv422p", "yuv444p"])
 def test_planes_are_luma_and_chroma(pixels, tmp_path):
-    path = write_video(tmp_path / "film.mkv", "libx264", count=3, pixels=pixels)
+    path = write_video(tmp_path / "clip.mkv", "libx264", count=3, pixels=pixels)
     video = Video(str(path))
     expected = plain_frames(path, "yuv444p")
     out = np.empty((3, 48, 64, 3), np.uint8)
@@ -87,7 +87,7 @@ def test_planes_are_luma_and_chroma(pixels, tmp_path):
 
 
 def test_a_damaged_packet_spoils_its_own_frames_only(tmp_path):
-    path = write_video(tmp_path / "film.mp4", "mjpeg", pixels="yuvj420p")
+    path = write_video(tmp_path / "clip.mp4", "mjpeg", pixels="yuvj420p")
     expected = plain_frames(path)
     with av.open(str(path)) as container:
         place, size = next((packet.pos, packet.size) for packet in list(container.demux())[11:])
@@ -122,15 +122,15 @@ def test_truncated_files_are_told_or_shorter(form, tmp_path):
 
 
 def test_no_video(tmp_path):
-    sound = tmp_path / "sound.wav"
-    with av.open(str(sound), "w") as container:
+    audio = tmp_path / "audio.wav"
+    with av.open(str(audio), "w") as container:
         stream = container.add_stream("pcm_s16le", rate=8000)
         frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), format="s16", layout="mono")
         frame.sample_rate = 8000
         container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     with pytest.raises(DecodeError, match="no video stream"):
-        Video(str(sound))
+        Video(str(audio))
     for data in (b"", b"abc", bytes(5000)):
         with pytest.raises(DecodeError, match="cannot open the video"):
             Video(data)

@@ -34,7 +34,7 @@ def test_pieces_of_files(offset: int, size: int, tmp_path: Path) -> None:
     assert files.read_many(np.array([0, 2]), np.array([0, 0]), np.array([1, 1])) is None
 
 
-def test_neighbours_are_pieces_like_others(tmp_path: Path) -> None:
+def test_neighbors_are_pieces_like_others(tmp_path: Path) -> None:
     """Wherever pieces lie: near, far, upon each other, in other files, without bytes."""
     random = np.random.default_rng(0)
     contents = random.integers(0, 256, (2, 40_000), np.uint8)

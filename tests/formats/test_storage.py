@@ -231,7 +231,7 @@ def test_copies_of_containers_count_in_the_room_of_the_cache_and_stay_while_they
     storage.read(f"{url}/small")
     assert _sizes(cache) == [700, 900]
     storage.configure(cache_folder=cache, cache_bytes=1000)
-    storage.read(f"{url}/small")  # nobody reads the containers any more
+    storage.read(f"{url}/small")  # the containers are no longer in use
     assert sum(_sizes(cache)) <= 1000
     assert behaviour.asked.count("/large") == 1
 

@@ -504,14 +504,14 @@ def test_a_default_that_is_written_out_is_no_difference(files: list[str]) -> Non
 
 def test_other_data_and_shards(files: list[str]) -> None:
     state = reading(files, num_shards=3, shard_id=0)().state_dict()
-    with pytest.raises(CheckpointError, match="made with 13 samples, the reader now has 12") as caught:
+    with pytest.raises(CheckpointError, match="made with 13 samples, but the reader now has 12") as caught:
         reading(files[:12], num_shards=3, shard_id=0)().load_state_dict(state)
     assert "fn.readers.file" in str(caught.value)
     state_of_shuffled = reading(files, num_shards=3, shard_id=0, random_shuffle=True)().state_dict()
-    with pytest.raises(CheckpointError, match="made with 3 shards, the reader now has 2") as caught:
+    with pytest.raises(CheckpointError, match="made with 3 shards, but the reader now has 2") as caught:
         reading(files, num_shards=2, shard_id=0, random_shuffle=True)().load_state_dict(state_of_shuffled)
     assert "pipe.load_state_dict([state_of_shard_0, state_of_shard_1, ...])" in str(caught.value)
-    with pytest.raises(CheckpointError, match="made by shard 0, the reader is shard 1"):
+    with pytest.raises(CheckpointError, match="made by shard 0, but the reader is shard 1"):
         reading(files, num_shards=3, shard_id=1)().load_state_dict(state)
     # Shards of equal size stand at the same place, so that one rank's state does for all.
     state = reading(files[:12], num_shards=3, shard_id=0)().state_dict()

@@ -264,7 +264,7 @@ def test_states_that_do_not_belong_together(files: list[str]) -> None:
     late = loader.checkpoints()
     with pytest.raises(CheckpointError, match="were not saved together"):
         by_reader(pipelines(files, 2, [early[0], late[1]]))
-    with pytest.raises(CheckpointError, match="made by shard 1, the reader is shard 0"):
+    with pytest.raises(CheckpointError, match="made by shard 1, but the reader is shard 0"):
         by_reader(pipelines(files, 2, late[::-1]))
     with pytest.raises(CheckpointError, match="the checkpoint has 2 pipelines, the iterator has 1"):
         by_reader(pipelines(files)).load_state_dict(loader.state_dict())

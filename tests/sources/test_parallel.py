@@ -378,7 +378,7 @@ def test_close_ends_busy_workers_and_can_be_repeated(make_pool):
     pool.close()
     pool.close()
     assert time.monotonic() - begin < LIMIT_S
-    with pytest.raises(PipelineStateError, match="have been closed"):
+    with pytest.raises(PipelineStateError, match="are closed"):
         source.next_batch()
 
 
@@ -426,7 +426,7 @@ def test_a_pool_that_is_forgotten_ends_its_workers():
 def test_sources_cannot_join_a_running_pool(make_pool):
     pool = make_pool()
     ParallelSource(pool, uniform, batch=False, batch_size=4).next_batch()
-    with pytest.raises(PipelineStateError, match="have been started"):
+    with pytest.raises(PipelineStateError, match="are already running"):
         ParallelSource(pool, uniform, batch=False, batch_size=4)
 
 

@@ -34,7 +34,7 @@ def test_as_told() -> None:
     assert resolved_shard({"shard": None, **ALONE}) == (0, 1)
 
 
-def test_nobody_started_several() -> None:
+def test_without_a_launcher() -> None:
     assert resolved_shard({"shard": "auto", **ALONE}) == (0, 1)
 
 

@@ -114,7 +114,7 @@ class WalkedSamples(Once):
 
 
 def one_shot(once: Once) -> Iterator[np.ndarray]:
-    """Return an iterator that nobody can begin anew but a process that was forked before it began."""
+    """Return an iterator that only a process forked before its start can restart."""
     return iter(Walked(once.mark.parent, once.way, once.item))
 
 
