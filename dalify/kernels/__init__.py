@@ -1,1 +1,1 @@
-"""Compiled pieces that operators share: numba or libraries that release the GIL on the CPU, torch on the GPU."""
+"""Compiled functions shared by operators: numba or libraries that release the GIL on the CPU, torch on the GPU."""

@@ -1,9 +1,9 @@
-"""Affine maps of points as matrices [k, k + 1]: making them and joining them.
+"""Affine transforms of points as matrices [k, k + 1]: creation and composition.
 
-Alone because the operators of ``fn.transforms`` only differ in the matrix that they make. All is computed in float64
-and stored in float32. Batches are tiny, so that the time goes by the number of calls: one compiled call per batch.
+Shared by the operators of ``fn.transforms``, which only differ in the matrix. Everything is computed in float64 and
+stored as float32. Batches are small, so the number of calls determines the time: there is one compiled call per batch.
 
-In the compiled functions an argument is ``entries[N or 1, F or 1, k or 1]``: by sample, by frame, by axis, and repeated
+Arguments of the compiled functions have shape ``[N or 1, F or 1, k or 1]`` (samples, frames, axes) and are broadcast
 along every axis of extent 1.
 """
 
@@ -37,26 +37,26 @@ _ORIGIN.flags.writeable = False
 
 
 def entries(values: Any, size: int | None = None) -> np.ndarray:
-    """Return an argument in the form that compiled functions take: float32 ``[N, F or 1, k or 1]``.
+    """Convert an argument to the form of compiled functions: float32 ``[N, F or 1, k or 1]``.
 
     Args:
-        values: [N], [N, k] or [N, F, k]; None stands for zeros.
-        size: k; None where any number may be given.
+        values: [N], [N, k] or [N, F, k]; None for zeros.
+        size: k; None for any number.
 
     Raises:
-        ShapeError: neither one value nor `size`.
+        ShapeError: there are neither one nor `size` values.
     """
     if values is None:
         return _ORIGIN
     array = values.view() if values.ndim == 3 else values.reshape(len(values), 1, -1)
-    array.flags.writeable = False  # as constants are: one kind of array, one compilation
+    array.flags.writeable = False  # like constants: one array type needs only one compilation
     if size is not None and array.shape[2] not in (1, size):
-        raise ShapeError(f"an argument needs {size} values, or one; got {array.shape[2]}.")
+        raise ShapeError(f"an argument must have 1 or {size} values; got {array.shape[2]}.")
     return array
 
 
 def compose(outer: Any, inner: Any) -> Any:
-    """Return the map that applies `inner`, then `outer`; both [..., k, k + 1], leading axes are broadcast."""
+    """Return the transform that applies `inner`, then `outer`; both [..., k, k + 1], leading axes are broadcast."""
     result = outer[..., :-1] @ inner
     result[..., -1] += outer[..., -1]
     return result
@@ -74,7 +74,7 @@ def _entry(values, n, f, i):
 
 @njit(nogil=True, cache=True)
 def _store(out, outer, inner):
-    """Fill one matrix [k, k + 1] with `outer` after `inner`."""
+    """Fill one matrix [k, k + 1] with the composition of `outer` and `inner`."""
     size = out.shape[0]
     for i in range(size):
         for j in range(size + 1):
@@ -98,7 +98,7 @@ def _put(out, x, has_x, reverse_order, made, n, f):
 
 @njit(nogil=True, cache=True)
 def _about(made, center, n, f):
-    """Complete a matrix whose linear part is there, so that the center stays where it is."""
+    """Set the translation of a matrix with a given linear part, so that the center is a fixed point."""
     size = made.shape[0]
     for i in range(size):
         moved = _entry(center, n, f, i)
@@ -149,12 +149,12 @@ def _shears(out, x, has_x, reverse_order, factors, is_angle, center):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _rotations(out, x, has_x, reverse_order, angle, axis, center):
-    """Return the sample whose angle is not finite, or ``-1 - n`` for one whose axis has no length, or N."""
+    """Return the first sample with an angle that is not finite, ``-1 - n`` for an axis of length 0, or N."""
     size = out.shape[2]
     made = np.zeros((size, size + 1))
     for n in range(out.shape[0]):
         for f in range(out.shape[1]):
-            # In float32 as in DALI: at 45 degrees the last bit decides which axis counts as the dominant one.
+            # In float32 as in DALI: at 45 degrees the last bit decides which axis is the dominant one.
             radians = np.float64(np.float32(_entry(angle, n, f, 0)) * _RADIANS)
             if not math.isfinite(radians):
                 return n
@@ -237,8 +237,8 @@ def fill_translations(out: np.ndarray, x: np.ndarray | None, reverse_order: bool
 
     Args:
         out: float32 [N, k, k + 1] or [N, F, k, k + 1].
-        x: transforms to join them with, of the shape of `out` or without F; None for none.
-        reverse_order: False: `x` is applied first; True: the translation.
+        x: transforms to compose with, with the shape of `out` or without F; None for none.
+        reverse_order: False to apply `x` first; True to apply the translation first.
         offset: [N, k], or [N, F, k].
     """
     _translations(*_targets(out, x, reverse_order), entries(offset, out.shape[-2]))
@@ -256,19 +256,19 @@ def fill_shears(
     """Fill `out` with shears about a center; as ``fill_translations``.
 
     Args:
-        out: see there.
-        x: see there.
-        reverse_order: see there.
+        out: see ``fill_translations``.
+        x: see ``fill_translations``.
+        reverse_order: see ``fill_translations``.
         factors: [N, k * (k - 1)] or [N, F, k * (k - 1)], the off-diagonal elements row by row.
-        is_angle: they are angles in degrees, whose tangents are the factors.
+        is_angle: whether they are angles in degrees, whose tangents are the factors.
         center: [N, k] or [N, F, k]; None for 0.
 
     Raises:
-        ShapeError: not 2 (for 2-D) or 6 (for 3-D) factors.
+        ShapeError: there are not 2 (2-D) or 6 (3-D) factors.
     """
     given, size = factors.shape[-1], out.shape[-2]
     if given not in (2, 6):
-        raise ShapeError(f"a shear has 2 factors in 2-D and 6 in 3-D; got {given}.")
+        raise ShapeError(f"a shear needs 2 factors in 2-D or 6 in 3-D; got {given}.")
     _shears(*_targets(out, x, reverse_order), entries(factors), is_angle, entries(center, size))
 
 
@@ -278,26 +278,26 @@ def fill_rotations(
     """Fill `out` with rotations about a center; as ``fill_translations``.
 
     Args:
-        out: see there.
-        x: see there.
-        reverse_order: see there.
+        out: see ``fill_translations``.
+        x: see ``fill_translations``.
+        reverse_order: see ``fill_translations``.
         angle: degrees, [N], [N, 1] or [N, F, 1].
         axis: [N, 3] or [N, F, 3] in 3-D, else None.
         center: [N, k] or [N, F, k]; None for 0.
 
     Raises:
-        ArgumentValueError: an angle that is not finite, or an axis of length 0.
-        ShapeError: several angles, or an axis of another number of elements.
+        ArgumentValueError: an angle is not finite, or an axis has length 0.
+        ShapeError: there are several angles, or an axis has a wrong number of elements.
     """
     size = out.shape[-2]
     angles = entries(angle)
     if angles.shape[2] != 1:
-        raise ShapeError(f"angle takes one value; got {angles.shape[2]}.")
+        raise ShapeError(f"angle must have one value; got {angles.shape[2]}.")
     if axis is not None and axis.shape[-1] != 3:
-        raise ShapeError(f"axis needs 3 values, x, y and z; got {axis.shape[-1]}.")
+        raise ShapeError(f"axis must have 3 values, x, y and z; got {axis.shape[-1]}.")
     bad = _rotations(*_targets(out, x, reverse_order), angles, entries(axis), entries(center, size))
     if bad < 0:
-        raise ArgumentValueError("axis must have a length; got [0, 0, 0].")
+        raise ArgumentValueError("axis must not have length 0; got [0, 0, 0].")
     if bad < len(out):
         raise ArgumentValueError(f"an angle must be a finite number of degrees; got {angles[bad].ravel().tolist()}.")
 
@@ -305,16 +305,16 @@ def fill_rotations(
 def fill_crops(
     out: np.ndarray, x: np.ndarray | None, reverse_order: bool, corners: tuple[Any, ...], absolute: bool
 ) -> None:
-    """Fill `out` with the maps that take one box to another; as ``fill_translations``.
+    """Fill `out` with the transforms that map one box to another; as ``fill_translations``.
 
-    A box without extent gives infinite or NaN elements.
+    A box with extent 0 results in infinite or NaN elements.
 
     Args:
-        out: see there.
-        x: see there.
-        reverse_order: see there.
-        corners: start and end of the one, start and end of the other: [N, k or 1] or [N, F, k or 1].
-        absolute: exchange start and end where start is larger.
+        out: see ``fill_translations``.
+        x: see ``fill_translations``.
+        reverse_order: see ``fill_translations``.
+        corners: start and end of the source box, start and end of the target box: [N, k or 1] or [N, F, k or 1].
+        absolute: swap start and end if start is larger.
     """
     size = out.shape[-2]
     low, high, target, end = (entries(corner, size) for corner in corners)
@@ -322,24 +322,24 @@ def fill_crops(
 
 
 def fill_joined(out: np.ndarray, inputs: tuple[np.ndarray, ...]) -> None:
-    """Fill `out` with transforms applied one after the other; those without frames are repeated."""
+    """Fill `out` with the composition of transforms; those without frames are broadcast."""
     inner = _read_only(inputs[0])
     rows = _by_frame(out)
     for index, x in enumerate(inputs[1:], 2):
-        # In between in float64: the result is rounded once.
+        # Intermediate results are float64, so that the result is rounded once.
         target = rows if index == len(inputs) else np.empty(rows.shape)
         _joined(target, _read_only(x), inner)
         inner = _read_only(target)
 
 
 def fill_on_device(out: Any, x: Any, reverse_order: bool, fill: Callable[[np.ndarray], None]) -> None:
-    """Fill a tensor with transforms made on the host: they are computed from arguments, which are there.
+    """Fill a tensor with transforms computed on the CPU, where their arguments are.
 
     Args:
         out: float32 tensor [N, k, k + 1] or [N, F, k, k + 1].
-        x: transforms to join them with, as tensor; None for none.
-        reverse_order: False: `x` is applied first.
-        fill: fills an array of the shape of `out`.
+        x: transforms to compose with, as a tensor; None for none.
+        reverse_order: False to apply `x` first.
+        fill: fills an array with the shape of `out`.
     """
     host = np.empty(tuple(out.shape), np.float32)
     fill(host)

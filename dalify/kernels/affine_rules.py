@@ -1,6 +1,6 @@
-"""What the operators of ``fn.transforms`` have in common before they compute: dimensions, frames and shapes.
+"""Output rules of the operators of ``fn.transforms``: dimensions, frames and shapes.
 
-Alone because rules and ``prepare`` functions run for every graph, and the arithmetic beside them needs numba.
+Separate from the arithmetic in ``affine``, which needs numba, because rules run for every graph.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ __all__ = ["dimensions", "matrix_spec", "result_shape", "shear_size"]
 
 
 def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = False) -> Spec:
-    """Return the spec of a transform operator's result.
+    """Return the output spec of a transform operator.
 
     Args:
-        x: the transform to apply the new one to, [k, k + 1], or [F, k, k + 1] for a sequence; None where there is none.
-        dimensions: k as far as the arguments tell; None where they do not.
-        is_sequence: an argument has one entry per frame.
+        x: the transform to apply the new one to, [k, k + 1], or [F, k, k + 1] for a sequence; None without input.
+        dimensions: k if the arguments determine it, else None.
+        is_sequence: whether an argument has one entry per frame.
 
     Raises:
-        DTypeError: `x` has no float32 elements.
-        ShapeError: `x` is no matrix of that form, or of another number of dimensions.
+        DTypeError: `x` is not float32.
+        ShapeError: `x` does not have this form, or another number of dimensions.
     """
     if x is None:
         shape = None if dimensions is None or is_sequence else (dimensions, dimensions + 1)
         return Spec(DALIDataType.FLOAT, 3, "F**") if is_sequence else Spec(DALIDataType.FLOAT, 2, "**", shape)
     if x.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"a transform must be float32; got {x.dtype!s}.", hint="fn.cast(matrix, dtype=types.FLOAT)")
+        raise DTypeError(f"a transform must be float32; got {x.dtype!s}.", hint="Use fn.cast(x, dtype=types.FLOAT).")
     if x.ndim not in (2, 3) or (x.shape is not None and x.shape[-1] != x.shape[-2] + 1):
         what = f"{x.ndim} dimensions" if x.shape is None else f"the shape {x.shape}"
         raise ShapeError(
-            f"a transform is a matrix of k rows and k + 1 columns (2 x 3 for images); the input has {what}."
+            f"a transform must be a matrix with k rows and k + 1 columns (2 x 3 for images); the input has {what}."
         )
     if x.shape is not None and dimensions not in (None, x.shape[-2]):
-        raise ShapeError(f"the input transforms {x.shape[-2]}-D points, the arguments {dimensions}-D points.")
+        raise ShapeError(f"the input transforms {x.shape[-2]}-D points, the arguments need {dimensions}-D points.")
     if x.ndim == 2 and is_sequence:
         return Spec(DALIDataType.FLOAT, 3, "F**")
     return Spec(DALIDataType.FLOAT, x.ndim, "**" if x.ndim == 2 else "F**", x.shape)
 
 
 def dimensions(*values: Any) -> int | None:
-    """Return how many dimensions vectors stand for: their length, where single numbers count as "any".
+    """Return the number of dimensions of vectors: their length; single numbers match any length.
 
     Args:
-        values: tuples, arrays [N, k] or [N, F, k], or None; what else (VARIES) is not known.
+        values: tuples, arrays [N, k] or [N, F, k], or None; anything else (VARIES) is unknown.
 
     Returns:
-        The length; 1 where there are single numbers only, None where nothing is known.
+        The length; 1 if there are only single numbers, None if nothing is known.
 
     Raises:
-        ShapeError: vectors of different length.
+        ShapeError: the lengths differ.
     """
     known = [item.shape[-1] if isinstance(item, np.ndarray) else len(item) for item in values if _has_length(item)]
     longer = {length for length in known if length > 1}
@@ -74,15 +74,15 @@ def _has_length(value: Any) -> bool:
 
 
 def result_shape(x: Any, size: int | None, *arguments: Any) -> dict[str, Any]:
-    """Return what ``prepare`` returns for a transform: the shapes, where the rule cannot tell them.
+    """Return the result of ``prepare`` for a transform: the shapes, if the output rule does not know them.
 
     Args:
         x: the input as a Batch, or None.
-        size: k, where the arguments tell it.
+        size: k, if the arguments determine it.
         arguments: per-sample arguments that may have one entry per frame: arrays, or lists of [k] or [F, k].
 
     Raises:
-        ShapeError: different numbers of frames.
+        ShapeError: the numbers of frames differ.
     """
     if not any(isinstance(item, list) or (item is not None and item.ndim == 3) for item in arguments):
         return {} if x is not None or size is None else {"out_shapes": (size, size + 1)}
@@ -101,7 +101,7 @@ def result_shape(x: Any, size: int | None, *arguments: Any) -> dict[str, Any]:
 
 def _single_count(counts: set[int], sample: int) -> int | None:
     if len(counts) > 1:
-        counts = counts - {1}  # one frame serves for all
+        counts = counts - {1}  # one frame is used for all
     if len(counts) > 1:
         error = ShapeError(f"input and arguments have different numbers of frames: {sorted(counts)}.")
         error.__dalify_sample__ = sample  # pyright: ignore[reportAttributeAccessIssue]
@@ -110,5 +110,5 @@ def _single_count(counts: set[int], sample: int) -> int | None:
 
 
 def shear_size(given: int) -> int:
-    """Return k of ``k * (k - 1)`` shear factors, as far as they make sense."""
+    """Return k for ``k * (k - 1)`` shear factors, or None."""
     return (1 + math.isqrt(1 + 4 * given)) // 2

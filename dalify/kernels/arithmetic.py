@@ -1,8 +1,8 @@
-"""Element-wise arithmetic on groups of samples, with the rules of C rather than those of Python.
+"""Element-wise arithmetic on groups of samples, with the rules of C instead of Python.
 
-Alone in a file because operators, conditions and folded constants compute with it. What differs from numpy: integers
-wrap in the promoted type, ``//`` truncates and leaves floats unrounded, ``%`` has the sign of the dividend, an integer
-to a negative power is 0. The types of the results are those of `dalify.kernels.promotion`.
+Used by operators, conditions and constant folding. Unlike NumPy, integers wrap in the promoted type, ``//`` truncates
+and does not round floats, ``%`` has the sign of the dividend, an integer to a negative power is 0. Result dtypes are
+those of `dalify.kernels.promotion`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dalify.base.errors import ArgumentValueError
 
 __all__ = ["compute"]
 
-# An inner loop shorter than this costs numpy more than the elements that it computes.
+# In shorter inner loops, NumPy's overhead is larger than the computation.
 _INNER_LOOP = 512
 
 _UFUNCS: dict[str, np.ufunc] = {
@@ -69,8 +69,8 @@ def compute(function: str, out: np.ndarray, *operands: np.ndarray) -> None:
 
     Args:
         function: a name in `dalify.kernels.promotion.FUNCTIONS`.
-        out: array [N, ...] to fill: the broadcast shape of the samples, the type of `result_dtype`.
-        operands: arrays [N, ...]; the samples broadcast against each other, aligned at the end.
+        out: output [N, ...] with the broadcast shape of the samples and the dtype of `result_dtype`.
+        operands: arrays [N, ...]; samples are broadcast, aligned at the last axis.
 
     Raises:
         ArgumentValueError: an integer is divided by zero.
@@ -87,7 +87,7 @@ def compute(function: str, out: np.ndarray, *operands: np.ndarray) -> None:
 
 
 def _align(operand: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return [N, 1, ..., extents] with as many dimensions as `shape`; short rows are repeated to a useful length."""
+    """Return [N, 1, ..., extents] with the number of dimensions of `shape`; short rows are repeated."""
     missing = len(shape) - operand.ndim
     have = operand.shape
     if missing:
@@ -102,13 +102,13 @@ def _align(operand: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     row = have[first:]
     if row == shape[first:] or all(extent == 1 for extent in row):
         return operand
-    # A mean per channel, [N, 1, 1, 3] against [N, H, W, 3]: numpy would loop over three elements at a time.
+    # A mean per channel, [N, 1, 1, 3] against [N, H, W, 3]: NumPy's inner loop would have three elements.
     return np.ascontiguousarray(np.broadcast_to(operand, have[:first] + shape[first:]))
 
 
 def _compare(ufunc: np.ufunc, out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     if a.dtype.kind == "f" or b.dtype.kind == "f":
-        # numpy would meet INT32 and FLOAT in FLOAT64, where 2**24 + 1 differs from 2.0**24.
+        # NumPy would compare INT32 and FLOAT as FLOAT64, where 2**24 + 1 differs from 2.0**24.
         meet = a.dtype if a.dtype.kind == "f" else b.dtype
         if a.dtype.kind == b.dtype.kind:
             meet = max(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
@@ -145,7 +145,7 @@ def _divide(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     if dtype.kind == "u":
         np.floor_divide(a, b, out=out, dtype=dtype, casting="unsafe")
         return
-    # Truncation: take away the remainder, which has the sign of the dividend, and what is left divides evenly.
+    # Truncation: subtract the remainder, which has the sign of the dividend; the rest divides evenly.
     remainder = np.fmod(a, b, dtype=dtype, casting="unsafe")
     np.subtract(a, remainder, out=remainder, dtype=dtype, casting="unsafe")
     np.floor_divide(remainder, b, out=out, dtype=dtype, casting="unsafe")
@@ -169,7 +169,7 @@ def _power(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
 
 
 def _smaller(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    if out.dtype.kind == "f":  # `a < b ? a : b`: a NaN in `a` gives way to b, one in `b` stays
+    if out.dtype.kind == "f":  # `a < b ? a : b`: a NaN in `a` returns b, a NaN in `b` returns NaN
         a, b = a.astype(out.dtype, copy=False), b.astype(out.dtype, copy=False)
         np.copyto(out, np.where(a < b, a, b))
     else:
@@ -185,7 +185,7 @@ def _larger(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
 
 
 def _clamp(out: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    # The upper limit wins where the limits are the wrong way round; a NaN limit is none.
+    # The upper limit wins if the limits are reversed; a NaN limit has no effect.
     _larger(out, low, value)
     _smaller(out, high, out)
 

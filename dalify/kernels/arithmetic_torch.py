@@ -1,7 +1,7 @@
-"""The twin of `dalify.kernels.arithmetic` for torch tensors of any device: same rules, same results.
+"""`dalify.kernels.arithmetic` for torch tensors on any device: same rules, same results.
 
-Apart from it because torch is loaded for pipelines that use an accelerator only, and because torch lacks what numpy
-has: arithmetic on unsigned integers wider than 8 bits. Those compute in int64, uint64 in the same bits read as int64.
+A separate module because torch is only loaded for pipelines that use an accelerator. torch does not support arithmetic
+on unsigned integers wider than 8 bits: those are computed in int64, uint64 with its bits reinterpreted as int64.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compute_torch(function: str, out: torch.Tensor, *operands: torch.Tensor) -> 
         return
     target = str(out.dtype)
     if function == "mod" and out.is_floating_point() and len({a.is_floating_point() for a in aligned}) == 2:
-        kind = torch.float64  # as C's fmod of an integer and a float
+        kind = torch.float64  # like C's fmod of an integer and a float
     else:
         kind = torch.int64 if target in _WIDE_UNSIGNED else out.dtype
     values = [operand.to(kind) for operand in aligned]
@@ -59,7 +59,7 @@ def _align(operand: torch.Tensor, ndim: int) -> torch.Tensor:
 
 
 def _unsigned_below(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Compare bits of uint64, read as int64: flipping the sign bit keeps their order."""
+    """Compare uint64 bits in int64: flipping the sign bit preserves their order."""
     return (a ^ _SIGN_BIT) < (b ^ _SIGN_BIT)
 
 
@@ -72,7 +72,7 @@ def _compare(function: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     unsigned = [str(operand.dtype) == "torch.uint64" for operand in (a, b)]
     a, b = a.to(torch.int64), b.to(torch.int64)
     if any(unsigned):
-        # Both as unsigned numbers with a 65th bit for the sign: a negative int64 is below every uint64.
+        # Both as unsigned numbers with a 65th sign bit: a negative int64 is below every uint64.
         below_a = (a < 0) & (not unsigned[0])
         below_b = (b < 0) & (not unsigned[1])
         less = torch.where(below_a == below_b, _unsigned_below(a, b), below_a)
@@ -113,7 +113,7 @@ def _remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _divide_unsigned(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Divide bits of uint64: half the dividend fits int64; the quotient of that, doubled, is at most one too small."""
+    """Divide uint64 bits: half the dividend fits into int64; the doubled quotient is at most one too small."""
     _refuse_zero(b)
     half = (a >> 1) & (2**63 - 1)
     quotient = torch.div(half, b, rounding_mode="trunc") << 1
@@ -127,7 +127,7 @@ def _remainder_unsigned(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Raise integers to powers by squaring: torch's pow refuses or rounds some of these."""
+    """Raise integers to powers by squaring: torch's pow rejects or rounds some of these."""
     base, exponent = a.long(), b.long()
     result = torch.ones_like(base * exponent)
     base = base.expand_as(result)
@@ -144,7 +144,7 @@ def _power_unsigned(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     result = _power(a, high)
     for _ in range(63):
         a = a * a
-    return torch.where(b < 0, result * a, result)  # bit 63 of the exponent, which int64 reads as its sign
+    return torch.where(b < 0, result * a, result)  # bit 63 of the exponent, the sign bit of int64
 
 
 def _shift(function: str, a: torch.Tensor, b: torch.Tensor, bits: int) -> torch.Tensor:
@@ -162,7 +162,7 @@ def _shift(function: str, a: torch.Tensor, b: torch.Tensor, bits: int) -> torch.
 def _shift_right_unsigned(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     is_inside = (b >= 0) & (b < 64)
     count = torch.where(is_inside, b, 0)
-    # The arithmetic shift drags the sign bit along: clear what it filled in.
+    # The arithmetic shift replicates the sign bit: clear the replicated bits.
     mask = torch.where(count == 0, -1, (1 << (64 - count).clamp(max=63)) - 1)
     return torch.where(is_inside, (a >> count) & mask, 0)
 
@@ -184,7 +184,7 @@ def _larger_unsigned(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _cube_root(a: torch.Tensor) -> torch.Tensor:
-    """Return the cube root, which torch lacks: a power of the magnitude, sharpened by one step of Newton's method."""
+    """Return the cube root, which torch does not provide: a power of the magnitude and one Newton step."""
     wide = a.double()
     root = wide.abs().pow(1.0 / 3.0)
     step = (root - wide.abs() / (root * root)) / 3.0

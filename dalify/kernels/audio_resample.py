@@ -1,8 +1,8 @@
-"""Sound at another sampling rate: a windowed sinc at every place where a sample is wanted.
+"""Resamples audio with a windowed sinc, with the numbers of DALI.
 
-Alone in a file because its numbers are DALI's: the window is a table with 32 entries for each sample, read with linear
-interpolation, and places are counted in float32 within blocks of 256 results. Entries that one result needs lie 32
-apart in such a table; here they lie side by side, one row for each fraction, so that a result is two scalar products.
+The window is a table with 32 entries per sample and linear interpolation, and positions are computed in float32 within
+blocks of 256 results. The entries for one result are 32 apart in such a table; here they are contiguous, one row per
+fraction, so that a result is two dot products.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["lobes_of", "resample_sound", "resample_sound_torch"]
 
 _BLOCK = 256
 _PHASES = 32
-_RESULTS_AT_ONCE = 1 << 22  # a multiple of _BLOCK; intermediates are of so many results
-_TORCH_ELEMENTS = 1 << 24  # of an intermediate on the device
+_MAX_RESULTS = 1 << 22  # a multiple of _BLOCK; size of intermediate results
+_TORCH_ELEMENTS = 1 << 24  # size of an intermediate result on the device
 
 
 def lobes_of(quality: float) -> int:
-    """Return the lobes of the sinc on each side for a quality from 0 to 100: 3 for 0, 16 for 50, 64 for 100."""
+    """Return the number of sinc lobes on each side for a quality from 0 to 100: 3 for 0, 16 for 50, 64 for 100."""
     return math.floor(0.007 * quality * quality - 0.09 * quality + 3 + 0.5)
 
 
@@ -33,12 +33,12 @@ def lobes_of(quality: float) -> int:
 def _rows(lobes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the table and its differences, float32 [_PHASES + 1, 2 * lobes].
 
-    Row j holds the weights of the samples ``1 - lobes`` to ``lobes`` from the last one before a place that is j / 32
-    beyond that sample; the difference leads to row j - 1.
+    Row j contains the weights of the samples ``1 - lobes`` to ``lobes`` relative to the last one before a position that
+    is j / 32 after that sample; the differences are to row j - 1.
     """
     count = 2 * _PHASES * lobes + 1
     places = (np.arange(count) - count // 2) / _PHASES
-    # The window ends half an entry beyond the table, as in DALI.
+    # The window ends half an entry after the table, as in DALI.
     envelope = 0.5 + 0.5 * np.cos(np.pi * (np.arange(count) - count // 2) * 2 / count)
     table = np.zeros(count + 1, np.float32)
     table[:count] = np.sinc(places) * envelope
@@ -49,7 +49,7 @@ def _rows(lobes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(nogil=True, cache=True)
 def _places(wholes: np.ndarray, fractions: np.ndarray, first: int, step: float) -> None:
-    """Fill int64 and float32 [results] with where the results from ``first`` on lie in the input, as in DALI.
+    """Fill int64 and float32 [results] with the input positions of the results from ``first`` on, as in DALI.
 
     ``first`` is a multiple of _BLOCK.
     """
@@ -74,7 +74,7 @@ def _resample(
     rows: np.ndarray,
     slopes: np.ndarray,
 ) -> None:
-    """Fill out [results] from a signal with zeros around it, ``taps - 1`` in front."""
+    """Fill out [results] from a zero-padded signal, with ``taps - 1`` zeros before it."""
     taps = rows.shape[1]
     last = padded.size - taps
     for i in range(out.size):
@@ -90,9 +90,9 @@ def _resample(
 
 
 def _input_scale(source: np.dtype, target: np.dtype) -> tuple[float, float]:
-    """Return factor and offset of what goes into the filter: from 0 to 1 for unsigned results, else from -1 to 1.
+    """Return factor and offset of the filter input: [0, 1] for unsigned results, else [-1, 1].
 
-    Around a sound is 0 of that range, as in DALI.
+    The padding is 0 in that range, as in DALI.
     """
     if source == target:
         return 1.0, 0.0
@@ -107,26 +107,26 @@ def _output_scale(source: np.dtype, target: np.dtype) -> float:
 
 
 def resample_sound(out: np.ndarray, x: np.ndarray, steps: np.ndarray, quality: float) -> None:
-    """Resample sounds with any number of channels.
+    """Resample audio with any number of channels.
 
     Args:
-        out: [N, results, channels] of an integer type up to 32 bits or float32, to fill.
-        x: [N, samples, channels], likewise. Where the types differ, full ranges are mapped to each other and floats
-            are from -1 to 1; what is out of range is saturated.
+        out: [N, results, channels] of an integer type up to 32 bits or float32, output.
+        x: [N, samples, channels], same dtypes. If the dtypes differ, full ranges are mapped to each other and floats
+            are from -1 to 1; values out of range are saturated.
         steps: float64 [N], samples of ``x`` from one result to the next.
         quality: 0 to 100.
     """
     rows, slopes = _rows(lobes_of(quality))
     taps = rows.shape[1]
     samples, results = x.shape[1], out.shape[1]
-    last = samples + taps  # where the last window begins in a channel with zeros around it, taps - 1 in front
+    last = samples + taps  # start of the last window in a zero-padded channel
     for n, step in enumerate(steps.tolist()):
-        for start in range(0, results, _RESULTS_AT_ONCE):
-            count = min(_RESULTS_AT_ONCE, results - start)
+        for start in range(0, results, _MAX_RESULTS):
+            count = min(_MAX_RESULTS, results - start)
             wholes, fractions = np.empty(count, np.int64), np.empty(count, np.float32)
             _places(wholes, fractions, start, step)
             begin, end = 0, last + taps
-            if samples > _RESULTS_AT_ONCE:  # take only the part of a long input that these results are made of
+            if samples > _MAX_RESULTS:  # use only the part of a long input that these results need
                 begin = min(max(int(wholes.min()) + taps // 2, 0), last)
                 end = min(max(int(wholes.max()) + taps // 2, 0), last) + taps
                 wholes -= begin
@@ -153,7 +153,7 @@ def _as_float(x: np.ndarray, target: np.dtype) -> np.ndarray:
 
 
 def resample_sound_torch(out: torch.Tensor, x: torch.Tensor, steps: np.ndarray, quality: float) -> None:
-    """Do what `resample_sound` does, on torch tensors of any device."""
+    """`resample_sound` for torch tensors on any device."""
     names = [np.dtype(str(tensor.dtype).removeprefix("torch.")) for tensor in (x, out)]
     tables = [torch.tensor(table, device=x.device) for table in _rows(lobes_of(quality))]
     taps = tables[0].shape[1]

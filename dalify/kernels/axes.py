@@ -1,6 +1,6 @@
-"""Axes by number or by letter, and what becomes of shape and layout when axes go.
+"""Axes by index or by letter, and shape and layout after axes are removed.
 
-Alone in a file because every operator with ``axes=`` and ``axis_names=`` reads them the same way.
+Shared by all operators with ``axes=`` and ``axis_names=``.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ __all__ = ["check_centre", "check_layout", "chosen_axes", "normal_axis", "reduce
 
 
 def normal_axis(axis: int, ndim: int, *, extra: int = 0, name: str = "axis") -> int:
-    """Return an axis counted from the front.
+    """Return a non-negative axis.
 
     Args:
-        axis: from ``-ndim - extra`` to ``ndim - 1 + extra``; negative ones count from the back.
+        axis: from ``-ndim - extra`` to ``ndim - 1 + extra``; negative axes count from the end.
         ndim: number of dimensions.
-        extra: 1 for a position between axes, as of an axis to be inserted.
-        name: of the argument, for the message.
+        extra: 1 for the position of an axis to insert.
+        name: name of the argument, for the error message.
 
     Raises:
-        IndexingError: out of that range.
+        IndexingError: the axis is out of range.
     """
     size = ndim + extra
     if not -size <= axis < size:
@@ -34,21 +34,21 @@ def normal_axis(axis: int, ndim: int, *, extra: int = 0, name: str = "axis") -> 
 
 
 def chosen_axes(spec: Spec, axes: Sequence[int] | None, axis_names: str | None) -> tuple[int, ...]:
-    """Return the axes that the arguments ``axes`` and ``axis_names`` name, in ascending order; all of them for neither.
+    """Return the axes in ``axes`` or ``axis_names``, in ascending order; all axes if both are None.
 
     Args:
-        spec: of the data; its number of dimensions is known.
-        axes: numbers; negative ones count from the back.
+        spec: spec of the data; its number of dimensions is known.
+        axes: indices; negative axes count from the end.
         axis_names: letters of the layout.
 
     Raises:
-        ArgumentValueError: both are given, or an axis twice.
-        IndexingError: there is no such axis.
+        ArgumentValueError: both are given, or an axis is repeated.
+        IndexingError: the axis does not exist.
         LayoutError: the layout has no such letter.
     """
     assert spec.ndim is not None, "dalify bug: axes of data of unknown dimensions"
     if axes is not None and axis_names is not None:
-        raise ArgumentValueError("give either axes or axis_names, not both.")
+        raise ArgumentValueError("specify either axes or axis_names, not both.")
     if axis_names is not None:
         chosen = [spec.axis(letter) for letter in axis_names]
     elif axes is not None:
@@ -56,12 +56,12 @@ def chosen_axes(spec: Spec, axes: Sequence[int] | None, axis_names: str | None) 
     else:
         return tuple(range(spec.ndim))
     if len(set(chosen)) != len(chosen):
-        raise ArgumentValueError(f"an axis is named twice in {axis_names or tuple(axes or ())!r}.")
+        raise ArgumentValueError(f"an axis is repeated in {axis_names or tuple(axes or ())!r}.")
     return tuple(sorted(chosen))
 
 
 def without_axes(spec: Spec, axes: Sequence[int]) -> Spec:
-    """Return the spec of data whose `axes` are gone, with their letters."""
+    """Return the spec of data without `axes` and their letters."""
     assert spec.ndim is not None, "dalify bug: axes of data of unknown dimensions"
     kept = [axis for axis in range(spec.ndim) if axis not in axes]
     layout = "".join(spec.layout[axis] for axis in kept) if spec.layout else spec.layout
@@ -70,13 +70,13 @@ def without_axes(spec: Spec, axes: Sequence[int]) -> Spec:
 
 
 def reduced_spec(spec: Spec, axes: Sequence[int], dtype: DALIDataType, *, keep_dims: bool) -> Spec:
-    """Return the spec of a reduction's result.
+    """Return the output spec of a reduction.
 
     Args:
-        spec: of the data.
-        axes: reduced ones, not negative.
-        dtype: of the result.
-        keep_dims: reduced axes stay, with extent 1.
+        spec: spec of the data.
+        axes: reduced axes, not negative.
+        dtype: dtype of the result.
+        keep_dims: whether to keep reduced axes with extent 1.
     """
     if not keep_dims:
         return without_axes(spec, axes).replace(dtype=dtype)
@@ -86,21 +86,21 @@ def reduced_spec(spec: Spec, axes: Sequence[int], dtype: DALIDataType, *, keep_d
     return spec.replace(dtype=dtype, shape=shape)
 
 
-def check_centre(centre: Spec, result: Spec) -> None:
-    """Raise a ShapeError where a centre of deviations has neither one element nor as many as there are results."""
-    if centre.shape is None or result.shape is None:
+def check_centre(center: Spec, result: Spec) -> None:
+    """Raise a ShapeError if the center of deviations has neither one element nor one per result."""
+    if center.shape is None or result.shape is None:
         return
-    count = math.prod(centre.shape)
+    count = math.prod(center.shape)
     if count not in (1, math.prod(result.shape)):
         raise ShapeError(
-            f"the mean of shape {centre.shape} does not fit results of shape {result.shape}.",
-            hint="Reduce both along the same axes, or give one number.",
+            f"the mean with shape {center.shape} does not match results with shape {result.shape}.",
+            hint="Reduce both along the same axes, or pass one number.",
         )
 
 
 def check_layout(layout: str, ndim: int | None) -> None:
-    """Raise a LayoutError where a layout does not have one letter for each dimension; ``""`` fits any."""
+    """Raise a LayoutError if a layout does not have one letter per dimension; ``""`` matches any."""
     if layout and ndim is not None and len(layout) != ndim:
         raise LayoutError(
-            f"the layout {layout!r} does not fit {ndim}-D samples: it needs one letter for each dimension."
+            f"the layout {layout!r} does not match {ndim}-D samples: it must have one letter per dimension."
         )

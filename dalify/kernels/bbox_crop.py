@@ -1,7 +1,7 @@
-"""Search for a random window that keeps enough of the bounding boxes, as SSD's training data are cropped.
+"""Searches for a random window that keeps enough of the bounding boxes, as in the training of SSD.
 
-Alone because it is the arithmetic of one operator, testable without a pipeline. Which window is found is a function of
-the random numbers alone, which each candidate draws by its own number. All samples of a chunk are one call.
+The result depends only on the random numbers, which are drawn separately for each candidate. All samples of a chunk are
+processed in one call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dalify.kernels.philox import philox4x32
 
 __all__ = ["CropRules", "Found", "search"]
 
-_NUMBERS = 8  # of a candidate: extents and corners of up to three axes, the threshold, and one to spare
+_NUMBERS = 8  # random numbers per candidate: extents and corners of up to three axes, threshold, one unused
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _SHIFT_32 = np.uint64(32)
 _SHIFT_8 = np.uint64(8)
@@ -27,18 +27,18 @@ _FOUND, _WHOLE, _EXHAUSTED = 0, 1, 2
 
 @dataclass(frozen=True)
 class CropRules:
-    """What a window has to satisfy.
+    """Criteria for a window.
 
     Attributes:
-        thresholds: of which one is chosen at random for every round of `attempts` candidates.
-        allow_no_crop: "no crop" is one more choice.
-        is_overlap: thresholds are parts of each box inside the window; False: intersection over union.
-        all_boxes: all boxes have to reach the threshold; False: one is enough.
-        scaling: least and largest extent relative to the image.
-        aspect_ratio: for each pair of axes (xy, or xy, xz, yz) the least and largest ratio of extents.
-        attempts: candidates per round. A candidate that satisfies the rules and keeps no box ends the round too.
-        total_attempts: candidates in all, before the best one is taken.
-        prune_threshold: part of its area that a box must keep to survive; None: its centre must lie inside.
+        thresholds: one of these is chosen at random for every round of `attempts` candidates.
+        allow_no_crop: whether "no crop" is an additional choice.
+        is_overlap: whether thresholds are the fraction of a box inside the window; False for intersection over union.
+        all_boxes: whether all boxes must reach the threshold; False if one is enough.
+        scaling: minimum and maximum extent relative to the image.
+        aspect_ratio: for each pair of axes (xy, or xy, xz, yz) minimum and maximum ratio of extents.
+        attempts: candidates per round. A candidate that satisfies the criteria but keeps no box also ends the round.
+        total_attempts: total number of candidates, after which the best one is used.
+        prune_threshold: minimum fraction of a box's area in the window to keep it; None if its center must be inside.
     """
 
     thresholds: tuple[float, ...]
@@ -58,10 +58,10 @@ class Found:
 
     Attributes:
         anchors: float64 [N, axes], relative to the image.
-        shapes: likewise.
-        boxes: those that the windows keep, clipped to them and relative to them; float64 [n, 2 * axes].
-        kept: bool [total], for each of the boxes given.
-        is_valid: bool [N]; False where no candidate satisfied the rules.
+        shapes: float64 [N, axes], relative to the image.
+        boxes: the kept boxes, clipped and relative to the windows; float64 [n, 2 * axes].
+        kept: bool [total], for each input box.
+        is_valid: bool [N]; False if no candidate satisfied the criteria.
     """
 
     anchors: np.ndarray
@@ -73,12 +73,12 @@ class Found:
 
 @njit(nogil=True, cache=True)
 def _draw_shape(shape, numbers, scaling, ratios, extents):
-    """Fill `shape` with random extents; return whether their ratios fit."""
+    """Fill `shape` with random extents; return whether their ratios are allowed."""
     axes = shape.size
     for axis in range(axes):
         shape[axis] = scaling[0] + numbers[axis] * (scaling[1] - scaling[0])
     if axes == 2 and ratios[0, 0] == ratios[0, 1]:
-        # No random pair has exactly one ratio: the larger number becomes the longer side.
+        # Random extents never have exactly the fixed ratio: one side is computed from the other.
         ratio = ratios[0, 0] * extents[1] / extents[0]
         longest = max(shape[0], shape[1])
         shape[0] = longest if ratio >= 1 else longest * ratio
@@ -113,7 +113,7 @@ def _area(box):
 
 @njit(nogil=True, cache=True)
 def _keep(kept, boxes, start, shape, prune_threshold):
-    """Fill which boxes survive; return their number. A negative threshold stands for the rule of the centre."""
+    """Fill the mask of kept boxes; return their number. A negative threshold selects the rule of the center."""
     count = 0
     for n in range(boxes.shape[0]):
         if prune_threshold < 0:
@@ -131,9 +131,9 @@ def _keep(kept, boxes, start, shape, prune_threshold):
 
 @njit(nogil=True, cache=True)
 def _score(boxes, areas, start, shape, is_overlap, all_boxes, threshold, best_score):
-    """Return what is compared with the threshold: the worst box's overlap, or the best one's.
+    """Return the score to compare with the threshold: the minimum or maximum overlap of boxes.
 
-    Where that can be neither enough nor the best so far, some number is returned that is neither.
+    If it cannot reach the threshold or the best score so far, some lower number is returned.
     """
     axes = shape.size
     result = 1.0 if all_boxes or not boxes.shape[0] else 0.0
@@ -170,7 +170,7 @@ def _search_one(
     boxes, sample, step, k0, k1, thresholds, choices, is_overlap, all_boxes, scaling, ratios, attempts, total_attempts,
     prune_threshold, extents, fixed_shape, numbers, start, shape, best, kept,
 ):  # fmt: skip
-    """Try candidates for one sample until one of the outcomes; fill the window and which boxes it keeps."""
+    """Try candidates for one sample until there is an outcome; fill the window and the mask of kept boxes."""
     axes = extents.size
     in_round, threshold, best_score = 0, 0.0, -1.0
     areas = np.empty(boxes.shape[0])
@@ -251,13 +251,13 @@ def search(
 
     Args:
         boxes: float64 [n, 2 * axes], start and end corners, relative to the image.
-        draw_arguments: of the random numbers: ``Draws.numba_arguments`` of the samples.
-        rules: of the window.
-        extents: of the images in pixels, float64 [N, axes]; ones where they are not known.
-        fixed_shapes: extents of the windows in pixels, float64 [N, axes]; None to draw them.
+        draw_arguments: random numbers: ``Draws.numba_arguments`` of the samples.
+        rules: criteria for the window.
+        extents: extents of the images in pixels, float64 [N, axes]; ones if unknown.
+        fixed_shapes: extents of the windows in pixels, float64 [N, axes]; None for random extents.
 
     Returns:
-        The first candidate that satisfies the rules; after `total_attempts` the one with the best overlap.
+        The first candidate that satisfies the criteria; after `total_attempts`, the one with the best overlap.
     """
     count, axes, total = len(boxes), extents.shape[1], len(boxes.values)
     samples, _, k0, k1, step = draw_arguments

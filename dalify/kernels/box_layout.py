@@ -1,7 +1,7 @@
-"""The orders in which the numbers of a bounding box come.
+"""Layouts of bounding boxes: the order of their numbers.
 
-Alone because several operators take a layout like "xyXY": small letters are the start, capital ones the end, and W, H,
-D the extents along x, y, z.
+A layout is a string like "xyXY": lowercase letters are the start, uppercase letters the end, and W, H, D the extents
+along x, y, z.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _EXTENTS = {"x": "W", "y": "H", "z": "D"}
 
 @lru_cache(64)
 def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool], bool]:
-    """Return, for x, y (and z): the column of the start, of the end or extent, and which of the two it is.
+    """Return for x, y (and z) the column of the start, the column of the end or extent, and which it is.
 
-    And whether the layout is that of corners already.
+    Also return whether the layout is already that of corners.
     """
     letters = "xyz"[:axes]
     starts, ends, are_extents = [], [], []
@@ -29,8 +29,8 @@ def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool], 
         extent = _EXTENTS[letter]
         if letter not in layout or (letter.upper() in layout) == (extent in layout) or len(layout) != 2 * axes:
             raise ArgumentValueError(
-                f"bbox_layout must name start and end (or extent) of {', '.join(letters)}; got {layout!r}.",
-                hint="For example 'xyXY' or 'xyWH'.",
+                f"bbox_layout must contain start and end (or extent) of {', '.join(letters)}; got {layout!r}.",
+                hint="Example: 'xyXY' or 'xyWH'.",
             )
         starts.append(layout.index(letter))
         are_extents.append(extent in layout)
@@ -40,10 +40,10 @@ def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool], 
 
 
 def to_corners(boxes: np.ndarray, layout: str) -> np.ndarray:
-    """Return boxes [n, 2 * axes] as start corner, then end corner, x first; the same array where they are that.
+    """Convert boxes [n, 2 * axes] to start corner, then end corner, x first; the same array if unchanged.
 
     Raises:
-        ArgumentValueError: a layout that does not name every number.
+        ArgumentValueError: the layout is invalid.
     """
     axes = boxes.shape[1] // 2
     starts, ends, are_extents, is_plain = _columns(layout, axes)
@@ -55,7 +55,7 @@ def to_corners(boxes: np.ndarray, layout: str) -> np.ndarray:
 
 
 def from_corners(corners: np.ndarray, layout: str) -> np.ndarray:
-    """Return boxes given as corners in another layout: the reverse of `to_corners`."""
+    """Convert boxes from corners to another layout: the inverse of `to_corners`."""
     axes = corners.shape[1] // 2
     starts, ends, are_extents, is_plain = _columns(layout, axes)
     if is_plain:

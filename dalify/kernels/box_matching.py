@@ -1,7 +1,7 @@
-"""Which box each anchor gets: the matching of single-shot detectors, on the CPU and on the accelerator.
+"""Matches anchors to boxes for single-shot detectors, on the CPU and the accelerator.
 
-Alone because it is the arithmetic of fn.box_encoder. Thousands of anchors meet dozens of boxes, so that the loops run
-over anchors, in lanes: their coordinates lie in rows of their own.
+There are thousands of anchors but only dozens of boxes, so the loops run over anchors with SIMD; each coordinate is
+stored in its own row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["anchor_table", "match", "match_on_device"]
 
 
 def anchor_table(anchors: np.ndarray) -> np.ndarray:
-    """Return what matching needs of anchors, float32 [9, A]: start, end, area, centre, extents.
+    """Precompute a table of anchors, float32 [9, A]: start, end, area, center, extents.
 
     Args:
         anchors: float32 [A, 4], left, top, right, bottom.
@@ -31,7 +31,7 @@ def anchor_table(anchors: np.ndarray) -> np.ndarray:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _overlaps(result, left, top, right, bottom, x0, y0, x1, y1, areas):
-    """Fill the intersection over union of one box with every anchor; 0 where both have no area."""
+    """Fill the intersection over union of one box with every anchor; 0 if both have area 0."""
     zero = np.float32(0)
     area = (right - left) * (bottom - top)
     for a in range(result.size):
@@ -44,7 +44,7 @@ def _overlaps(result, left, top, right, bottom, x0, y0, x1, y1, areas):
 
 @njit(nogil=True, cache=True)
 def _improve(best, best_box, overlaps, box):
-    """Note for every anchor whether this box is as good as those before; return the last of the best anchors."""
+    """Update the best box of every anchor, preferring this one for ties; return its last best anchor."""
     highest = overlaps[0]
     for a in range(overlaps.size):
         better = overlaps[a] >= best[a]
@@ -54,7 +54,7 @@ def _improve(best, best_box, overlaps, box):
     for a in range(overlaps.size - 1, -1, -1):
         if overlaps[a] == highest:
             return a
-    return 0  # not a number anywhere
+    return 0  # all values are NaN
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -71,7 +71,7 @@ def _match(out, out_labels, boxes, starts, labels, table, criteria, offset, scal
             left, top, right, bottom = boxes[first + box]
             _overlaps(overlaps, left, top, right, bottom, table[0], table[1], table[2], table[3], table[4])
             own[box] = _improve(best, best_box, overlaps, box)
-        for box in range(own.size):  # one after the other: the last box wins an anchor
+        for box in range(own.size):  # sequential: the last box wins an anchor
             best[own[box]], best_box[own[box]] = 2, box
         for a in range(count):
             if not best[a] > criteria:
@@ -95,16 +95,16 @@ def match(
     out: np.ndarray, out_labels: np.ndarray, boxes: Rows, labels: np.ndarray, table: np.ndarray, *, criteria: float,
     offset: bool, scale: float, means: np.ndarray, stds: np.ndarray,
 ) -> None:  # fmt: skip
-    """Give boxes to anchors.
+    """Match boxes to anchors.
 
     Args:
-        out: float32 [N, A, 4] to be filled.
-        out_labels: int32 [N, A] to be filled.
+        out: float32 [N, A, 4] output.
+        out_labels: int32 [N, A] output.
         boxes: float32 [n, 4], left, top, right, bottom.
         labels: int32, one for each of all boxes.
-        table: of ``anchor_table``.
-        criteria: an anchor gets its best box where their overlap is larger; the last one among equals.
-        offset: give offsets from the anchor.
+        table: table from ``anchor_table``.
+        criteria: an anchor is matched to its best box if the overlap is larger; the last one for ties.
+        offset: return offsets from the anchor.
         scale: factor of boxes and anchors.
         means: float32 [4], subtracted from offsets.
         stds: float32 [4], divisors of offsets.
@@ -127,7 +127,7 @@ def match_on_device(
     out: Any, out_labels: Any, boxes: Rows, labels: Any, table: np.ndarray, *, criteria: float, offset: bool,
     scale: float, means: np.ndarray, stds: np.ndarray,
 ) -> None:  # fmt: skip
-    """Do the same with tensors; samples are padded to the one with the most boxes."""
+    """`match` for tensors; samples are padded to the maximum number of boxes."""
     device, most = out.device, int(boxes.lengths.max())
     anchors, divisors, middle = (torch.as_tensor(item, device=device) for item in (table, stds, means))
     plain = torch.zeros_like(out[0]) if offset else anchors[5:].T
@@ -164,7 +164,7 @@ def match_on_device(
 
 
 def _last_of_largest(values: Any, dim: int) -> tuple[Any, Any]:
-    """Return the largest values along an axis and where the last of them is: torch does not say which it takes."""
+    """Return the maximum along an axis and its last index: torch does not define which index it returns."""
     best = values.amax(dim, keepdim=True)
     shape = [1] * values.ndim
     shape[dim] = -1

@@ -1,6 +1,6 @@
-"""Turn bounding boxes with their images, all of a chunk in one compiled call, or on the accelerator.
+"""Rotates bounding boxes with their images, all of a chunk in one compiled call, or on the accelerator.
 
-Alone because it is the arithmetic of fn.bbox_rotate, whose file says what its options mean.
+The options are documented in fn.bbox_rotate.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["EXPAND", "FIXED", "HALFWAY", "canvases", "rotate_boxes", "rotate_box
 
 EXPAND, FIXED, HALFWAY = 0, 1, 2
 _RADIANS = np.float32(math.pi / 180)
-_SLACK = 0.01  # pixels by which a rotated image may exceed its canvas, as in dalify.kernels.rotation
+_TOLERANCE = 0.01  # pixels by which a rotated image may exceed its canvas, as in dalify.kernels.rotation
 
 
 @njit(nogil=True, cache=True)
 def _canvases(canvas, image, angles, size, keep_size):
-    """Fill width and height of each canvas; return the first sample whose angle is not finite, or N."""
+    """Fill width and height of each canvas; return the first sample with an angle that is not finite, or N."""
     for n in range(angles.size):
         radians = np.float64(np.float32(angles[n]) * _RADIANS)
         if not math.isfinite(radians):
@@ -37,20 +37,20 @@ def _canvases(canvas, image, angles, size, keep_size):
             cosine, sine = abs(math.cos(radians)), abs(math.sin(radians))
             for axis in range(2):
                 own, other = image[n, axis], image[n, 1 - axis]
-                extent = math.ceil(cosine * own + sine * other - _SLACK)
+                extent = math.ceil(cosine * own + sine * other - _TOLERANCE)
                 odd = (own if cosine > sine else other) % 2
                 canvas[n, axis] = extent + (extent - odd) % 2
     return angles.size
 
 
 def canvases(image: np.ndarray, angles: np.ndarray, size: np.ndarray | None, keep_size: bool) -> tuple[np.ndarray, int]:
-    """Return the canvas of each turned image, and the first sample whose angle is not finite (N where all are).
+    """Return the canvas of each rotated image, and the first sample with an angle that is not finite, or N.
 
     Args:
         image: float64 [N, 2], width and height.
         angles: float32 [N], degrees.
-        size: height and width of the canvas, [N, 2]; None: as fn.rotate makes it.
-        keep_size: the canvas is that of the image.
+        size: height and width of the canvas, [N, 2]; None for the size of fn.rotate.
+        keep_size: whether the canvas has the size of the image.
 
     Returns:
         float64 [N, 2], width and height.
@@ -67,7 +67,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
     for n in range(starts.size - 1):
         radians = np.float64(np.float32(angles[n]) * _RADIANS)
         cosine, sine = math.cos(radians), math.sin(radians)
-        # Nearer to a quarter turn, or not; at 45 degrees in float32, as in DALI, boxes lie down.
+        # Whether the angle is nearer to a quarter turn; exactly 45 degrees in float32 counts as such, as in DALI.
         tilt = np.float32(abs(sine)) - np.float32(abs(cosine))
         width, height = image[n, 0], image[n, 1]
         x_limit, y_limit = canvas[n, 0], canvas[n, 1]
@@ -79,7 +79,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
             if is_relative:
                 left, right, top, bottom = left * width, right * width, top * height, bottom * height
             x, y = (left + right) / 2 - width / 2, (top + bottom) / 2 - height / 2
-            # The matrix maps the canvas to the image: the points go the other way.
+            # The matrix maps the canvas to the image; points are mapped in the opposite direction.
             x, y = x * cosine + y * sine + x_limit / 2, y * cosine - x * sine + y_limit / 2
             half_x, half_y = abs(right - left) / 2, abs(bottom - top) / 2
             grown_x = half_x * abs(cosine) + half_y * abs(sine)
@@ -93,7 +93,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
             left, right = min(max(x - grown_x, 0.0), x_limit), min(max(x + grown_x, 0.0), x_limit)
             top, bottom = min(max(y - grown_y, 0.0), y_limit), min(max(y + grown_y, 0.0), y_limit)
             area = ((x + grown_x) - (x - grown_x)) * ((y + grown_y) - (y - grown_y))
-            kept[row] = (right - left) * (bottom - top) / area >= threshold  # not those without area
+            kept[row] = (right - left) * (bottom - top) / area >= threshold  # false for boxes with area 0
             if not kept[row]:
                 continue
             if is_relative:
@@ -109,20 +109,20 @@ def rotate_boxes(
     boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, is_relative: bool,
     mode: int, threshold: float,
 ) -> tuple[Rows, np.ndarray]:  # fmt: skip
-    """Turn boxes about the centres of their images.
+    """Rotate boxes about the centers of their images.
 
     Args:
         boxes: float32 [n, 4].
         angles: float32 [N], degrees.
         image: float64 [N, 2], width and height.
-        canvas: likewise, of the turned image.
-        is_extent: boxes are left, top, width, height; else left, top, right, bottom.
-        is_relative: to the image, and the result to the canvas.
+        canvas: float64 [N, 2], width and height of the rotated image.
+        is_extent: whether boxes are left, top, width, height; else left, top, right, bottom.
+        is_relative: whether boxes are relative to the image, and results to the canvas.
         mode: EXPAND, FIXED or HALFWAY.
-        threshold: part of a box that must remain on the canvas.
+        threshold: minimum fraction of a box that must remain on the canvas.
 
     Returns:
-        The boxes that remain, and for each of those given whether it does.
+        The remaining boxes, and a mask of the input boxes.
     """
     total = len(boxes.values)
     out, starts, kept = np.empty((total, 4), np.float32), np.empty(len(boxes) + 1, np.int64), np.empty(total, np.bool_)
@@ -137,7 +137,7 @@ def rotate_boxes_on_device(
     boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, is_relative: bool,
     mode: int, threshold: float,
 ) -> tuple[Rows, Any]:  # fmt: skip
-    """Do the same with a tensor of boxes."""
+    """`rotate_boxes` for a tensor of boxes."""
     values, sample = boxes.values, boxes.sample_of_row()
     radians = (angles * _RADIANS).astype(np.float64)
     table = np.stack([np.cos(radians), np.sin(radians)], axis=1)[sample]
@@ -160,7 +160,7 @@ def rotate_boxes_on_device(
     turned = torch.stack([center - grown, center + grown], 1)
     clipped = torch.minimum(turned.clamp(min=0), target[:, None])
     areas = [(corners[:, 1] - corners[:, 0]).prod(1) for corners in (clipped, turned)]
-    kept = areas[0] / areas[1] >= threshold  # not those without area
+    kept = areas[0] / areas[1] >= threshold  # false for boxes with area 0
     result = (clipped / target[:, None] if is_relative else clipped)[kept]
     start, end = result.unbind(1)
     flat = torch.cat([start, end - start if is_extent else end], 1).float()

@@ -1,7 +1,6 @@
-"""Boxes of a ragged chunk as one array of four numbers each.
+"""Boxes of a ragged chunk as one array with four numbers each.
 
-Alone because operators on boxes take any number of axes in front of the four numbers, or one axis of boxes one after
-the other.
+Operators on boxes accept any number of axes before the four numbers, or one axis of concatenated boxes.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ _NUMBERS = 4
 
 
 def box_rows(rows: Rows) -> tuple[Any, np.ndarray]:
-    """Return boxes ``[total, 4]``, a view, and where each sample begins: int64 ``[N + 1]``, in boxes.
+    """Return a view of the boxes ``[total, 4]``, and the start of each sample, int64 ``[N + 1]``, in boxes.
 
     Args:
-        rows: samples whose last axis holds a multiple of four numbers.
+        rows: samples whose last axis is a multiple of four.
     """
     values = rows.values
     if values.ndim == 1:

@@ -1,7 +1,7 @@
-"""Weighted sums of bytes in 32-bit integers, as vectors that LLVM does not find by itself.
+"""Weighted sums of bytes in 32-bit integers, with SIMD that LLVM does not generate automatically.
 
 The sums are Pillow's: weights with 22 fractional bits, half a unit added, shifted, clamped to a byte. The vectors are
-generic LLVM ones: every processor runs them, in as many registers as it needs.
+generic LLVM vectors: every CPU supports them, in as many registers as necessary.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _to_bytes(builder: ir.IRBuilder, total: Any, lanes: int) -> Any:
 
 @intrinsic
 def weighted_pixel(typing_context: Any, source: Any, weights: Any, pairs: Any, target: Any) -> tuple[Any, Any]:
-    """Store one RGB pixel: the sum over `2 * pairs` neighbouring pixels, each times its weight.
+    """Store one RGB pixel: the weighted sum of `2 * pairs` neighboring pixels.
 
     For use inside numba functions. All arguments are ``uintp``: the address of the first pixel, from which
     ``6 * pairs + 2`` bytes are read; that of the weights, int32, four times each; the number of pairs, at least 1; and
@@ -90,7 +90,7 @@ def _generate_pixel(context: Any, builder: ir.IRBuilder, signature: Any, argumen
 def weighted_columns(
     typing_context: Any, source: Any, stride: Any, weights: Any, count: Any, target: Any
 ) -> tuple[Any, Any]:
-    """Store 32 bytes: each the sum of `count` bytes below each other, each times the weight of its row.
+    """Store 32 bytes: each is the weighted sum of `count` bytes in a column.
 
     For use inside numba functions. All arguments are ``uintp``: the address of the first row's 32 bytes, the distance
     of two rows in bytes, the address of the weights (int32, one per row), their number, at least 1, and the address of

@@ -1,7 +1,7 @@
-"""Discrete cosine transforms of which only the first coefficients are wanted: cepstra.
+"""Discrete cosine transforms of which only the first coefficients are needed: cepstra.
 
-Alone in a file because so few coefficients are a product with a small matrix, cheaper than a fast transform, and the
-weights of liftering are part of that matrix.
+Few coefficients are computed faster by a product with a small matrix than by a fast transform. The matrix includes the
+liftering weights.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from dalify.base.optional import torch
 
 __all__ = ["apply_matrix", "apply_matrix_torch", "cepstral_matrix"]
 
-_COLUMNS = 128  # of a block: with sixty rows of a spectrum in the first-level cache
+_COLUMNS = 128  # block size: fits into the L1 cache with sixty rows of a spectrum
 
 
 @functools.lru_cache(maxsize=64)
 def cepstral_matrix(size: int, count: int, dct_type: int, is_normalized: bool, lifter: float) -> np.ndarray:
     """Return the matrix of a cosine transform with liftering, float32 [count, size].
 
-    Types are those of scipy.fft.dct, without its factor 2; normalised ones are those of ``norm="ortho"``.
+    Types are those of scipy.fft.dct, without its factor 2; normalized types are those of ``norm="ortho"``.
 
     Args:
-        size: values that are transformed; at least 2 for type 1.
-        count: coefficients.
+        size: number of input values; at least 2 for type 1.
+        count: number of coefficients.
         dct_type: 1 to 4.
-        is_normalized: the basis is orthonormal; not for type 1.
-        lifter: coefficient k is multiplied with ``1 + lifter / 2 * sin(pi * (k + 1) / lifter)``; 0 for none.
+        is_normalized: whether the basis is orthonormal; not for type 1.
+        lifter: coefficient k is multiplied by ``1 + lifter / 2 * sin(pi * (k + 1) / lifter)``; 0 for none.
     """
     k, n = np.arange(count)[:, None], np.arange(size)[None]
     if dct_type == 1:
@@ -91,10 +91,10 @@ def _dots(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
 
 
 def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
-    """Multiply with a matrix along the middle axis.
+    """Multiply by a matrix along the middle axis.
 
     Args:
-        out: float32 [A, count, B], to fill.
+        out: float32 [A, count, B], output.
         x: float32 [A, size, B], contiguous.
         matrix: float32 [count, size].
     """
@@ -105,5 +105,5 @@ def apply_matrix(out: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
 
 
 def apply_matrix_torch(out: torch.Tensor, x: torch.Tensor, matrix: np.ndarray) -> None:
-    """Do what `apply_matrix` does, on torch tensors of any device."""
+    """`apply_matrix` for torch tensors on any device."""
     torch.matmul(torch.tensor(matrix, device=x.device), x, out=out)

@@ -1,7 +1,7 @@
-"""What a channel of a byte image is like as a whole, and lines ``a * x + b`` for each channel.
+"""Statistics of the channels of uint8 images, and lines ``a * x + b`` per channel.
 
-Alone because interleaved channels need care to be fast: 256 pixels are taken as one row of 256 * C values, so that
-loops run over neighbours whatever C is (16 pixels at once take five times as long).
+For speed, 256 pixels are processed as one row of 256 * C values, so that loops run over contiguous values for any C (16
+pixels at a time take five times as long).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def _lines(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarr
     for m in range(x.shape[0]):
         source, target, a, b = x[m], out[m], factor[m], summand[m]
         for start in range(0, source.size, width):
-            # A function of its own: what overlaps with what is asked once per row, and the loop becomes vectors.
+            # A separate function: aliasing is checked once per row, so the loop is vectorized.
             _line(target[start : start + width], source[start : start + width], a, b)
 
 
 def channel_limits(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest value of each channel.
+    """Return the minimum and maximum of each channel.
 
     Args:
         x: uint8 [M, ..., C], C-contiguous, with at least one pixel.
@@ -69,7 +69,7 @@ def channel_means(x: np.ndarray) -> np.ndarray:
 
 
 def channel_lines(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray) -> None:
-    """Write ``x * factor + summand``, computed in float32, rounded half away from zero and limited to 0 … 255.
+    """Write ``x * factor + summand``, computed in float32, rounded half away from zero and clamped to 0 … 255.
 
     Args:
         out: uint8 [M, ..., C], C-contiguous.

@@ -1,7 +1,7 @@
-"""Linear colour operations: every output channel is a weighted sum of the input channels plus a constant.
+"""Linear color operations: every output channel is a weighted sum of the input channels plus a constant.
 
-Alone because hue, saturation, value, brightness, contrast, grey and YCbCr are all this one operation: operators only
-differ in the matrix. The matrices are made here too, so that CPU and GPU kernels share them.
+Hue, saturation, value, brightness, contrast, gray and YCbCr are all this operation with different matrices. The
+matrices are computed here, so that CPU and GPU kernels share them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
 
-# NTSC luma and chroma with the three decimals of the standard's text. The inverse is computed, not quoted: the rounded
-# rows I and Q do not sum to exactly zero, so that even a fully desaturated picture keeps a trace of colour.
+# NTSC luma and chroma with the three decimals of the standard. The inverse is computed, not taken from the standard:
+# the rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace of color.
 _RGB_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
 _YIQ_TO_RGB = np.linalg.inv(_RGB_TO_YIQ)
 
@@ -36,7 +36,7 @@ def twist_matrix(
     contrast: np.ndarray,
     half_range: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrices that turn hue, scale saturation and value, then apply contrast, then brightness.
+    """Return the matrices that rotate hue, scale saturation and value, then apply contrast, then brightness.
 
     In YIQ space hue rotates the chroma plane (I, Q), saturation scales it and value scales everything; afterwards
     ``out = brightness * (contrast * v + half_range * (1 - contrast))``.
@@ -47,7 +47,7 @@ def twist_matrix(
         value: float32 [N], factor of all three channels.
         brightness: float32 [N], factor of the result.
         contrast: float32 [N], factor of the distance to `half_range`.
-        half_range: the grey that contrast leaves alone: 128 for integer images, 0.5 for float ones.
+        half_range: the gray value that contrast does not change: 128 for integer images, 0.5 for float images.
 
     Returns:
         Matrices float32 [N, 3, 3] and constants float32 [N, 3].
@@ -57,7 +57,7 @@ def twist_matrix(
     return matrix, offset
 
 
-# Compiled, though it is little work: a dozen calls into numpy would take as long as the image itself.
+# Compiled, because a dozen NumPy calls would take as long as the image itself.
 @njit(nogil=True, cache=True)
 def _twist(
     matrix: np.ndarray,
@@ -84,7 +84,7 @@ def _twist(
 
 @njit(nogil=True, cache=True)
 def _three_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset, to_byte):
-    # Indices are unsigned: numba then leaves out the test for negative ones, and the loop is vectorised.
+    # Indices are unsigned: numba then omits the test for negative indices, and the loop is vectorized.
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for n in range(len(x_at)):
         source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
@@ -138,7 +138,7 @@ def _two_to_two(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, of
 
 
 def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
-    """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to `out`'s dtype.
+    """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to the dtype of `out`.
 
     Args:
         out: N samples [..., K], any dtype.
@@ -164,19 +164,19 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
     else:
         for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
             flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
-            with np.errstate(invalid="ignore"):  # infinities of the data make NaN here, which is the result
+            with np.errstate(invalid="ignore"):  # infinities in the data correctly result in NaN
                 result = flat @ matrix[n].T + offset[n]
             saturate_cast(target, result.reshape(target.shape))
 
 
 def apply_matrix_torch(out: Tensor, x: Tensor, matrix: np.ndarray, offset: np.ndarray) -> None:
-    """Do what `apply_matrix` does, on torch tensors.
+    """`apply_matrix` for torch tensors.
 
     Args:
         out: [N, ..., K].
         x: [N, ..., C], on `out`'s device.
-        matrix: float32 [N, K, C], numpy.
-        offset: float32 [N, K], numpy.
+        matrix: float32 [N, K, C], NumPy.
+        offset: float32 [N, K], NumPy.
     """
 
     def parameter(values: Any) -> Tensor:

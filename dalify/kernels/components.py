@@ -1,8 +1,8 @@
-"""Objects of a labelled mask: neighbouring pixels of one label, and the boxes around them.
+"""Connected components of a label mask: adjacent pixels with the same label, and their bounding boxes.
 
-Alone in a file because it is an algorithm of its own: rows are cut into runs of one label, runs that touch runs of the
-same label in a neighbouring row are joined (union-find: Rosenfeld, Pfaltz, 1966), and each object's box grows with its
-runs. Pixels are neighbours where they share a face: 2 of them per axis, in any number of dimensions.
+Rows are split into runs of one label, runs that touch runs of the same label in an adjacent row are joined (union-find:
+Rosenfeld, Pfaltz, 1966), and the box of each object grows with its runs. Pixels are adjacent if they share a face: 2
+neighbors per axis, in any number of dimensions.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dalify.kernels.frozen import read_only
 
 __all__ = ["object_boxes", "present_labels"]
 
-_WIDEST_TABLE = 1 << 16
+_MAX_TABLE_SIZE = 1 << 16
 
 
 def present_labels(mask: np.ndarray) -> np.ndarray:
-    """Return the labels of a mask, ascending, int64.
+    """Return the sorted labels of a mask, int64.
 
     Args:
         mask: integers of at most 32 bits, any shape, not empty.
     """
     flat = read_only(mask).reshape(-1)
     low, high = int(flat.min()), int(flat.max())
-    if high - low >= _WIDEST_TABLE:
+    if high - low >= _MAX_TABLE_SIZE:
         return np.unique(flat).astype(np.int64)
     is_present = np.zeros(high - low + 1, np.bool_)
     _mark(flat, low, is_present)
@@ -39,20 +39,20 @@ def _mark(flat, low, is_present):
 
 
 def object_boxes(mask: np.ndarray, label: int, *, is_excluded: bool = False) -> np.ndarray:
-    """Return the boxes around the objects of one label, or of all others.
+    """Return the bounding boxes of the objects of one label, or of all others.
 
     Args:
         mask: integers of at most 32 bits, at least one axis, not empty.
-        label: of the objects.
-        is_excluded: take the objects of every label but this one instead; those of two labels never join.
+        label: label of the objects.
+        is_excluded: use the objects of all other labels instead; objects of different labels are never joined.
 
     Returns:
-        int32 [objects, 2, axes]: where each begins and ends, in the order in which their first pixels come.
+        int32 [objects, 2, axes]: start and end of each, in the order of their first pixels.
     """
     length = mask.shape[-1]
     rows = read_only(mask).reshape(-1, length)
     outer = np.array(mask.shape[:-1], np.int64)
-    # A row has at most one run per pixel; where one label is looked for, runs are apart by a pixel.
+    # A row has at most one run per pixel; runs of a single label are separated by a pixel.
     capacity = rows.size if is_excluded else len(rows) * ((length + 1) // 2)
     parent = np.empty(capacity, np.int32)
     spans = np.empty((capacity, 2), np.int32)
@@ -71,7 +71,7 @@ def _root(parent, run):
 
 @njit(nogil=True, cache=True)
 def _join_runs(rows, outer, label, is_excluded, parent, spans, first_run):
-    """Cut rows into runs and join those that touch; return the number of runs. Parents stand before their children."""
+    """Split rows into runs and join adjacent runs; return their number. Parents precede their children."""
     length = rows.shape[1]
     runs = 0
     for r in range(rows.shape[0]):

@@ -1,7 +1,7 @@
-"""Convert between element types the way an operator's ``dtype=`` does: round, then saturate.
+"""Converts between dtypes like the ``dtype=`` argument of operators: round, then saturate.
 
-Alone in a file because every kernel that computes in one type and stores in another needs the same three rules, on
-the CPU (numpy, numba) and on the accelerator (torch):
+All kernels that compute in one dtype and store another use the same rules, on the CPU (NumPy, numba) and on the
+accelerator (torch):
 
 - a float becomes an integer by rounding half away from zero (0.5 -> 1, -0.5 -> -1, 2.5 -> 3), then saturating;
 - NaN becomes 0 in an integer type;
@@ -36,12 +36,12 @@ __all__ = [
 _JUST_BELOW_HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
-_FRAMES_AT_ONCE = 1 << 20
+_CHUNK_FRAMES = 1 << 20
 
 
 @njit(inline="always", nogil=True)
 def to_uint8(value: np.float32) -> np.uint8:
-    """Round one float32 half away from zero and saturate it to 0..255; NaN gives 0. For use inside numba loops."""
+    """Round a float32 half away from zero and saturate it to 0..255; NaN becomes 0. For use in numba loops."""
     limited = min(max(value, _ZERO), _UINT8_MAX)
     return np.uint8(np.int32(limited + _JUST_BELOW_HALF)) if value == value else np.uint8(0)
 
@@ -53,7 +53,7 @@ def _float32_to_uint8(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def round_half_away(x: np.ndarray) -> np.ndarray:
-    """Round floats to integral values, halves away from zero (numpy's ``rint`` rounds them to even).
+    """Round floats to integral values, halves away from zero (NumPy's ``rint`` rounds them to even).
 
     Args:
         x: float array of any shape.
@@ -67,10 +67,10 @@ def round_half_away(x: np.ndarray) -> np.ndarray:
 
 
 def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
-    """Write `x` into `out` in `out`'s dtype: floats are rounded half away from zero, integers saturate.
+    """Convert `x` to the dtype of `out`: floats are rounded half away from zero, integers are saturated.
 
     Args:
-        out: array to fill, the shape of `x`, any numeric or boolean dtype.
+        out: output with the shape of `x`, any numeric or boolean dtype.
         x: array of any numeric or boolean dtype. NaN becomes 0 in an integer `out` and True in a boolean one; values
             beyond the range of a float `out` become infinite.
     """
@@ -98,7 +98,7 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def saturate_cast_samples(out: Samples, x: Samples) -> None:
-    """Do what `saturate_cast` does for the samples of a chunk, one by one."""
+    """Apply `saturate_cast` to each sample of a chunk."""
     for target, values in zip(out.arrays(), x.arrays(), strict=True):
         saturate_cast(target, values)
 
@@ -107,7 +107,7 @@ def _float_to_integer(out: np.ndarray, x: np.ndarray) -> None:
     limits = np.iinfo(out.dtype)
     rounded = round_half_away(x)
     above = rounded >= 2.0 ** (limits.bits - (limits.min < 0))
-    # The type's maximum is not always a float (2**31 - 1 in float32), so what lies above is zeroed here and set below.
+    # The maximum of the dtype may not be a float (2**31 - 1 in float32): larger values are zeroed here and set below.
     rounded[above | np.isnan(rounded)] = 0
     np.maximum(rounded, limits.min, out=rounded)
     np.copyto(out, rounded, casting="unsafe")
@@ -123,14 +123,14 @@ def _integer_to_integer(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def audio_to_integers(out: np.ndarray, x: np.ndarray) -> None:
-    """Write audio into an array of integers, where 1 becomes the largest one.
+    """Convert float audio to integers; 1 becomes the maximum of the dtype.
 
     Args:
-        out: ``[samples, channels]`` of a signed integer type, to fill.
-        x: floats from -1 to 1, of the same shape. What is beyond is saturated.
+        out: ``[samples, channels]`` of a signed integer type, output.
+        x: floats from -1 to 1, with the same shape. Values out of range are saturated.
     """
-    for start in range(0, len(x), _FRAMES_AT_ONCE):
-        part = slice(start, start + _FRAMES_AT_ONCE)
+    for start in range(0, len(x), _CHUNK_FRAMES):
+        part = slice(start, start + _CHUNK_FRAMES)
         saturate_cast(out[part], x[part].astype(np.float64) * np.iinfo(out.dtype).max)
 
 
@@ -147,14 +147,14 @@ _TORCH_INTEGER_BITS = {  # dtype -> (bits, signed); by name, so that this file d
 
 
 def saturate_cast_torch(out: torch.Tensor, x: torch.Tensor) -> None:
-    """Do what `saturate_cast` does, on torch tensors of any device.
+    """`saturate_cast` for torch tensors on any device.
 
-    Halves are rounded away from zero here too, so that both devices store the same integers.
+    Halves are rounded away from zero as on the CPU, so that both devices store the same integers.
 
     Args:
-        out: tensor to fill, the shape of `x`.
+        out: output with the shape of `x`.
         x: tensor of any numeric or boolean dtype, on `out`'s device. uint64 values above 2**63 - 1 are not supported:
-            torch has no arithmetic on them.
+            torch does not support arithmetic on them.
     """
     target = _TORCH_INTEGER_BITS.get(str(out.dtype))
     source = _TORCH_INTEGER_BITS.get(str(x.dtype))
@@ -186,6 +186,6 @@ def _float_to_integer_torch(x: torch.Tensor, bits: int, signed: bool) -> Any:
     if bits <= 32:
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         return rounded.clamp(low, high).long()
-    above = rounded >= 2.0**63  # 2**63 - 1 is no float64; a uint64 above it is out of torch's reach, see the docstring
+    above = rounded >= 2.0**63  # 2**63 - 1 is not a float64; larger uint64 values are not supported, see the docstring
     whole = rounded.masked_fill(above, 0).clamp(-(2.0**63) if signed else 0, None).long()
     return whole.masked_fill(above, 2**63 - 1)

@@ -1,10 +1,10 @@
-"""Filters that weigh neighbours: separable ones along each axis, and plain two-dimensional ones.
+"""Convolution filters: separable filters along each axis, and non-separable two-dimensional filters.
 
-Alone because blurs, the Laplacian and user filters share the same borders and the same arithmetic: sums in float32,
-rounded and saturated once at the end, edges mirrored without repeating the edge pixel (``dcb|abcd|cba``).
+Blur, Laplacian and user-defined filters share the same borders and arithmetic: sums in float32, rounded and saturated
+once at the end, borders reflected without repeating the edge pixel (``dcb|abcd|cba``).
 
-The CPU work is done by OpenCV, which filters in the calling thread, without holding the GIL. Its fixed-point Gaussian
-is not used: it is off by up to 2 grey levels, and slower than the float one.
+On the CPU, OpenCV filters in the calling thread, without holding the GIL. Its fixed-point Gaussian is not used: it is
+off by up to 2 gray levels, and slower than the float version.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ __all__ = [
     "mirrored_indices",
 ]
 
-_MOST_CHANNELS = 4  # of one OpenCV call; more would work, but a generic and slower way
+_MAX_CHANNELS = 4  # per OpenCV call; more are supported, but slower
 _IDENTITY = np.ones(1, np.float32)
 
 
 def gaussian_sigma(window_size: int) -> float:
-    """Return the standard deviation, in pixels, that belongs to a window: ``(radius - 1) * 0.3 + 0.8``."""
+    """Return the standard deviation, in pixels, for a window size: ``(radius - 1) * 0.3 + 0.8``."""
     return ((window_size - 1) * 0.5 - 1) * 0.3 + 0.8
 
 
 def gaussian_window(sigma: float) -> int:
-    """Return the window, in pixels, that belongs to a standard deviation: ``2 * ceil(3 * sigma) + 1``."""
+    """Return the window size, in pixels, for a standard deviation: ``2 * ceil(3 * sigma) + 1``."""
     return 2 * math.ceil(3 * sigma) + 1
 
 
@@ -63,28 +63,28 @@ def gaussian_kernel(sigma: float, window_size: int) -> np.ndarray:
 
 
 def data_axes(layout: str, ndim: int) -> tuple[int, int]:
-    """Return the first filtered axis of a sample and their number: all but leading F and C and a trailing C.
+    """Return the first filtered axis and the number of filtered axes: all except leading F and C and trailing C.
 
-    Where the data have no layout, all axes are filtered.
+    If the data has no layout, all axes are filtered.
 
     Raises:
-        LayoutError: C stands between the others, or fewer than 1 or more than 3 axes are left.
+        LayoutError: C is between the others, or fewer than 1 or more than 3 axes are filtered.
     """
     letters = layout or "?" * ndim
     first = len(letters) - len(letters.lstrip("FC"))
     inner = letters[first:].removesuffix("C")
     if "C" in inner or "F" in inner or not 1 <= len(inner) <= 3:
         raise LayoutError(
-            f"a filter needs 1 to 3 neighbouring data axes, with C first or last; the layout is {letters!r}.",
-            hint="Transpose first, for instance to HWC.",
+            f"a filter needs 1 to 3 adjacent data axes, with C first or last; the layout is {letters!r}.",
+            hint="Transpose first, for example to HWC.",
         )
     return first, len(inner)
 
 
 def mirrored_indices(size: int, radius: int) -> np.ndarray:
-    """Return where positions -radius … size - 1 + radius are found when edges mirror without repeating: int64.
+    """Return the source indices of positions -radius … size - 1 + radius for reflect-101 borders, int64.
 
-    A window wider than the axis is mirrored to and fro; an axis of one element repeats it.
+    A window wider than the axis is reflected repeatedly; an axis with one element repeats it.
     """
     if size == 1:
         return np.zeros(1 + 2 * radius, np.int64)
@@ -94,16 +94,16 @@ def mirrored_indices(size: int, radius: int) -> np.ndarray:
 
 
 def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return where positions -before … size - 1 + after are found, and which of them are outside for good.
+    """Return the source indices of positions -before … size - 1 + after, and which of them are padding.
 
     Args:
         size: extent of the axis.
-        before: positions in front of it.
-        after: positions behind it.
+        before: number of positions before it.
+        after: number of positions after it.
         border: "reflect_101", "reflect_1001", "wrap", "clamp" or "constant", also called "fill".
 
     Returns:
-        int64 positions within the axis, and booleans that are True where "constant" wants its own value.
+        int64 indices within the axis, and booleans that are True for values of the "constant" border.
     """
     position = np.arange(-before, size + after)
     outside = (position < 0) | (position >= size) if border in ("constant", "fill") else np.zeros(position.size, bool)
@@ -119,7 +119,7 @@ def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[n
 
 
 def _filter_plane(out: np.ndarray, image: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray) -> None:
-    """Filter one image [H, W] or [H, W, C]; `out` is float32, or uint8 where the image is."""
+    """Filter one image [H, W] or [H, W, C]; `out` is float32, or uint8 if the image is."""
     depth = cv2.CV_32F if out.dtype == np.float32 else cv2.CV_8U
     cv2.sepFilter2D(image, depth, horizontal, vertical, dst=out, borderType=cv2.BORDER_REFLECT_101)
 
@@ -171,8 +171,8 @@ def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.nda
 def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], first_axis: int) -> None:
     last_axis = first_axis + len(kernels) - 1
     channels = math.prod(x.shape[last_axis + 1 :])
-    # All but the last two axes one by one, in float32; the last two together where the channels allow it.
-    planar = len(kernels) >= 2 and channels <= _MOST_CHANNELS
+    # All except the last two axes separately, in float32; the last two together if the channels allow it.
+    planar = len(kernels) >= 2 and channels <= _MAX_CHANNELS
     for i, weights in enumerate(kernels[: -2 if planar else None]):
         if weights.size > 1 or weights[0] != 1:
             x = _along(x, first_axis + i, weights)
@@ -187,13 +187,13 @@ def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: list[np.ndarray], 
 
 
 def convolve_axes_torch(out: Tensor, x: Tensor, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
-    """Do what `convolve_axes` does, on torch tensors, all samples at once (the kernels stay numpy)."""
+    """`convolve_axes` for torch tensors, all samples at once (kernels are NumPy arrays)."""
     result = x.float()
     for i in range(len(kernels[0])):
         axis = first_axis + i
         widest = max(k[i].size for k in kernels)
         weights = np.zeros((len(kernels), widest), np.float32)
-        for row, k in zip(weights, kernels, strict=True):  # shorter kernels are centred in the widest
+        for row, k in zip(weights, kernels, strict=True):  # shorter kernels are centered in the widest
             begin = (widest - k[i].size) // 2
             row[begin : begin + k[i].size] = k[i]
         if widest == 1:

@@ -1,8 +1,8 @@
-"""Correlate images with small matrices that do not separate, row by row.
+"""Correlates images with small non-separable kernels, row by row.
 
-Alone because it is a compiled kernel of its own. The rows under the matrix wait in float32 in a ring that stays in the
-first-level cache; one pass over a row adds up to five taps, so that the sums are loaded and stored a fifth as often.
-Borders come from tables of indices: each row is completed once, and no sum needs a test.
+The rows under the kernel are kept as float32 in a ring buffer in the L1 cache. One pass over a row adds up to five
+taps, so that the sums are loaded and stored a fifth as often. Borders use index tables: each row is padded once, and no
+sum needs a test.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from dalify.kernels.frozen import read_only
 
 __all__ = ["correlate_image"]
 
-# Added and taken away again it rounds halves to even: floats of this size have no bits behind the point. numpy's rint
-# would be a function call for each element.
+# Adding and subtracting it rounds halves to even: floats of this size have no fraction bits. NumPy's rint would be a
+# function call for each element.
 _WHOLE = np.float32(1.5 * 2**23)
 
 
 def correlate_image(
     out: np.ndarray, x: np.ndarray, weights: np.ndarray, anchor: tuple[int, int] | None, border: str, fill: float
 ) -> None:
-    """Fill an image with sums of weighted neighbours.
+    """Fill an image with weighted sums of neighbors.
 
     Args:
         out: uint8 (rounded, halves to even) or float32 [h, w, C], C-contiguous.
         x: uint8 or float32 [H, W, C].
         weights: float32 [r, s].
-        anchor: row and column of the element that lies on the pixel; None for the positions inside, h = H + 1 - r.
+        anchor: row and column of the element at the output pixel; None for valid positions only, h = H + 1 - r.
         border: a name of `bordered_indices`.
         fill: value outside for "constant".
     """
@@ -57,14 +57,14 @@ def correlate_image(
 
 @lru_cache(maxsize=256)
 def _table(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return `bordered_indices`, kept: images of one size follow each other."""
+    """Cached `bordered_indices`: consecutive images often have the same size."""
     index, outside = bordered_indices(size, before, after, border)
     return read_only(index), read_only(outside)
 
 
 @njit(nogil=True, cache=True)
 def _complete(row, source, columns, no_column, left, channels, fill):
-    """Fill a row with a source row and what lies beside it."""
+    """Fill a row with a source row and its padding."""
     width = source.size // channels
     for side in range(columns.size - width):
         i = side if side < left else side + width
@@ -76,7 +76,7 @@ def _complete(row, source, columns, no_column, left, channels, fill):
 
 
 def _round_into(target, sums):
-    """Write a row of float32 into one of the output's type."""
+    """Convert a row of float32 to the dtype of the output."""
 
 
 @overload(_round_into)
@@ -97,7 +97,7 @@ def _round_into_overload(target, sums):
     return copy_float
 
 
-# Unsigned positions: signed ones might count from the end, and the loops would not be vectorised.
+# Unsigned indices: negative indices would count from the end and prevent vectorization.
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})

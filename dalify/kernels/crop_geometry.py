@@ -1,6 +1,6 @@
-"""Where a crop window lies: what fn.crop, fn.crop_mirror_normalize and fn.resize_crop_mirror have in common.
+"""Geometry of crop windows for fn.crop, fn.crop_mirror_normalize and fn.resize_crop_mirror.
 
-Alone in a file because the output rules of these operators need the extents of the window and their kernels its place.
+The output rules of these operators need the extents of the window, and their kernels its position.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "trimmed",
 ]
 
-# What `out_of_bounds_policy` is called where values outside the data are given by `fill_values`.
+# Names of the `out_of_bounds_policy` that uses `fill_values` outside the data.
 FILLING = ("constant", "const", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")
 _POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
@@ -34,13 +34,13 @@ _POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 def first_of_group(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of the first sample for each argument of a group; None stays None.
 
-    Only for arguments that decide on shapes: all samples of a group have the same ones.
+    Only for arguments that determine shapes, which are equal for all samples of a group.
     """
     return {name: None if values is None else values[0] for name, values in arguments.items()}
 
 
 def _is_given(value: Any) -> bool:
-    # What is neither None nor a number varies from sample to sample.
+    # A value that is neither None nor a number varies per sample.
     return value is not None and not (isinstance(value, (int, float)) and value == 0)
 
 
@@ -54,31 +54,31 @@ def check_crop_arguments(
     policy: str | None = None,
     policies: Sequence[str] = POLICIES,
 ) -> None:
-    """Refuse contradicting crop arguments, as far as they are known when a graph is built.
+    """Check crop arguments for contradictions, as far as they are known when a graph is built.
 
     Args:
-        crop: as the user gave it, like the three that follow.
+        crop: the user's value, like the following three.
         crop_d: see `crop`.
         crop_h: see `crop`.
         crop_w: see `crop`.
-        rounding: as the user gave it.
-        policy: as the user gave it; None where the operator has none.
-        policies: those that the operator knows.
+        rounding: the user's value.
+        policy: the user's value; None if the operator has no policy.
+        policies: policies supported by the operator.
 
     Raises:
-        ArgumentValueError: `crop` with one of the others, `crop_h` without `crop_w`, a wrong number of extents, or an
-        unknown option.
+        ArgumentValueError: `crop` is combined with one of the others, `crop_h` is used without `crop_w`, the number of
+            extents is wrong, or an option is unknown.
     """
     separate = [_is_given(value) for value in (crop_d, crop_h, crop_w)]
     if crop is not None and any(separate):
         raise ArgumentValueError(
-            "crop and crop_d, crop_h, crop_w must not be given together.", hint="Give crop=[height, width] alone."
+            "crop cannot be used together with crop_d, crop_h or crop_w.", hint="Use only crop=[height, width]."
         )
     if separate[1] != separate[2]:
-        raise ArgumentValueError("crop_h and crop_w must be given together.", hint="Or give crop=[height, width].")
+        raise ArgumentValueError("crop_h and crop_w must be used together.", hint="Or use crop=[height, width].")
     if isinstance(crop, (tuple, list)) and len(crop) not in (2, 3):
         raise ArgumentValueError(
-            f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint="For example crop=[224, 224]."
+            f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint="Example: crop=[224, 224]."
         )
     if rounding not in ("round", "truncate"):
         raise ArgumentValueError(option_error_text("rounding", rounding, ("round", "truncate")))
@@ -87,14 +87,14 @@ def check_crop_arguments(
 
 
 def check_fill_values(values: Sequence[float], channels: int | np.ndarray) -> None:
-    """Refuse a number of fill values that is neither 1 nor that of the channels.
+    """Check that there is one fill value or one per channel.
 
     Args:
-        values: as given.
-        channels: of a sample, or int64 [N] of all samples of a chunk.
+        values: the fill values.
+        channels: channels of a sample, or int64 [N] for all samples of a chunk.
 
     Raises:
-        ArgumentValueError: see above.
+        ArgumentValueError: the number of fill values is wrong.
     """
     counts: Any = np.atleast_1d(channels)
     wrong = np.flatnonzero(counts != len(values))
@@ -114,12 +114,12 @@ def crop_extents(
         letters: names of the axes that can be cropped, e.g. ``HW``, ``DHW``, or ``FHW`` for sequences.
         extents: extents of these axes in the source.
         crop: extents for the last axes, or None.
-        crop_d: extent of D, 0 or None for all of it; the same for `crop_h` and `crop_w`.
+        crop_d: extent of D, 0 or None for the full extent; the same for `crop_h` and `crop_w`.
         crop_h: see `crop_d`.
         crop_w: see `crop_d`.
 
     Raises:
-        ArgumentValueError: more extents than axes, or negative ones.
+        ArgumentValueError: there are more extents than axes, or an extent is negative.
     """
     if crop is not None:
         wanted = [int(extent) for extent in crop]
@@ -142,8 +142,8 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
 
     Args:
         letters: names of the axes, as for `crop_extents`.
-        extents: int64 [N, axes], of the sources.
-        shaping: crop, crop_d, crop_h, crop_w: None, [N] or [N, k], or, of crop, a list of N vectors.
+        extents: int64 [N, axes], extents of the sources.
+        shaping: crop, crop_d, crop_h, crop_w: None, [N] or [N, k], or for crop a list of N vectors.
 
     Returns:
         int64 [N, axes].
@@ -175,9 +175,7 @@ def chunk_extents(letters: str, extents: np.ndarray, shaping: Mapping[str, Any])
 
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
     if count > len(letters):
-        raise ArgumentValueError(
-            f"crop has {count} elements, but the data have the axes {letters} only.", sample=sample
-        )
+        raise ArgumentValueError(f"crop has {count} elements, but the data only has the axes {letters}.", sample=sample)
 
 
 def _negative(extents: list[int], sample: int | None = None) -> ArgumentValueError:
@@ -194,32 +192,32 @@ def chunk_anchors(
     *,
     product: type[np.floating] = np.float32,
 ) -> np.ndarray:
-    """Place the windows of a chunk.
+    """Compute the positions of the windows of a chunk.
 
     Args:
         letters: names of the axes.
-        extents: int64 [N, axes], of the sources.
+        extents: int64 [N, axes], extents of the sources.
         windows: int64 [N, axes], extents of the windows, before they are trimmed.
         positions: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
         rounding: ``round`` (halves away from zero) or ``truncate``.
-        policy: with ``error``, windows have to be inside.
-        product: in what a position is multiplied: 0.7 of 5 pixels is 3.5, or a little less.
+        policy: with ``error``, windows must be inside.
+        product: precision of the product of a position: 0.7 of 5 pixels is 3.5 or slightly less.
 
     Returns:
         int64 [N, axes].
 
     Raises:
-        ArgumentValueError: a position outside 0..1.
-        IndexingError: a window reaches out of the source, and the policy is ``error``.
+        ArgumentValueError: a position is outside [0, 1].
+        IndexingError: a window exceeds the source, and the policy is ``error``.
     """
     anchors = np.zeros_like(extents)
     for axis, letter in enumerate(letters):
         name = _POSITIONS.get(letter, "crop_pos_z")
         position = np.asarray(positions[name], np.float32)
-        wrong = ~((position >= 0) & (position <= 1))  # written so that NaN is wrong
+        wrong = ~((position >= 0) & (position <= 1))  # written so that NaN is rejected
         if wrong.any():
             raise ArgumentValueError(
-                f"{name} must lie within 0..1; got {position[wrong][0]:g}.", sample=int(wrong.argmax())
+                f"{name} must be in [0, 1]; got {position[wrong][0]:g}.", sample=int(wrong.argmax())
             )
         room = extents[:, axis] - windows[:, axis]
         half = product(0) if rounding == "truncate" else np.where(room >= 0, product(0.5), product(-0.5))
@@ -229,7 +227,7 @@ def chunk_anchors(
             window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
             raise IndexingError(
                 f"a crop window of {window} does not fit into {source}.",
-                hint="Resize first, or write out_of_bounds_policy='pad' or 'trim_to_shape'.",
+                hint="Resize first, or set out_of_bounds_policy to 'pad' or 'trim_to_shape'.",
                 sample=sample,
             )
     return anchors
@@ -238,7 +236,7 @@ def chunk_anchors(
 def trimmed(
     anchors: np.ndarray, window: Sequence[int] | np.ndarray, extents: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cut windows to the source: the policy ``trim_to_shape``.
+    """Clip windows to the source: the policy ``trim_to_shape``.
 
     Args:
         anchors: int [N, axes].
@@ -265,11 +263,11 @@ def chunk_windows(
 
     Args:
         shapes: int64 [N, dimensions] of the samples.
-        layout: of a sample.
+        layout: layout of a sample.
         shaping: crop, crop_d, crop_h, crop_w, as for `chunk_extents`.
         positions: as for `chunk_anchors`.
         rounding: as for `chunk_anchors`.
-        policy: what happens to windows that reach out of the source.
+        policy: handling of windows that exceed the source.
 
     Returns:
         anchors and extents, int64 [N, axes], for the axes of the layout without C.
@@ -281,7 +279,7 @@ def chunk_windows(
     if policy == "trim_to_shape":
         anchors = chunk_anchors(letters, extents, windows, positions, rounding, policy)
         return trimmed(anchors, windows, extents)
-    # What is taken as a whole may have any position.
+    # Any position is allowed for axes that are not cropped.
     cut = np.flatnonzero((windows != extents).any(1))
     if len(cut):
         own = positions if len(cut) == len(extents) else {name: values[cut] for name, values in positions.items()}

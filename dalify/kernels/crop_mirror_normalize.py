@@ -1,7 +1,7 @@
-"""Crop, mirror, subtract the mean, divide by the deviation and transpose, in one sweep over the pixels.
+"""Fused crop, mirror, mean subtraction, division by the standard deviation and transpose.
 
-The last step of nearly every image pipeline, and the only one that writes four bytes for each that it reads: as
-separate steps it would touch the large result several times.
+The last step of most image pipelines, which writes four bytes for each byte that it reads: separate steps would access
+the large result several times.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["crop_mirror_normalize"]
 
 _PIXELS = 16
 _FLOAT_BYTES = 4
-# Indices without a sign: numba takes a negative one for a place counted from the end, and looks at each in turn.
+# Unsigned indices: otherwise numba tests each for a negative index, which counts from the end.
 _ONE, _TWO, _THREE = np.uintp(1), np.uintp(2), np.uintp(3)
-_NATIVE = (np.uint8, np.float32, np.int16, np.uint16, np.int32)  # others are converted as a whole before
+_NATIVE = (np.uint8, np.float32, np.int16, np.uint16, np.int32)  # other dtypes are converted first
 
 
 def crop_mirror_normalize(
@@ -42,13 +42,13 @@ def crop_mirror_normalize(
         out: N samples [C', d, h, w] if `is_planar`, else [d, h, w, C'], to fill, any numeric dtype; C' >= C. Integers
             are rounded half away from zero and saturated.
         x: N samples [D, H, W, C], any numeric dtype; images have D = 1. C is the same for all.
-        anchor: int [N, 3], where the windows begin in D, H, W; their extents are `out`'s. Windows may reach out of `x`.
+        anchor: int [N, 3], start of the windows in D, H, W; their extents are those of `out`. Windows may exceed `x`.
         mirror: [N], non-zero: reverse the W axis of the window.
         mean: float [N, C] or [C], in units of `x`.
         multiplier: float [N, C] or [C]: scale / standard deviation.
         shift: added at the end.
-        fill: float [C'], value of `out` outside `x` and in channels that `x` has not.
-        is_planar: channels come before the spatial axes in `out`.
+        fill: float [C'], value of `out` outside `x` and in channels that `x` does not have.
+        is_planar: whether channels precede the spatial axes in `out`.
     """
     if not len(x):
         return
@@ -62,7 +62,7 @@ def crop_mirror_normalize(
     if out.dtype == np.float32:
         kernel(*out.compiled, *source.compiled, anchors, mirrors, means, multipliers, shifted, fills)
         return
-    # One sample after the other, so that its float32 form is still in the processor's cache when it is converted.
+    # Sample by sample, so that its float32 form is still in the CPU cache when it is converted.
     for n, filled in enumerate(out.arrays()):
         one = np.array([n])
         target, part = Samples.empty(out.shapes[one], np.dtype(np.float32)), source.take(one)
@@ -73,7 +73,7 @@ def crop_mirror_normalize(
 
 @njit(nogil=True, cache=True, inline="always")
 def _overlap(anchor, size, extent):
-    """Return the part [first, last) of a window of `size` that lies in `extent` pixels."""
+    """Return the part [first, last) of a window of `size` that is inside `extent` pixels."""
     first = min(max(-anchor, 0), size)
     return first, max(min(extent - anchor, size), first)
 
@@ -117,7 +117,7 @@ def _planar(out_at, out_shapes, out_like, x_at, x_shapes, x_like, anchor, mirror
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _surround(target, begin, end, value):
-    """Set a row to a value but for [begin, end)."""
+    """Set a row to a value, except for [begin, end)."""
     for j in range(begin):
         target[j] = value
     for j in range(end, target.size):
@@ -126,7 +126,7 @@ def _surround(target, begin, end, value):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _split_bytes(red, plane_bytes, pixels, mean, multiplier, shift, is_mirrored):
-    """Normalise at least 16 RGB pixels of uint8 into three rows; the last 16 may overlap those before."""
+    """Normalize at least 16 RGB pixels of uint8 into three rows; the last 16 may overlap the previous ones."""
     width = pixels.size // 3
     source = np.uintp(pixels.ctypes.data)
     means, multipliers = np.uintp(mean.ctypes.data), np.uintp(multiplier.ctypes.data)
@@ -146,7 +146,7 @@ def _split_bytes(red, plane_bytes, pixels, mean, multiplier, shift, is_mirrored)
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _split_pixels(red, green, blue, pixels, mean, multiplier, shift):
-    """Normalise interleaved pixels of three channels into three rows."""
+    """Normalize interleaved pixels of three channels into three rows."""
     m0, m1, m2 = mean[0], mean[1], mean[2]
     s0, s1, s2 = multiplier[0], multiplier[1], multiplier[2]
     for j in range(red.size):  # one loop, so that the three values of a pixel are loaded together
@@ -158,7 +158,7 @@ def _split_pixels(red, green, blue, pixels, mean, multiplier, shift):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _take_channel(target, pixels, channel, channels, mean, multiplier, shift, is_mirrored):
-    """Normalise one of several interleaved channels."""
+    """Normalize one of several interleaved channels."""
     at, step = np.uintp(channel), np.uintp(channels)
     if is_mirrored:
         at, step = at + np.uintp(channels * (target.size - 1)), np.uintp(0) - step  # wraps around

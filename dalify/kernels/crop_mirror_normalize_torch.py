@@ -1,6 +1,6 @@
-"""Crop, mirror, normalise and transpose on torch tensors of any device.
+"""Crop, mirror, normalize and transpose for torch tensors on any device.
 
-Alone in a file so that the CPU kernel does not load torch.
+A separate module, so that the CPU kernel does not load torch.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def crop_mirror_normalize_torch(
     fill: np.ndarray,
     is_planar: bool = True,
 ) -> None:
-    """Do what `dalify.kernels.crop_mirror_normalize.crop_mirror_normalize` does, on torch tensors.
+    """`dalify.kernels.crop_mirror_normalize.crop_mirror_normalize` for torch tensors.
 
     Args:
         out: [N, C', d, h, w] if `is_planar`, else [N, d, h, w, C'], to fill; C' >= C.
         x: [N, D, H, W, C] on `out`'s device.
-        anchor: int [N, 3], where the windows begin in D, H, W; stays on the host, like all parameters.
+        anchor: int [N, 3], start of the windows in D, H, W; on the CPU, like all parameters.
         mirror: [N], non-zero: reverse the W axis of the window.
         mean: float [N, C] or [C].
         multiplier: float [N, C] or [C]: scale / standard deviation.
         shift: added at the end.
-        fill: float [C'], value of `out` outside `x` and in channels that `x` has not.
-        is_planar: channels come before the spatial axes in `out`.
+        fill: float [C'], value of `out` outside `x` and in channels that `x` does not have.
+        is_planar: whether channels precede the spatial axes in `out`.
     """
     samples, channels = x.shape[0], x.shape[-1]
     target = out.movedim(1, -1) if is_planar else out

@@ -1,7 +1,6 @@
-"""Logarithms of many numbers: magnitudes to decibels.
+"""Converts magnitudes to decibels.
 
-Alone in a file because the logarithm is written out: the one of the mathematics library takes one number at a time,
-this one as many as fit into a vector.
+The logarithm is implemented here with SIMD, because that of the math library computes one number at a time.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from dalify.data.samples import Samples
 __all__ = ["to_decibels", "to_decibels_torch"]
 
 _BLOCK = 512
-_SMALLEST = np.float32(2.0**-126)  # numbers below it have fewer digits and no exponent of their own
-_ROOT_HALF_BITS = np.int32(0x3F3504F3)  # of sqrt(1/2): what is left without the exponent lies between it and sqrt(2)
-# (ln(1 + u) - u) / u**2 in that range, at Chebyshev nodes: largest error of the logarithm 4e-8.
+_MIN_NORMAL = np.float32(2.0**-126)  # smaller numbers are subnormal
+_ROOT_HALF_BITS = np.int32(0x3F3504F3)  # of sqrt(1/2): the mantissa is between it and sqrt(2)
+# (ln(1 + u) - u) / u**2 in that range, at Chebyshev nodes: maximum error of the logarithm 4e-8.
 _SERIES = tuple(
     np.float32(value)
     for value in (
@@ -32,7 +31,7 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7 = _SERIES
 
 @njit(nogil=True, cache=True)
 def _largest(x: np.ndarray) -> float:
-    """Return the largest number that is one, at least 0."""
+    """Return the maximum, ignoring NaN, at least 0."""
     largest = np.zeros(64, np.float32)
     whole = x.size - x.size % 64
     for start in range(0, whole, 64):
@@ -46,8 +45,8 @@ def _largest(x: np.ndarray) -> float:
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, least: np.float32, factor: np.float32) -> None:
-    """Fill out[n] with ``factor * ln(max(least, x * inverse))``."""
+def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, minimum: np.float32, factor: np.float32) -> None:
+    """Fill out[n] with ``factor * ln(max(minimum, x * inverse))``."""
     ratios, exponents = np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.float32)
     bits = ratios.view(np.int32)
     for start in range(0, x.size, _BLOCK):
@@ -55,9 +54,9 @@ def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, least: np.flo
         size = part.size
         for i in range(size):
             ratio = part[i] * inverse
-            ratio = ratio if ratio > least else least  # NaN is not above
-            ratios[i] = ratio * np.float32(2.0**24) if ratio < _SMALLEST else ratio
-            exponents[i] = np.float32(-24) if ratio < _SMALLEST else np.float32(0)
+            ratio = ratio if ratio > minimum else minimum  # NaN is not larger
+            ratios[i] = ratio * np.float32(2.0**24) if ratio < _MIN_NORMAL else ratio
+            exponents[i] = np.float32(-24) if ratio < _MIN_NORMAL else np.float32(0)
         for i in range(size):
             exponent = np.int32((bits[i] - _ROOT_HALF_BITS) >> 23)
             exponents[i] = np.float32(np.inf) if bits[i] == 0x7F800000 else exponents[i] + np.float32(exponent)
@@ -72,39 +71,39 @@ def _decibels(out: np.ndarray, x: np.ndarray, inverse: np.float32, least: np.flo
 
 
 @njit(nogil=True, cache=True)
-def _of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, reference, least, factor):
-    """Fill all samples; a reference of 0 is the largest value of each."""
+def _of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_like, reference, minimum, factor):
+    """Fill all samples; a reference of 0 stands for the maximum of each."""
     for n in range(len(x_at)):
         out, x = flat_at(out_at[n], out_shapes[n], out_like), flat_at(x_at[n], x_shapes[n], x_like)
         found = reference if reference > 0 else np.float64(_largest(x))
-        _decibels(out, x, np.float32(1 / found) if found > 0 else np.float32(1), least, factor)
+        _decibels(out, x, np.float32(1 / found) if found > 0 else np.float32(1), minimum, factor)
 
 
 def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, reference: float | None) -> None:
     """Fill out with ``multiplier * log10(max(10 ** (cutoff_db / multiplier), x / reference))``.
 
     Args:
-        out: N samples of float32, to fill.
+        out: N samples of float32, output.
         x: N samples of float32.
         multiplier: 10 for powers, 20 for magnitudes.
-        cutoff_db: smallest result.
-        reference: what is 0 dB; None for the largest value of each sample.
+        cutoff_db: minimum result.
+        reference: value of 0 dB; None for the maximum of each sample.
     """
-    least, factor = _least_and_factor(multiplier, cutoff_db)
-    _of_samples(*out.compiled, *x.compiled, float(reference or 0), least, factor)
+    minimum, factor = _minimum_and_factor(multiplier, cutoff_db)
+    _of_samples(*out.compiled, *x.compiled, float(reference or 0), minimum, factor)
 
 
-def _least_and_factor(multiplier: float, cutoff_db: float) -> tuple[np.float32, np.float32]:
-    least = np.float32(np.power(10.0, np.divide(cutoff_db, multiplier)))
-    # A logarithm of 0 would be infinite: the smallest number there is instead.
-    return max(least, np.float32(1.4e-45)), np.float32(multiplier / math.log(10))
+def _minimum_and_factor(multiplier: float, cutoff_db: float) -> tuple[np.float32, np.float32]:
+    minimum = np.float32(np.power(10.0, np.divide(cutoff_db, multiplier)))
+    # The logarithm of 0 would be infinite: use the smallest number instead.
+    return max(minimum, np.float32(1.4e-45)), np.float32(multiplier / math.log(10))
 
 
 def to_decibels_torch(
     out: torch.Tensor, x: torch.Tensor, multiplier: float, cutoff_db: float, reference: float | None
 ) -> None:
-    """Do what `to_decibels` does, on torch tensors of any device."""
-    least, _ = _least_and_factor(multiplier, cutoff_db)
+    """`to_decibels` for torch tensors on any device."""
+    minimum, _ = _minimum_and_factor(multiplier, cutoff_db)
     flat = x.reshape(len(x), -1)
     if reference is None:
         largest = flat.nan_to_num(nan=0.0, posinf=math.inf, neginf=0.0).amax(1, keepdim=True)
@@ -112,5 +111,5 @@ def to_decibels_torch(
         ratios = flat * inverse
     else:
         ratios = flat * float(np.float32(1 / reference))
-    ratios = torch.where(ratios > float(least), ratios, float(least))
+    ratios = torch.where(ratios > float(minimum), ratios, float(minimum))
     out.copy_((ratios.log10() * multiplier).reshape(out.shape))

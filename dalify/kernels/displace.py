@@ -1,6 +1,6 @@
-"""Warps by a formula: every output pixel takes its value from a point near its own place.
+"""Displacement warps: every output pixel is sampled at a point near its own position.
 
-Alone because water and sphere are the same operator with two formulas.
+Shared by the operators water and sphere, which differ in the formula.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["displace_cpu", "displace_gpu", "displaced_spec", "sphere_maps", "wat
 
 
 def displaced_spec(x: Spec, interp_type: DALIInterpType) -> Spec:
-    """Return the spec of the result, that of the input.
+    """Return the output spec, which is that of the input.
 
     Raises:
-        LayoutError: not HWC.
-        ArgumentValueError: another interpolation than nearest and linear.
+        LayoutError: the layout is not HWC.
+        ArgumentValueError: the interpolation is not nearest or linear.
     """
     check_interpolation(interp_type)
     return x.replace(layout=visual_layout(x, ("HWC",)))
@@ -42,12 +42,12 @@ def water_maps(
     frequencies: tuple[float, float],
     phases: tuple[float, float],
 ) -> np.ndarray:
-    """Return source points [1, 2, H, W] of standing waves: x is moved by a sine of y, y by a cosine of x.
+    """Return source points [1, 2, H, W] of standing waves: x is displaced by a sine of y, y by a cosine of x.
 
     Args:
         height: of the image.
         width: of the image.
-        amplitudes: of the moves of x and y, pixels.
+        amplitudes: of the displacements of x and y, pixels.
         frequencies: radians per pixel.
         phases: radians.
     """
@@ -61,7 +61,7 @@ def water_maps(
 
 
 def sphere_maps(height: int, width: int) -> np.ndarray:
-    """Return source points [1, 2, H, W] that draw the image to its centre in proportion to the distance from it."""
+    """Return source points [1, 2, H, W] displaced towards the center in proportion to the distance from it."""
     x = np.arange(width, dtype=np.float32) + 0.5 - width / 2
     y = np.arange(height, dtype=np.float32) + 0.5 - height / 2
     radius = np.sqrt(x**2 + y[:, None] ** 2) / max(width // 2, height // 2, 1)
@@ -74,7 +74,7 @@ def sphere_maps(height: int, width: int) -> np.ndarray:
 def displace_cpu(
     out: np.ndarray, x: np.ndarray, maps: np.ndarray, mask: np.ndarray, interp_type: DALIInterpType, fill_value: float
 ) -> None:
-    """Fill `out` [N, H, W, C] with `x` seen through `maps`, or with `x` where `mask` [N] is 0."""
+    """Fill `out` [N, H, W, C] with `x` sampled at `maps`, or with `x` where `mask` [N] is 0."""
     nearest = interp_type == DALIInterpType.INTERP_NN
     fill_value = fill_value if x.dtype.kind == "f" else np.trunc(fill_value)
     for n in range(len(x)):
@@ -87,7 +87,7 @@ def displace_cpu(
 def displace_gpu(
     out: Tensor, x: Tensor, maps: np.ndarray, mask: np.ndarray, interp_type: DALIInterpType, fill_value: float
 ) -> None:
-    """Do what `displace_cpu` does, on torch tensors."""
+    """`displace_cpu` for torch tensors."""
     points = torch.as_tensor(maps, device=x.device)
     nearest = interp_type == DALIInterpType.INTERP_NN
     fill_value = fill_value if x.is_floating_point() else np.trunc(fill_value)

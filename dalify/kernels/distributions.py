@@ -1,11 +1,11 @@
-"""Random distributions over the words of Philox, the same numbers on both devices.
+"""Random distributions computed from the words of Philox, with the same numbers on both devices.
 
-Alone in a file because operators that make numbers (``random.*``) and operators that disturb data (``noise.*``) share
-them. Each number is made from words at its own position, never from the state left by its neighbour.
+Shared by operators that create random data (``random.*``) and operators that add noise (``noise.*``). Each number is
+computed from words at its own position, never from the state left by another number.
 
-Every function returns ``[N, count]`` for the samples of a group, so shapes are the caller's business. The ``_torch``
-twins return the same numbers on a device: bit for bit, because only integer operations and separate float32 products
-and sums are used.
+Every function returns ``[N, count]`` for the samples of a group; the caller handles shapes. The ``_torch`` versions
+return the same numbers on a device, bit for bit, because only integer operations and separate float32 products and sums
+are used.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = [
     "uniform_torch",
 ]
 
-# The inverse of the normal distribution is tabulated in pieces: word bits 0..30 are the magnitude of u in (0, 1/2),
+# The inverse of the normal distribution is tabulated piecewise: word bits 0..30 are the magnitude of u in (0, 1/2),
 # and each octave of it (and so each stretch of the tail) has 32 pieces with a cubic polynomial. The error is below one
 # unit in the last place of float32, and no function is used whose last bit differs between devices, as in Box-Muller.
 _PIECES_LOG2 = 5
-_EXACT = 64  # the smallest magnitudes have an entry each
+_EXACT = 64  # each of the smallest magnitudes has its own entry
 
 
 def _normal_table() -> np.ndarray:
@@ -52,8 +52,8 @@ def _normal_table() -> np.ndarray:
     for piece in range(_EXACT, pieces.shape[1]):
         octave, part = divmod(piece - _EXACT, 32)
         width = 2.0 ** (octave + 1)
-        centre = (32 + part + 0.5) * width
-        pieces[:, piece] = powers @ [inverse((centre + node * width) / 2.0**32) for node in nodes]
+        center = (32 + part + 0.5) * width
+        pieces[:, piece] = powers @ [inverse((center + node * width) / 2.0**32) for node in nodes]
     return pieces.astype(np.float32)
 
 
@@ -63,13 +63,13 @@ NORMAL_TABLE: np.ndarray = np.ascontiguousarray(_TABLE.T)  # one piece in 16 byt
 
 @njit(nogil=True, inline="always")
 def normal_of(table, random_word):
-    """Return the normally distributed float32 that a random word stands for; `table` is NORMAL_TABLE."""
+    """Map a random word to a normally distributed float32; `table` is NORMAL_TABLE."""
     word = np.int64(random_word)
     magnitude = word & 0x7FFFFFFF
     if magnitude < _EXACT:
         value = table[magnitude, 3]
     else:
-        # As a float64: the exponent is the octave, five bits below it the piece, the rest the place in it.
+        # As a float64: the exponent is the octave, the next five bits are the piece, the rest is the position in it.
         bits = np.float64(magnitude).view(np.int64)
         piece = _EXACT + (bits >> 47) - ((1023 + 6) << 5)
         scale = np.float32(np.int64((2051 - (bits >> 52)) << 52).view(np.float64))
@@ -141,12 +141,12 @@ def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device |
 
 
 def uniform(draws: SampleDraws, count: int, low: Any, high: Any, dtype: Any = np.float32) -> np.ndarray:
-    """Return numbers of [low, high), uniformly distributed.
+    """Return uniformly distributed numbers in [low, high).
 
     Args:
-        draws: of the group.
-        count: numbers for each sample.
-        low: first number of the range, [N] or one number.
+        draws: random numbers of the group.
+        count: numbers per sample.
+        low: start of the range, [N] or one number.
         high: end of the range, above `low`, [N] or one number.
         dtype: float32 (24 random bits) or float64 (53).
     """
@@ -154,7 +154,7 @@ def uniform(draws: SampleDraws, count: int, low: Any, high: Any, dtype: Any = np
     values = draws.uniform(count, dtype)
     values *= end - first
     values += first
-    # The last sum may round up to the end of the range, which is not in it.
+    # The last sum may round up to the end of the range, which is excluded.
     return np.minimum(values, np.nextafter(end, first), out=values)
 
 
@@ -183,10 +183,10 @@ def choice(draws: SampleDraws, count: int, size: Any, p: np.ndarray | None = Non
     """Return indices int64 [N, count] in 0..size-1.
 
     Args:
-        draws: of the group.
-        count: indices for each sample.
-        size: number of things to choose from, at least 1, below 2**31; [N] or one number.
-        p: probability of each thing, non-negative, [N, size] or [size], scaled to a sum of 1; equal ones where None.
+        draws: random numbers of the group.
+        count: indices per sample.
+        size: number of choices, at least 1, below 2**31; [N] or one number.
+        p: probability of each choice, non-negative, [N, size] or [size], scaled to a sum of 1; None for equal ones.
     """
     if p is None:
         # The high half of word * size: exact integers, the same everywhere.
@@ -207,6 +207,6 @@ def choice_torch(
 
 
 def _cumulative(p: np.ndarray) -> np.ndarray:
-    """Return the upper limits, without the last, of the parts of [0, 1) that stand for each choice, [N, size - 1]."""
+    """Return the cumulative probabilities of the choices, without the last, [N, size - 1]."""
     sums = np.atleast_2d(np.asarray(p, np.float64)).cumsum(axis=1)
     return sums[:, :-1] / sums[:, -1:]

@@ -1,11 +1,10 @@
 """Fourier transforms of many short real signals at once: the core of spectrograms.
 
-Alone in a file because the transform is written for sixteen signals side by side, one in each lane of a vector: every
-step is then the same plain vector operation for any length, and a spectrogram comes out with its frames next to each
-other, as it is stored. Libraries take one signal after the other.
+Sixteen signals are transformed in parallel, one per SIMD lane. Every step is then the same vector operation for any
+length, and the frames of a spectrogram are contiguous, as they are stored. Libraries transform one signal at a time.
 
-The algorithm is Stockham's, in steps of 4, 2, 3 and 5, on real signals packed as complex ones of half the length
-(Brigham, The Fast Fourier Transform, 1988). Other lengths are left to NumPy.
+The algorithm is Stockham's, with radices 4, 2, 3 and 5, on real signals packed as complex signals of half the length
+(Brigham, The Fast Fourier Transform, 1988). Other lengths are computed by NumPy.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ LANES = 16
 _FLOAT_BYTES = 4
 _ROW_BYTES = LANES * _FLOAT_BYTES
 _ELEMENT_BYTES = 2 * _ROW_BYTES  # real parts of all lanes, then imaginary ones
-_LONGEST = 1 << 14  # sixteen longer signals, and as much again to work in, find no room near the processor
+_MAX_LENGTH = 1 << 14  # sixteen longer signals and their buffer do not fit into the CPU cache
 
 
 class Transform(NamedTuple):
-    """What a transform of one length needs.
+    """The plan of a transform of one length.
 
     Attributes:
         steps: radices, int64.
-        twiddles: float32, the factors of all steps, one after the other.
-        unpacking: float32 [length // 4 + 1, 2], what takes the packed signal apart.
+        twiddles: float32, the concatenated factors of all steps.
+        unpacking: float32 [length // 4 + 1, 2], factors to unpack the packed signal.
     """
 
     steps: np.ndarray
@@ -47,9 +46,9 @@ class Transform(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def transform_of(length: int) -> Transform | None:
-    """Return the plan for real signals of some length; None where it is odd, has factors beyond 5, or is too long."""
+    """Return the plan for real signals of a length; None if it is odd, has prime factors above 5, or is too long."""
     half = length // 2
-    if length < 2 or length % 2 or length > _LONGEST:
+    if length < 2 or length % 2 or length > _MAX_LENGTH:
         return None
     steps, rest = [], half
     for radix in (4, 2, 3, 5):
@@ -72,7 +71,7 @@ def transform_of(length: int) -> Transform | None:
 
 
 class _Complex:
-    """A complex number for each lane while code is written, real and imaginary parts in two vectors."""
+    """A complex number per lane during code generation; real and imaginary parts are two vectors."""
 
     def __init__(self, builder: Any, real: Any, imaginary: Any) -> None:
         self.builder, self.real, self.imaginary = builder, real, imaginary
@@ -98,7 +97,7 @@ class _Complex:
         return _Complex(self.builder, self.imaginary, self.builder.fneg(self.real))
 
     def times(self, real: Any, imaginary: Any) -> _Complex:
-        """Multiply by a number that is the same in all lanes."""
+        """Multiply by a complex number that is the same in all lanes."""
         multiply, flags = self.builder.fmul, ("contract",)
         a = multiply(self.real, real, flags=flags), multiply(self.imaginary, imaginary, flags=flags)
         b = multiply(self.real, imaginary, flags=flags), multiply(self.imaginary, real, flags=flags)
@@ -212,7 +211,7 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
     for _ in range(LANES):
         rows.append(builder.fmul(builder.load(at(source), align=_FLOAT_BYTES), factors))
         source = builder.add(source, step)
-    # Blocks off the diagonal change places: of 8 by 8, then 4 by 4, and so on.
+    # Off-diagonal blocks are swapped: 8 by 8, then 4 by 4, and so on.
     for size in (8, 4, 2, 1):
         low = [LANES + (lane ^ size) if lane & size else lane for lane in range(LANES)]
         high = [LANES + lane if lane & size else lane | size for lane in range(LANES)]
@@ -228,7 +227,7 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
 
 @njit(nogil=True, cache=True)
 def _transform(source: int, target: int, half: int, steps: np.ndarray, twiddles: int) -> int:
-    """Transform complex elements [half] of all lanes; return the address of the result, one of the two given."""
+    """Transform complex elements [half] of all lanes; return the address of the result, `source` or `target`."""
     remaining, done = half, 1
     for radix in steps:
         count = remaining // radix
@@ -265,13 +264,13 @@ def spectrum_of_lanes(
     """Compute the squared magnitude, or the magnitude, of the spectra of sixteen real signals.
 
     Args:
-        out: float32 [length // 2 + 1, LANES], to fill.
-        rows: float32 [length, LANES], the signals, aligned to 64 bytes; used up.
-        spare: like `rows`.
-        steps: of `transform_of`.
-        twiddles: of `transform_of`.
-        unpacking: of `transform_of`.
-        is_magnitude: the root is taken.
+        out: float32 [length // 2 + 1, LANES], output.
+        rows: float32 [length, LANES], the signals, aligned to 64 bytes; overwritten.
+        spare: buffer like `rows`.
+        steps: from `transform_of`.
+        twiddles: from `transform_of`.
+        unpacking: from `transform_of`.
+        is_magnitude: whether to return magnitudes instead of squared magnitudes.
     """
     half = rows.shape[0] // 2
     found = _transform(rows.ctypes.data, spare.ctypes.data, half, steps, twiddles.ctypes.data)

@@ -1,7 +1,7 @@
-"""Sequences of frames for operators that work on single images: flatten the frames, give each its parameters.
+"""Sequences of frames for operators on single images: flattens the frames and assigns parameters to each.
 
-Alone because every image operator takes sequences (``FHWC``) and accepts, for each per-sample argument, either one
-value per sample or one per frame.
+Every image operator accepts sequences (``FHWC``), and for each per-sample argument either one value per sample or one
+per frame.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["flat_frames", "folded_frames", "frame_count", "per_frame", "per_fram
 
 
 def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
-    """Return the layout of an input; for data without a layout, the first allowed one with as many dimensions.
+    """Return the layout of an input; without a layout, the first allowed one with the same number of dimensions.
 
     Raises:
-        LayoutError: the layout is none of the allowed ones, or no allowed one has as many dimensions.
+        LayoutError: the layout is not allowed, or no allowed layout has this number of dimensions.
     """
     given = spec.layout or ""
     if given in allowed:
@@ -31,45 +31,45 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
     options = ", ".join(allowed)
     if given:
         raise LayoutError(
-            f"the input has the layout {given!r}; this operator takes {options}.",
-            hint="Transpose first, for instance fn.transpose(x, perm=[1, 2, 0]), or name the axes with fn.reshape.",
+            f"the input has layout {given!r}; this operator supports {options}.",
+            hint="Transpose first, for example fn.transpose(x, perm=[1, 2, 0]), or set the layout with fn.reshape.",
         )
     for layout in allowed:
         if len(layout) == spec.ndim:
             return layout
     dimensions = "1 dimension" if spec.ndim == 1 else f"{spec.ndim} dimensions"
-    hint = "Name the dimensions, for instance external_source(..., layout='HWC')."
+    hint = "Specify the layout, for example external_source(..., layout='HWC')."
     if spec.ndim == 1 and spec.dtype is DALIDataType.UINT8:
-        hint = "Encoded images are decoded first: fn.decoders.image(...)."
-    raise LayoutError(f"the input has {dimensions} and no layout; this operator takes {options}.", hint=hint)
+        hint = "Decode images first: fn.decoders.image(...)."
+    raise LayoutError(f"the input has {dimensions} and no layout; this operator supports {options}.", hint=hint)
 
 
 def frame_count(layout: str, shape: Sequence[int]) -> int:
-    """Return the number of frames of a sample; 1 for what is no sequence."""
+    """Return the number of frames of a sample; 1 without a frame axis."""
     return int(shape[0]) if layout.startswith("F") else 1
 
 
 def flat_frames(x: Any, layout: str) -> Any:
-    """Return a group [N, F, ...] as [N * F, ...]; a group of single images unchanged. Arrays or tensors."""
+    """Reshape a group [N, F, ...] to [N * F, ...]; single images are unchanged. Arrays or tensors."""
     if not layout.startswith("F"):
         return x
     return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
 def folded_frames(x: Samples, layout: str) -> Samples:
-    """Return each frame of sequences as a sample of its own; single images unchanged."""
+    """Return each frame of sequences as a separate sample; single images are unchanged."""
     return x.folded(1)[0] if layout.startswith("F") else x
 
 
 def per_frame_of_samples(values: Any, x: Samples, layout: str, name: str, width: int | None = None) -> np.ndarray:
-    """Return an argument with one entry for each frame of each sample of a chunk.
+    """Return an argument with one entry per frame of each sample of a chunk.
 
     Args:
         values: [N, k] or [N, F, k], or a list of N vectors.
         x: the samples.
-        layout: of one sample.
-        name: the argument's name, for the error.
-        width: elements of one entry; None for a scalar.
+        layout: layout of a sample.
+        name: name of the argument, for the error.
+        width: number of elements of an entry; None for a scalar.
 
     Returns:
         [frames of all samples] for scalars, else [frames of all samples, width].
@@ -90,19 +90,19 @@ def per_frame_of_samples(values: Any, x: Samples, layout: str, name: str, width:
 
 
 def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> np.ndarray:
-    """Return an argument with one entry for each frame of each sample.
+    """Return an argument with one entry per frame of each sample.
 
     Args:
-        values: [N, k] or [N, F, k], or a list of N equally long vectors.
+        values: [N, k] or [N, F, k], or a list of N vectors of equal length.
         frames: number of frames per sample.
-        name: the argument's name, for the error.
-        width: elements of one entry; None for a scalar.
+        name: name of the argument, for the error.
+        width: number of elements of an entry; None for a scalar.
 
     Returns:
         [N * frames] for scalars, else [N * frames, width].
 
     Raises:
-        ShapeError: neither one entry per sample nor one per frame.
+        ShapeError: there is neither one entry per sample nor one per frame.
     """
     rows = np.stack(values) if isinstance(values, list) else values
     size = width or 1

@@ -1,7 +1,7 @@
-"""Give numba one kind of input array.
+"""Input arrays for numba functions: read-only and C-contiguous.
 
-numba compiles a function once for writable arrays and once more for read-only ones, which inputs may or may not be.
-Taken as read-only always, they cost one compilation.
+numba compiles a function separately for writable and read-only arrays. Inputs may be either; passing them always as
+read-only needs only one compilation.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ __all__ = ["read_only", "spread"]
 
 
 def read_only(x: np.ndarray) -> np.ndarray:
-    """Return a C-contiguous, read-only view of an array; a copy only where it is not contiguous."""
+    """Return a C-contiguous, read-only view of an array, or a copy if it is not contiguous."""
     view = np.ascontiguousarray(x).view()
     view.flags.writeable = False
     return view
 
 
 def spread(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return values broadcast to a shape, C-contiguous and writeable as far as compiled loops can tell.
+    """Broadcast values to a shape, C-contiguous and of a type that numba treats as writable.
 
-    The array itself is returned where it is that already: numpy's broadcasting takes as long as a small kernel.
+    The array itself is returned if possible: NumPy's broadcasting takes as long as a small kernel.
     """
     if isinstance(values, np.ndarray) and values.shape == shape:
         if values.dtype == dtype and values.flags.c_contiguous and values.flags.writeable:

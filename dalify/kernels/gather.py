@@ -1,8 +1,8 @@
-"""Copy windows of arrays: crop, slice, pad, paste and flip are all this.
+"""Copies windows of arrays: crop, slice, pad, paste and flip.
 
-Windows that lie within their samples are copied by one compiled loop over a chunk. For what is left, a conversion of
-the type or values outside, numpy's strided copy is as fast, for every dtype and number of dimensions; only the order
-of single pixels is reversed forty times as fast by OpenCV.
+Windows inside their samples are copied by one compiled loop over a chunk. For dtype conversions or values outside,
+NumPy's strided copy is as fast, for every dtype and number of dimensions; only reversing single pixels is forty times
+as fast with OpenCV.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = [
     "flip_axes_torch",
 ]
 
-# Below this size of what moves as one, copying runs is slow and OpenCV, which knows pixels, is faster.
-_LARGEST_PIXEL_BYTES = 64
+# For smaller contiguous runs, copying is slow, and OpenCV, which supports pixels, is faster.
+_MAX_PIXEL_BYTES = 64
 
 
 def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, Any, bool]:
-    """Return the part of a window that is in the source, as slices of both, and whether that is the whole window."""
+    """Return the part of a window inside the source, as slices of both, and whether it is the whole window."""
     inside, source = [], []
     is_whole = True
     for begin, extent, available in zip(anchor.tolist(), size, shape, strict=True):
@@ -47,18 +47,18 @@ def _overlap(anchor: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) 
         last = max(min(available - begin, extent), first)
         is_whole = is_whole and first == 0 and last == extent
         inside.append(slice(first, last))
-        # Where nothing is inside, an empty slice: begin + first may be negative or beyond the end.
+        # An empty slice if nothing is inside: begin + first may be negative or beyond the end.
         source.append(slice(begin + first, begin + last) if last > first else slice(0, 0))
     return tuple(inside), tuple(source), is_whole
 
 
 def channel_fill(values: Sequence[float], layout: str, *, is_float: bool) -> np.ndarray:
-    """Return fill values, one for all channels or one each, in the form that broadcasts to a sample of a layout.
+    """Return one fill value or one per channel, in a form that broadcasts to a sample with a layout.
 
     Args:
-        values: what users gave.
-        layout: of the sample.
-        is_float: the result has floats; else fractions are cut off.
+        values: the user's values.
+        layout: layout of the sample.
+        is_float: whether the result has floats; otherwise fractions are truncated.
     """
     fill = np.asarray(values, np.float64)
     if not is_float:
@@ -78,13 +78,13 @@ def _convert_torch(out: Tensor, x: Tensor) -> None:
 
 
 def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
-    """Copy a window of each sample, its extents those of `out`.
+    """Copy a window of each sample, with the extents of `out`.
 
     Args:
-        out: [N, ...], to fill, any dtype. Fractions are cut off in integers, as in DALI's slices; else conversions are
+        out: output [N, ...], any dtype. Floats are truncated to integers, as in DALI's slices; other conversions are
             those of `saturate_cast`.
-        x: [N, ...] of the same number of dimensions.
-        anchor: int [N, dimensions]: where the windows begin. They may reach out of `x`.
+        x: [N, ...] with the same number of dimensions.
+        anchor: int [N, dimensions]: start of the windows, which may exceed `x`.
         fill: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
     """
     begins = np.asarray(anchor)
@@ -100,12 +100,12 @@ def copy_window(out: np.ndarray, x: np.ndarray, anchor: np.ndarray, *, fill: np.
 
 
 def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
-    """Copy a window of each sample of a chunk, its extents those of `out`.
+    """Copy a window of each sample of a chunk, with the extents of `out`.
 
     Args:
-        out: to fill; see `copy_window`.
-        x: of the same number of dimensions.
-        anchor: int64 [N, dimensions]: where the windows begin. They may reach out of `x`.
+        out: output; see `copy_window`.
+        x: with the same number of dimensions.
+        anchor: int64 [N, dimensions]: start of the windows, which may exceed `x`.
         fill: value outside `x`; see `copy_window`.
     """
     is_inside = np.full(len(x), out.dtype == x.dtype and x.ndim > 0)
@@ -124,13 +124,13 @@ def copy_windows(out: Samples, x: Samples, anchor: np.ndarray, *, fill: np.ndarr
 
 @njit(nogil=True, cache=True)
 def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize):
-    """Copy windows that are within their samples, run by run: what lies together in both moves as one."""
+    """Copy windows inside their samples by runs that are contiguous in both."""
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
     steps = np.zeros(axes, np.int64)  # bytes from one element of an axis to the next
     for n in range(len(out_at)):
         run = np.int64(itemsize)
-        last = axes  # the axes from `last` on make a run
+        last = axes  # the axes from `last` on form a run
         while last > 0:
             last -= 1
             run *= out_shapes[n, last]
@@ -159,9 +159,9 @@ def _copy_all(out_at, out_shapes, x_at, x_shapes, anchor, itemsize):
 
 
 def _native(fill: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Return a fill value in an output's type and with its number of dimensions.
+    """Return a fill value with the dtype and number of dimensions of the output.
 
-    Where channels come last, a whole row of them: numpy moves rows, but single pixels twenty times as slowly.
+    If channels come last, it is a whole row: NumPy copies single pixels twenty times as slowly.
     """
     wanted = np.asarray(fill, np.float64)
     wanted = wanted.reshape((1,) * (len(shape) - wanted.ndim) + wanted.shape)
@@ -173,7 +173,7 @@ def _native(fill: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ..
 
 
 def _fill_outside(target: np.ndarray, inside: tuple[slice, ...], value: np.ndarray) -> None:
-    """Fill a sample but for the part `inside`: what lies before it and behind it, axis by axis."""
+    """Fill a sample except for the part `inside`: before and after it, axis by axis."""
     window: list[slice] = [slice(None)] * target.ndim
     for axis, part in enumerate(inside):
         for gap in (slice(0, part.start), slice(part.stop, target.shape[axis])):
@@ -187,7 +187,7 @@ def _fill_outside(target: np.ndarray, inside: tuple[slice, ...], value: np.ndarr
 
 
 def copy_window_torch(out: Tensor, x: Tensor, anchor: np.ndarray, *, fill: np.ndarray | float = 0) -> None:
-    """Do what `copy_window` does, on torch tensors of any device; one copy where all windows are the same."""
+    """`copy_window` for torch tensors on any device; one copy if all windows are equal."""
     begins = np.asarray(anchor)
     if len(begins) and (begins == begins[0]).all():
         batch = np.concatenate([[0], begins[0]])
@@ -220,7 +220,7 @@ def _edge(at: np.ndarray, extent: int) -> np.ndarray:
     return np.clip(at, 0, extent - 1)
 
 
-# Name of a border -> which element stands for one outside.
+# Name of a border -> index of the element that replaces one outside.
 BORDERS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "edge": _edge,
     "clamp": _edge,
@@ -232,12 +232,12 @@ BORDERS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 
 
 def copy_bordered_window(out: Any, x: Any, anchor: np.ndarray, border: str) -> None:
-    """Copy a window of each sample; outside the sample, its own elements are repeated.
+    """Copy a window of each sample; outside the sample, its elements are repeated.
 
     Args:
-        out: [N, ...], to fill; array, tensor or `Samples`.
-        x: [N, ...] of the same kind and number of dimensions, not empty.
-        anchor: int [N, dimensions]: where the windows begin.
+        out: [N, ...], output; array, tensor or `Samples`.
+        x: [N, ...] same type and number of dimensions, not empty.
+        anchor: int [N, dimensions]: start of the windows.
         border: one of `BORDERS`.
     """
     if isinstance(x, Samples):
@@ -265,7 +265,7 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
     """Reverse axes of each sample.
 
     Args:
-        out: to fill, shapes and dtype of `x`.
+        out: output with the shapes and dtype of `x`.
         x: N samples.
         flags: axis of a sample to [N]: non-zero reverses it.
     """
@@ -282,7 +282,7 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
 def _flip_sample(out: np.ndarray, x: np.ndarray, axes: list[int]) -> None:
     inner = axes[-1] if axes else 0
     pixel_bytes = int(np.prod(x.shape[inner + 1 :])) * x.itemsize
-    if not axes or not 0 < pixel_bytes <= _LARGEST_PIXEL_BYTES or not out.flags.c_contiguous or not x.size:
+    if not axes or not 0 < pixel_bytes <= _MAX_PIXEL_BYTES or not out.flags.c_contiguous or not x.size:
         out[...] = x[_reversed(axes)]
         return
     source = np.ascontiguousarray(x[_reversed(axes[:-1])])
@@ -295,7 +295,7 @@ def _reversed(axes: list[int]) -> tuple[slice, ...]:
 
 
 def flip_axes_torch(out: Tensor, x: Tensor, flags: dict[int, np.ndarray]) -> None:
-    """Do what `flip_axes` does, on torch tensors: one flip for the samples that have the same axes reversed."""
+    """`flip_axes` for torch tensors: one flip for all samples with the same reversed axes."""
     out, x = movable_torch(out), movable_torch(x)
     wanted: dict[tuple[int, ...], list[int]] = {}
     for n in range(x.shape[0]):

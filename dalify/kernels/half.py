@@ -1,8 +1,8 @@
-"""Between float32 and the 16-bit floats, by arithmetic on bits that compilers make wide instructions of.
+"""Converts between float32 and 16-bit floats with integer arithmetic that compilers vectorize.
 
-Alone because neither numpy nor numba does it well: numpy goes element by element, about a hundred times as slow, numba
-has no float16, and nobody but torch has bfloat16. The formats: IEEE 754 binary16 (5 bits of exponent, 10 of fraction),
-and the upper half of binary32. Rounding is to the nearest, halves to the even neighbour.
+NumPy converts element by element, about a hundred times as slowly, numba has no float16, and only torch has bfloat16.
+The formats are IEEE 754 binary16 (5 exponent bits, 10 fraction bits), and the upper half of binary32. Rounding is to
+nearest, ties to even.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["bfloat16_bits", "float16_bits", "float32_of_float16"]
 
 _SIGN, _MAGNITUDE = np.uint32(0x8000_0000), np.uint32(0x7FFF_FFFF)
 _INFINITY = np.uint32(0x7F80_0000)
-_FIRST_ABOVE = np.uint32((127 + 16) << 23)  # 65536; what rounds up to it becomes infinite by itself
-_FIRST_NORMAL = np.uint32((127 - 14) << 23)  # the least normal number of binary16
+_FIRST_ABOVE = np.uint32((127 + 16) << 23)  # 65536; values that round up to it become infinite
+_FIRST_NORMAL = np.uint32((127 - 14) << 23)  # the smallest normal number of binary16
 _EXPONENT_SHIFT = np.uint32((127 - 15) << 23)
-_STEPS = np.float32(2.0**24)  # a subnormal number of binary16 is so many times its integer
-_LARGEST_SUBNORMAL = np.float32(1024)
+_STEPS = np.float32(2.0**24)  # a subnormal number of binary16 is its integer divided by this
+_MAX_SUBNORMAL = np.float32(1024)
 _REBIAS = np.float32(2.0**112)
 _ONE, _THIRTEEN, _SIXTEEN = np.uint32(1), np.uint32(13), np.uint32(16)
 _HALF_INFINITY, _HALF_NAN = np.uint32(0x7C00), np.uint32(0x7E00)
@@ -33,7 +33,7 @@ def _to_float16(out, values, bits):
         magnitude = bits[i] & _MAGNITUDE
         odd = (magnitude >> _THIRTEEN) & _ONE
         normal = (magnitude - _EXPONENT_SHIFT + _BELOW_HALF_OF_13 + odd) >> _THIRTEEN
-        small = np.uint32(np.int32(np.rint(min(abs(values[i]) * _STEPS, _LARGEST_SUBNORMAL))))
+        small = np.uint32(np.int32(np.rint(min(abs(values[i]) * _STEPS, _MAX_SUBNORMAL))))
         large = _HALF_NAN if magnitude > _INFINITY else _HALF_INFINITY
         found = large if magnitude >= _FIRST_ABOVE else (small if magnitude < _FIRST_NORMAL else normal)
         out[i] = np.uint16(found | ((bits[i] & _SIGN) >> _SIXTEEN))
@@ -61,10 +61,10 @@ def _from_float16(values, bits, halves):
 
 
 def float16_bits(out: np.ndarray, x: np.ndarray) -> None:
-    """Write float32 as float16.
+    """Convert float32 to float16.
 
     Args:
-        out: uint16 of the size of `x`, contiguous, to fill. Values beyond 65504 become infinite.
+        out: output, uint16 with the size of `x`, contiguous. Values above 65504 become infinite.
         x: float32, contiguous.
     """
     flat = x.reshape(-1)
@@ -72,20 +72,20 @@ def float16_bits(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def bfloat16_bits(out: np.ndarray, x: np.ndarray) -> None:
-    """Write float32 as bfloat16.
+    """Convert float32 to bfloat16.
 
     Args:
-        out: uint16 of the size of `x`, contiguous, to fill.
+        out: output, uint16 with the size of `x`, contiguous.
         x: float32, contiguous.
     """
     _to_bfloat16(out.reshape(-1), x.reshape(-1).view(np.uint32))
 
 
 def float32_of_float16(out: np.ndarray, x: np.ndarray) -> None:
-    """Write float16 as float32, which holds all of its values.
+    """Convert float16 to float32, which is exact.
 
     Args:
-        out: float32 of the size of `x`, contiguous, to fill.
+        out: output, float32 with the size of `x`, contiguous.
         x: float16, contiguous.
     """
     flat = out.reshape(-1)

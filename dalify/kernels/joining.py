@@ -1,4 +1,4 @@
-"""What may be joined: the checks that concatenating and stacking share."""
+"""Checks shared by concatenation and stacking."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ __all__ = ["check_joinable", "first_layout", "is_empty"]
 
 
 def is_empty(part: Spec) -> bool:
-    """Tell whether a sample is known to have no elements."""
+    """Return whether a sample is known to have no elements."""
     return part.shape is not None and 0 in part.shape
 
 
 def check_joinable(parts: Sequence[Spec], free_axis: int | None = None, *, takes_empty: bool = False) -> None:
-    """Check that data can be joined.
+    """Check that inputs can be joined.
 
     Args:
         parts: specs of the inputs.
         free_axis: axis along which extents may differ.
-        takes_empty: the extents of what has no elements do not matter.
+        takes_empty: ignore the extents of empty inputs.
 
     Raises:
-        DTypeError: different element types.
-        ShapeError: different dimensions or extents.
+        DTypeError: dtypes differ.
+        ShapeError: dimensions or extents differ.
     """
     first = parts[0]
     for number, part in enumerate(parts[1:], 1):
         if part.dtype != first.dtype:
             raise DTypeError(
-                f"inputs of two types cannot be joined: input 0 is {_name(first)}, input {number} is {_name(part)}.",
+                f"inputs must have the same dtype: input 0 is {_name(first)}, input {number} is {_name(part)}.",
                 hint="Convert one of them with fn.cast or fn.cast_like.",
             )
         if part.ndim != first.ndim:
             raise ShapeError(
-                f"inputs must have as many dimensions: input 0 has {first.ndim}, input {number} {part.ndim}."
+                f"inputs must have the same number of dimensions: input 0 has {first.ndim}, input {number} {part.ndim}."
             )
         if part.shape is None or first.shape is None or (takes_empty and is_empty(part)):
             continue
@@ -46,7 +46,7 @@ def check_joinable(parts: Sequence[Spec], free_axis: int | None = None, *, takes
         for axis, (one, other) in enumerate(zip(first.shape, part.shape, strict=True)):
             if axis != free_axis and one != other:
                 raise ShapeError(
-                    f"inputs of shapes {first.shape} (input 0) and {part.shape} (input {number}) cannot be joined: "
+                    f"inputs with shapes {first.shape} (input 0) and {part.shape} (input {number}) cannot be joined: "
                     f"axis {axis} differs."
                 )
 

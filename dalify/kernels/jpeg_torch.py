@@ -1,8 +1,8 @@
-"""What JPEG does to an image, on tensors: everything but the coding of the coefficients, which loses nothing.
+"""JPEG compression artifacts on tensors: all steps except entropy coding, which is lossless.
 
-Alone because it is a small codec of its own. All steps are integers, those of the JPEG reference implementation
-(baseline, chroma 4:2:0, the accurate integer transforms of Loeffler, Ligtenberg, Moschytz, ICASSP 1989, smooth
-enlargement of the chroma), so that the pixels are those that libjpeg gives.
+All steps use integers and are those of the JPEG reference implementation (baseline, chroma 4:2:0, the accurate integer
+transforms of Loeffler, Ligtenberg, Moschytz, ICASSP 1989, smooth chroma upsampling), so that pixels are equal to those
+of libjpeg.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _CHROMA = (
     *[(99,) * 8] * 4,
 )
 _BLOCK = 8
-_HALF = 1 << 15  # of the 16 bits behind the point of colour arithmetic
-_BITS = 13  # behind the point of the transforms' factors
-_EXTRA = 2  # bits that the first of the two passes keeps
-_LEAST_SMOOTH_WIDTH = 3  # narrower chroma is repeated, not blended
+_HALF = 1 << 15  # half a unit with 16 fraction bits, for color conversion
+_BITS = 13  # fraction bits of the transforms' factors
+_EXTRA = 2  # extra bits kept by the first of the two passes
+_MIN_SMOOTH_WIDTH = 3  # narrower chroma is repeated, not interpolated
 
 
 def _fixed(value: float, bits: int = _BITS) -> int:
     return round(value * (1 << bits))
 
 
-def _quantisation_tables(qualities: np.ndarray) -> np.ndarray:
+def _quantization_tables(qualities: np.ndarray) -> np.ndarray:
     """Return the tables for luma and chroma, int32 [N, 2, 8, 8], for qualities 1 to 100."""
     quality = qualities.astype(np.int64)
     percent = np.where(quality < 50, 5000 // np.maximum(quality, 1), 200 - 2 * quality)[:, None, None, None]
@@ -58,7 +58,7 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray) -> None:
     """Fill `out` with `x` after compression and decompression.
 
     Args:
-        out: uint8 [N, H, W, 3], to fill.
+        out: uint8 [N, H, W, 3], output.
         x: uint8 [N, H, W, 3]: R, G, B; no extent is 0.
         qualities: [N], 1 to 100.
     """
@@ -68,13 +68,13 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray) -> None:
     offset = (128 << 16) + _HALF - 1
     blueness = (-11059 * red - 21709 * green + 32768 * blue + offset) >> 16
     redness = (32768 * red - 27439 * green - 5329 * blue + offset) >> 16
-    tables = torch.as_tensor(_quantisation_tables(qualities), device=x.device)
+    tables = torch.as_tensor(_quantization_tables(qualities), device=x.device)
     luma = _through_blocks(_continued(luma, *_whole_blocks(height, width)), tables[:, 0])[:, :height, :width]
     rows, columns = (height + 1) // 2, (width + 1) // 2
     chroma = []
     for plane in (blueness, redness):
         block_rows, block_columns = _whole_blocks(rows, columns)
-        # Columns continue before the chroma is halved, rows afterwards.
+        # Columns are padded before chroma downsampling, rows afterwards.
         small = _halved(_continued(plane, 2 * rows, 2 * block_columns))
         coded = _through_blocks(_continued(small, block_rows, block_columns), tables[:, 1])
         chroma.append(_doubled(coded[:, :rows, :columns])[:, :height, :width] - 128)
@@ -90,21 +90,21 @@ def _whole_blocks(height: int, width: int) -> tuple[int, int]:
 
 
 def _continued(plane: Tensor, height: int, width: int) -> Tensor:
-    """Repeat the last row and column until the plane [N, h, w] has these extents."""
+    """Pad a plane [N, h, w] to these extents by repeating the last row and column."""
     rows = torch.arange(height, device=plane.device).clamp(max=plane.shape[1] - 1)
     columns = torch.arange(width, device=plane.device).clamp(max=plane.shape[2] - 1)
     return plane[:, rows[:, None], columns]
 
 
 def _halved(plane: Tensor) -> Tensor:
-    """Return the means of 2 x 2 pixels; halves go up in every other column, so that they do so on average."""
+    """Return the means of 2 x 2 pixels; ties are rounded up and down in alternating columns."""
     total = plane[:, ::2, ::2] + plane[:, 1::2, ::2] + plane[:, ::2, 1::2] + plane[:, 1::2, 1::2]
     return (total + 1 + torch.arange(total.shape[2], device=plane.device, dtype=torch.int32) % 2) >> 2
 
 
 def _doubled(plane: Tensor) -> Tensor:
-    """Enlarge both extents twice: each pixel is 3/4 of its nearest and 1/4 of the next, along rows and columns."""
-    if plane.shape[2] < _LEAST_SMOOTH_WIDTH:
+    """Upsample by 2: each pixel is 3/4 of its nearest and 1/4 of the next one, along rows and columns."""
+    if plane.shape[2] < _MIN_SMOOTH_WIDTH:
         return plane.repeat_interleave(2, 1).repeat_interleave(2, 2)
     above = torch.cat([plane[:, :1], plane[:, :-1]], dim=1)
     below = torch.cat([plane[:, 1:], plane[:, -1:]], dim=1)
@@ -115,7 +115,7 @@ def _doubled(plane: Tensor) -> Tensor:
 
 
 def _through_blocks(plane: Tensor, table: Tensor) -> Tensor:
-    """Transform, quantise and restore the 8 x 8 blocks of a plane [N, 8 r, 8 c] with tables [N, 8, 8]."""
+    """Transform, quantize and restore the 8 x 8 blocks of a plane [N, 8 r, 8 c] with tables [N, 8, 8]."""
     count, height, width = plane.shape
     blocks = plane.reshape(count, height // _BLOCK, _BLOCK, width // _BLOCK, _BLOCK).transpose(2, 3) - 128
     coefficients = _forward(_forward(blocks, _BITS - _EXTRA, -_EXTRA).mT, _BITS + _EXTRA, _EXTRA).mT
@@ -129,12 +129,12 @@ def _through_blocks(plane: Tensor, table: Tensor) -> Tensor:
 
 
 def _descaled(value: Tensor, bits: int) -> Tensor:
-    """Divide by a power of two and round; multiply where it is negative."""
+    """Divide by a power of two and round; multiply if the exponent is negative."""
     return value << -bits if bits < 0 else (value + (1 << (bits - 1))) >> bits
 
 
 def _odd_half(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Rotate the odd half, the same network in both directions."""
+    """Rotations of the odd half, which are the same in both directions."""
     z1, z2, z3, z4 = a + d, b + c, a + c, b + d
     z5 = (z3 + z4) * _fixed(1.175875602)
     z1, z2 = z1 * -_fixed(0.899976223), z2 * -_fixed(2.562915447)
@@ -148,7 +148,7 @@ def _odd_half(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tenso
 
 
 def _forward(x: Tensor, bits: int, even_bits: int) -> Tensor:
-    """Transform along the last axis; what is not multiplied is scaled by other bits than what is."""
+    """Transform along the last axis; terms without multiplication have a different scale."""
     v = x.unbind(-1)
     s0, s1, s2, s3 = (v[i] + v[7 - i] for i in range(4))
     d0, d1, d2, d3 = (v[i] - v[7 - i] for i in range(4))
@@ -171,7 +171,7 @@ def _forward(x: Tensor, bits: int, even_bits: int) -> Tensor:
 
 
 def _backward(x: Tensor, bits: int) -> Tensor:
-    """Undo `_forward` along the last axis."""
+    """Inverse of `_forward` along the last axis."""
     v = x.unbind(-1)
     z = (v[2] + v[6]) * _fixed(0.541196100)
     o0, o1 = z + v[2] * _fixed(0.765366865), z - v[6] * _fixed(1.847759065)

@@ -1,7 +1,7 @@
-"""RGB to CIE Lab and back in bytes, on tensors, to the bit as OpenCV does it.
+"""Converts RGB to CIE Lab and back in bytes, on tensors, bit-exact with OpenCV.
 
-Alone because of how it is done: OpenCV's fixed-point arithmetic is asked once for all 2**24 colours, and the device
-looks them up. A table has 64 MiB, which accelerators have to spare.
+OpenCV's fixed-point conversion is evaluated once for all 2**24 colors, and the device looks them up. A table has 64 MiB
+on the accelerator.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["lab_to_rgb", "rgb_to_lab"]
 
-_COLOURS = 1 << 24
+_COLORS = 1 << 24
 _BYTE = 0xFF
 
 
 @lru_cache(maxsize=4)
 def _table(code: int, device: str) -> Tensor:
-    """Return the results of a conversion as int32 words, first channel lowest, by the colour as such a word."""
-    words = np.arange(_COLOURS, dtype="<u4")
+    """Return a table from packed colors to converted packed colors; int32 words, first channel lowest."""
+    words = np.arange(_COLORS, dtype="<u4")
     colours = words.view(np.uint8).reshape(1 << 12, 1 << 12, 4)[..., :3]
     found = np.zeros((1 << 12, 1 << 12, 4), np.uint8)
     found[..., :3] = cv2.cvtColor(np.ascontiguousarray(colours), code)
@@ -40,10 +40,10 @@ def _converted(x: Tensor, code: int) -> Tensor:
 
 
 def rgb_to_lab(x: Tensor) -> Tensor:
-    """Return uint8 [..., 3] of the lightness L and of a and b, scaled to bytes, for R, G, B."""
+    """Convert R, G, B to uint8 [..., 3] of lightness L, a and b, scaled to bytes."""
     return _converted(x, cv2.COLOR_RGB2LAB)
 
 
 def lab_to_rgb(x: Tensor) -> Tensor:
-    """Return uint8 [..., 3] of R, G, B for L, a, b."""
+    """Convert L, a, b to uint8 [..., 3] of R, G, B."""
     return _converted(x, cv2.COLOR_LAB2RGB)

@@ -1,8 +1,8 @@
-"""SIMD building blocks that LLVM does not find by itself in loops over interleaved channels.
+"""SIMD building blocks that LLVM does not generate automatically in loops over interleaved channels.
 
-Three or four channels are too few for the loop vectoriser, and with numba out of reach of LLVM's other one. Spelled as
-vectors, the horizontal pass of a resample runs twice as fast and the split into planes nine times. The vectors are
-generic LLVM ones: every processor runs them, in as many registers as it needs.
+Three or four channels are too few for the loop vectorizer, and numba does not run LLVM's SLP vectorizer. With explicit
+vectors, the horizontal pass of a resample is twice as fast, and the split into planes nine times. The vectors are
+generic LLVM vectors: every CPU supports them, in as many registers as necessary.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ def weighted_sum_of_four(
     """Store ``target[0:4] = sum over k of weights[k] * source[k * step : k * step + 4]``, in float32.
 
     For use inside numba functions. All arguments are ``uintp``: addresses of float32 arrays, which the caller keeps
-    alive and
-    large enough; `pairs`, half the number of weights (at least 1); `step`, the distance of two taps in bytes.
+    alive and large enough; `pairs`, half the number of weights (at least 1); `step`, the distance of two taps in bytes.
     """
     signature = types.void(types.uintp, types.uintp, types.uintp, types.uintp, types.uintp)
     return signature, _generate_sum
@@ -69,7 +68,7 @@ def _generate_sum(context: Any, builder: ir.IRBuilder, signature: Any, arguments
     after = builder.append_basic_block("taps.end")
     builder.branch(loop)
     builder.position_at_end(loop)
-    # Two sums, because an addition has to wait for the one before it.
+    # Two sums, because an addition must wait for the previous one.
     count, source_at, weight_at = builder.phi(index), builder.phi(index), builder.phi(index)
     even, odd = builder.phi(lanes), builder.phi(lanes)
     even_next = add_product(even, source_at, weight_at)
@@ -100,7 +99,7 @@ _SUM_SIGNATURE = types.void(types.uintp, types.uintp, types.uintp, types.uintp)
 
 @intrinsic
 def weighted_sum_of_two_taps(typing_context: Any, source: Any, weights: Any, step: Any, target: Any) -> tuple[Any, Any]:
-    """Do what `weighted_sum_of_four` does for one pair of weights, without a loop."""
+    """`weighted_sum_of_four` for one pair of weights, without a loop."""
     return _SUM_SIGNATURE, partial(_generate_short_sum, 2)
 
 
@@ -108,13 +107,13 @@ def weighted_sum_of_two_taps(typing_context: Any, source: Any, weights: Any, ste
 def weighted_sum_of_four_taps(
     typing_context: Any, source: Any, weights: Any, step: Any, target: Any
 ) -> tuple[Any, Any]:
-    """Do what `weighted_sum_of_four` does for two pairs of weights, without a loop."""
+    """`weighted_sum_of_four` for two pairs of weights, without a loop."""
     return _SUM_SIGNATURE, partial(_generate_short_sum, 4)
 
 
 @intrinsic
 def weighted_sum_of_six_taps(typing_context: Any, source: Any, weights: Any, step: Any, target: Any) -> tuple[Any, Any]:
-    """Do what `weighted_sum_of_four` does for three pairs of weights, without a loop."""
+    """`weighted_sum_of_four` for three pairs of weights, without a loop."""
     return _SUM_SIGNATURE, partial(_generate_short_sum, 6)
 
 
@@ -144,7 +143,7 @@ def _generate_short_sum(
 
 @intrinsic
 def blend_four_pixels(typing_context: Any, source: Any, offsets: Any, weights: Any, taps: Any, target: Any) -> Any:
-    """Store four RGB pixels of uint8, each the weighted sum of `taps` neighbouring pixels of float32, rounded half up.
+    """Store four RGB pixels of uint8, each the weighted sum of `taps` neighboring pixels of float32, rounded half up.
 
     For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of interleaved RGB,
     readable one float beyond the last pixel that is used; `offsets`, of four ``uintp``: where the first tap of each
@@ -191,7 +190,7 @@ def _generate_blend(context: Any, builder: ir.IRBuilder, signature: Any, argumen
         (count, taps, count_next),
         (step, ir.Constant(index, 0), step_next),
         (weights_at, weights, weights_next),
-        (total, constant(block, 0.5), total_next),  # half, because the conversion to integers cuts fractions off
+        (total, constant(block, 0.5), total_next),  # half, because the conversion to integers truncates
     ):
         phi.add_incoming(first, before)
         phi.add_incoming(following, loop)
@@ -231,7 +230,7 @@ def split_sixteen_pixels(
 def split_sixteen_mirrored_pixels(
     typing_context: Any, source: Any, mean: Any, multiplier: Any, shift: Any, red: Any, green: Any, blue: Any
 ) -> tuple[Any, Any]:
-    """Do what `split_sixteen_pixels` does, last pixel first."""
+    """`split_sixteen_pixels` with the pixels in reverse order."""
     return _SPLIT_SIGNATURE, partial(_generate_split, range(_PIXELS - 1, -1, -1))
 
 
@@ -258,8 +257,8 @@ def _generate_split(
         places = ir.Constant(integers, [_RGB * pixel + channel for pixel in order])
         narrow = builder.shuffle_vector(pixels, ir.Constant(packed, ir.Undefined), places)
         values = builder.sitofp(builder.zext(narrow, integers), floats)
-        centred = builder.fsub(values, number(mean, channel))
-        scaled = _fused(builder.fmul, centred, number(multiplier, channel))
+        centered = builder.fsub(values, number(mean, channel))
+        scaled = _fused(builder.fmul, centered, number(multiplier, channel))
         shifted = _fused(builder.fadd, scaled, shifts)
         builder.store(shifted, builder.inttoptr(target, floats.as_pointer()), align=_FLOAT_BYTES)
     return context.get_dummy_value()

@@ -1,6 +1,6 @@
-"""From the arguments of the brightness and contrast operators to one factor and one summand per image.
+"""Kernels of the brightness and contrast operators: one factor and one summand per image.
 
-Alone because brightness, contrast and brightness_contrast are one operation with different arguments left out.
+Brightness, contrast and brightness_contrast are the same operation with different arguments omitted.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _LAYOUTS = ("FHWC", "DHWC", "HWC")
 
 
 def levels_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
-    """Return the spec of the result: only the element type may change.
+    """Return the output spec: only the dtype may change.
 
     Raises:
         LayoutError: the layout is none of HWC, FHWC and DHWC.
-        DTypeError: elements are booleans.
+        DTypeError: the dtype is boolean.
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if DALIDataType.BOOL in (x.dtype, dtype):
-        raise DTypeError("brightness and contrast need numbers, not booleans.")
+        raise DTypeError("brightness and contrast do not support booleans.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
 def _highest(dtype: DALIDataType | None) -> float:
-    """Return what counts as full brightness: 1 for floats, the largest value for integers."""
+    """Return the value of full brightness: 1 for floats, the maximum for integers."""
     assert dtype is not None, "dalify bug: a kernel without element types"
     return 1.0 if dtype.is_float else float(np.iinfo(dtype.numpy).max)
 
@@ -60,7 +60,7 @@ def _line(
     contrast: Any,
     contrast_center: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return factor and summand of each frame; `rows` brings an argument, with its name, into that form."""
+    """Return factor and summand of each frame; `rows` converts an argument, with its name, to that form."""
     one = np.ones(1, np.float32)
     bright = one if brightness is None else rows(brightness, "brightness")
     shift = one * 0 if brightness_shift is None else rows(brightness_shift, "brightness_shift")
@@ -90,13 +90,13 @@ def levels_cpu(
 
     Args:
         out: N samples.
-        x: N samples of the same shapes.
-        spec: of `x`.
-        out_spec: of `out`; its type decides the range that `brightness_shift` is a part of.
+        x: N samples with the same shapes.
+        spec: spec of `x`.
+        out_spec: spec of `out`; its dtype determines the range that `brightness_shift` is a fraction of.
         brightness: [N, k] with k = 1 or the number of frames; None for 1.
-        brightness_shift: likewise; None for 0.
-        contrast: likewise; None for 1.
-        contrast_center: likewise, in units of `x`; None for the middle of the positive range.
+        brightness_shift: same shape; None for 0.
+        contrast: same shape; None for 1.
+        contrast_center: same shape, in units of `x`; None for the middle of the positive range.
     """
     layout = visual_layout(spec, _LAYOUTS)
 
@@ -119,7 +119,7 @@ def levels_gpu(
     contrast: Any = None,
     contrast_center: Any = None,
 ) -> None:
-    """Do what `levels_cpu` does, on torch tensors."""
+    """`levels_cpu` for torch tensors."""
     layout = visual_layout(spec, _LAYOUTS)
 
     def rows(values: Any, name: str) -> np.ndarray:

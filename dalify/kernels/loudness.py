@@ -1,7 +1,6 @@
-"""Where a recording is not silent: its power in a sliding window.
+"""Finds the non-silent part of a recording by its power in a sliding window.
 
-Alone in a file because the sliding sum is DALI's to the last bit: where the power crosses the threshold must not
-depend on who added it up.
+The sliding sum is bit-exact with DALI's, because the rounding of the sum affects where the power crosses the threshold.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _one_interval(out: np.ndarray, x: np.ndarray, window: int, begin: int, end: 
     for last in range(begin, end):
         if last > begin:
             new, old = zero + x[last], zero + x[last - window] if last >= window else zero
-            total -= old * old  # first, as in DALI: what is left of a loud part depends on the order
+            total -= old * old  # first, as in DALI: the rounding error after a loud part depends on the order
             total += new * new
         power = np.float32(total) * scale
         out[last] = power
@@ -45,7 +44,7 @@ def _one_interval(out: np.ndarray, x: np.ndarray, window: int, begin: int, end: 
 
 @njit(nogil=True, cache=True)
 def _four_intervals(out: np.ndarray, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
-    """Do four intervals at once, none the first: each addition waits for the one before, but not for the others'."""
+    """Process four intervals in parallel, none the first, so that additions do not wait for each other."""
     scale, a, b, c, d = np.float32(1) / np.float32(window), zero, zero, zero, zero
     largest_a, largest_b, largest_c, largest_d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     second, third, fourth = begin + interval, begin + 2 * interval, begin + 3 * interval
@@ -70,10 +69,10 @@ def _four_intervals(out: np.ndarray, x: np.ndarray, window: int, begin: int, int
 
 @njit(nogil=True, cache=True)
 def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: Any) -> Any:
-    """Fill out [n] with the mean squares of the windows that end with each sample, and return the largest one.
+    """Fill out [n] with the mean squares of the windows that end with each sample, and return the maximum.
 
-    What a window lacks at the beginning is 0. Squares are added to the type of ``zero``; at every multiple of
-    ``interval`` the sum begins anew, so that errors stay small.
+    Windows are padded with 0 at the start. Squares are accumulated in the dtype of ``zero``; at every multiple of
+    ``interval`` the sum is recomputed, so that errors stay small.
     """
     largest, begin = np.float32(0), 0
     while begin < x.size:
@@ -89,7 +88,7 @@ def _powers(out: np.ndarray, x: np.ndarray, window: int, interval: int, zero: An
 
 @njit(nogil=True, cache=True)
 def _region(powers: np.ndarray, threshold: Any, window: int) -> tuple[int, int]:
-    """Return where the first window begins that is loud, and how many samples later the last one ends."""
+    """Return the start of the first loud window, and the number of samples to the end of the last one."""
     first, last = 0, powers.size - 1
     while first < powers.size and not powers[first] >= threshold:
         first += 1
@@ -124,23 +123,23 @@ def nonsilent_regions(
     window_length: int,
     reset_interval: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the part of each recording that is not silent.
+    """Find the non-silent part of each recording.
 
     Args:
         x: N recordings, [samples] of any integer type or FLOAT.
-        cutoff_db: windows are loud enough from ``10 ** (cutoff_db / 10)`` of the reference.
-        reference_power: 0 for the largest power of a window.
-        window_length: samples of a window; the whole recording is one where it is shorter.
-        reset_interval: samples after which the sliding sum of floats begins anew; -1 for never.
+        cutoff_db: windows are loud from ``10 ** (cutoff_db / 10)`` of the reference.
+        reference_power: 0 for the maximum power of a window.
+        window_length: samples of a window; shorter recordings are one window.
+        reset_interval: samples after which the sliding sum of floats is recomputed; -1 for never.
 
     Returns:
-        int32 [N]: first sample of the first window that is loud enough, and the samples from there to the end of the
-        last such window; 0 where none is.
+        int32 [N]: first sample of the first loud window, and the number of samples from there to the end of the
+        last one; 0 if there is none.
     """
     if x.dtype == np.float32:
         zero = np.float32(0)
     else:
-        # Squares of 16 bits add up exactly in 64; wider ones do not fit.
+        # Sums of 16-bit squares are exact in 64 bits; wider ones are not.
         zero, reset_interval = np.int64(0) if x.dtype.itemsize <= 2 else np.float64(0), -1
     ratio = np.float32(np.power(10.0, cutoff_db / 10))
     begins, lengths = np.empty(len(x), np.int32), np.empty(len(x), np.int32)

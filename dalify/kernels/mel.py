@@ -1,7 +1,7 @@
 """Mel filter banks: triangles of equal width on a scale of perceived pitch.
 
-Beside the other kernels of sound because a frequency lies in two triangles at most: a bank is two weights for each
-frequency, and applying it is one pass over the spectrum, not a product with a matrix.
+A frequency is in at most two triangles: a bank is two weights per frequency, and applying it is one pass over the
+spectrum, not a matrix product.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Bank(NamedTuple):
     """A filter bank for spectra of one length.
 
     Attributes:
-        falling_filter: int32 [bins], the filter whose upper half a frequency is in; that above it is the one whose
-            lower half it is in. From -1 to the number of filters - 1; outside of the range of frequencies -2.
-        falling: float32 [bins], its weight.
-        rising: float32 [bins], the weight in the next filter.
+        falling_filter: int32 [bins], filter whose falling half contains a frequency; the next filter is the one whose
+            rising half contains it. From -1 to the number of filters - 1; -2 outside the range of frequencies.
+        falling: float32 [bins], weight in that filter.
+        rising: float32 [bins], weight in the next filter.
     """
 
     falling_filter: np.ndarray
@@ -66,13 +66,13 @@ def bank_of(
     """Compute a filter bank.
 
     Args:
-        bins: frequencies of the spectrum, 0 to ``sample_rate / 2`` in equal steps.
-        count: filters.
-        sample_rate: of the sound, in Hz.
-        low: where the first triangle begins, in Hz.
-        high: where the last one ends, in Hz.
-        formula: of `MEL_FORMULAS`.
-        is_normalized: triangles have the area 1 (over Hz) instead of the height 1.
+        bins: number of frequencies of the spectrum, 0 to ``sample_rate / 2`` in equal steps.
+        count: number of filters.
+        sample_rate: sampling rate of the audio, in Hz.
+        low: start of the first triangle, in Hz.
+        high: end of the last triangle, in Hz.
+        formula: one of `MEL_FORMULAS`.
+        is_normalized: whether triangles have area 1 (over Hz) instead of height 1.
     """
     falling_filter = np.full(bins, -2, np.int32)
     falling, rising = np.zeros(bins), np.zeros(bins)
@@ -123,7 +123,7 @@ def _add(out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np
 def _apply_to_last(
     out: np.ndarray, x: np.ndarray, falling_filter: np.ndarray, falling: np.ndarray, rising: np.ndarray
 ) -> None:
-    """Fill out [A, filters] from x [A, bins]: sixteen spectra at once, each in a lane of its own."""
+    """Fill out [A, filters] from x [A, bins]: sixteen spectra at once, one per SIMD lane."""
     lanes, sums = np.zeros((x.shape[1], _LANES), np.float32), np.zeros((out.shape[1], _LANES), np.float32)
     for first in range(0, x.shape[0], _LANES):
         count = min(_LANES, x.shape[0] - first)
@@ -152,16 +152,16 @@ def _apply(out_at, out_shapes, out_like, x_at, x_shapes, x_like, falling_filter,
 
 
 def apply_bank(out: Samples, x: Samples, bank: Bank) -> None:
-    """Sum spectra up by filters.
+    """Apply a filter bank to spectra.
 
     Args:
-        out: N samples float32 [A, filters, B], to fill.
+        out: N samples float32 [A, filters, B], output.
         x: N samples float32 [A, bins, B].
-        bank: for so many bins and filters.
+        bank: filter bank for these bins and filters.
     """
     _apply(*out.compiled, *x.compiled, *bank)
 
 
 def apply_bank_torch(out: torch.Tensor, x: torch.Tensor, matrix: np.ndarray) -> None:
-    """Do what `apply_bank` does with the matrix of a bank, on torch tensors of any device."""
+    """`apply_bank` with the matrix of a bank, for torch tensors on any device."""
     torch.matmul(torch.tensor(matrix, device=x.device), x, out=out)

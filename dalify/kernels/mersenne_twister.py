@@ -1,7 +1,7 @@
-"""The words of the Mersenne Twister MT19937 that follow on a state, without moving the generator that it is from.
+"""Computes the next words of a Mersenne Twister MT19937 state, without advancing the generator it belongs to.
 
-numpy has the algorithm, too, but making a generator there and setting its state takes forty times as long as the words
-of a batch.
+NumPy implements the algorithm, too, but creating a generator and setting its state takes forty times as long as
+computing the words of a batch.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _MIDDLE = 397
 
 @njit(nogil=True, cache=True)
 def following_words(state, position, count):
-    """Compute words.
+    """Compute the next words of a state.
 
     Args:
         state: uint32 ``[624]``.
-        position: of the next word in it; 624 where the state is used up.
-        count: how many words.
+        position: position of the next word in it; 624 if the state is exhausted.
+        count: number of words.
 
     Returns:
         uint32 ``[count]``.

@@ -1,7 +1,7 @@
-"""Dilation and erosion by rectangles: the largest or smallest value under a mask.
+"""Dilation and erosion by rectangles: maximum and minimum filters.
 
-Alone because both operators are one algorithm with the order of numbers turned round. A rectangle's extreme is taken
-along rows and then along columns. Outside the image, the constant border has the value that changes nothing.
+Both are one algorithm with the order of numbers reversed. The filter is applied along rows and then along columns. The
+constant border outside the image has the value that does not affect the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["extreme_cpu", "extreme_gpu", "morphology_spec"]
 
-# DALI's names beside those of our index tables.
+# DALI's names -> names of our index tables.
 _BORDERS = {
     "constant": "constant",
     "replicate": "clamp",
@@ -33,20 +33,20 @@ _BORDERS = {
     "reflect101": "reflect_101",
     "wrap": "wrap",
 }
-_MOST_CHANNELS = 4
-_LARGEST_MASK = 1 << 15
+_MAX_CHANNELS = 4
+_MAX_MASK = 1 << 15
 _NATIVE = (np.uint8, np.uint16, np.int16, np.float32, np.float64)
-# Other types in one that OpenCV has and that holds all their values.
-_HELD_IN = {"b": np.uint8, "i1": np.int16, "i4": np.float64, "u4": np.float64, "f2": np.float32}
+# Other dtypes -> a dtype of OpenCV that represents all their values.
+_CONVERTED_TO = {"b": np.uint8, "i1": np.int16, "i4": np.float64, "u4": np.float64, "f2": np.float32}
 
 
 def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
-    """Return the spec of the result, that of the input.
+    """Return the output spec, which is that of the input.
 
     Raises:
-        LayoutError: no images.
-        ArgumentValueError: an unknown border, or a negative number of iterations.
-        DTypeError: integers of 64 bits.
+        LayoutError: the input is not an image.
+        ArgumentValueError: the border is unknown, or the number of iterations is negative.
+        DTypeError: the dtype is a 64-bit integer.
     """
     filter_layout(x)
     if border_mode not in _BORDERS:
@@ -55,14 +55,14 @@ def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
     if iterations < 0:
         raise ArgumentValueError(f"iterations must not be negative; got {iterations}.")
     if x.dtype in (DALIDataType.INT64, DALIDataType.UINT64):
-        raise DTypeError(f"the input has elements of type {x.dtype!s}; 32 bits are the most.")
+        raise DTypeError(f"the input has dtype {x.dtype!s}; 64-bit integers are not supported.")
     return x
 
 
 def _masks(mask_size: Any, anchor: Any, iterations: int, frames: int) -> list[tuple[int, int, int, int]]:
-    """Return for each frame how far the mask reaches to the left, right, up and down.
+    """Return for each frame the extent of the mask to the left, right, up and down.
 
-    Several iterations are one with a larger mask.
+    Several iterations are equivalent to one with a larger mask.
     """
     vectors = []
     for name, values in (("mask_size", mask_size), ("anchor", anchor)):
@@ -70,22 +70,22 @@ def _masks(mask_size: Any, anchor: Any, iterations: int, frames: int) -> list[tu
         given = np.repeat(given, 2, axis=-1) if given.shape[-1] == 1 else given
         vectors.append(per_frame(given, frames, name, 2).astype(np.int64))
     sizes, anchors = vectors
-    reach = (sizes - 1) * min(iterations, _LARGEST_MASK + 1)
-    if (sizes < 1).any() or (reach > _LARGEST_MASK).any():
-        wrong = sizes[((sizes < 1) | (reach > _LARGEST_MASK)).any(axis=1)][0].tolist()
-        raise ArgumentValueError(f"mask_size is a width and a height, from 1 to {_LARGEST_MASK}; got {wrong}.")
+    reach = (sizes - 1) * min(iterations, _MAX_MASK + 1)
+    if (sizes < 1).any() or (reach > _MAX_MASK).any():
+        wrong = sizes[((sizes < 1) | (reach > _MAX_MASK)).any(axis=1)][0].tolist()
+        raise ArgumentValueError(f"mask_size must be a width and a height in [1, {_MAX_MASK}]; got {wrong}.")
     middle = np.where(anchors == -1, sizes // 2, anchors)
     if ((middle < 0) | (middle >= sizes)).any():
         n = int(((middle < 0) | (middle >= sizes)).any(axis=1).argmax())
         width, height = sizes[n].tolist()
-        raise ArgumentValueError(f"anchor must lie within the mask of {width} x {height}; got {anchors[n].tolist()}.")
+        raise ArgumentValueError(f"anchor must be inside the mask of {width} x {height}; got {anchors[n].tolist()}.")
     before = middle * iterations
     sides = zip(before.tolist(), (reach - before).tolist(), strict=True)
     return [(left, right, up, down) for (left, up), (right, down) in sides]
 
 
 def _limited(reach: tuple[int, int, int, int], height: int, width: int) -> tuple[int, int, int, int]:
-    """Return a reach that is no longer than needed: two extents further, every border has begun to repeat itself."""
+    """Limit the extent of a mask: beyond two extents of the image, every border repeats itself."""
     left, right, up, down = reach
     return min(left, 2 * width), min(right, 2 * width), min(up, 2 * height), min(down, 2 * height)
 
@@ -100,29 +100,29 @@ def extreme_cpu(
     iterations: int,
     largest: bool,
 ) -> None:
-    """Fill `out` with the largest or smallest values under the mask.
+    """Fill `out` with the maximum or minimum under the mask.
 
     Args:
         out: [N, ...] in a layout for filters.
-        x: the same shape and type.
-        layout: of one sample.
+        x: same shape and dtype.
+        layout: layout of a sample.
         mask_size: width and height, int32 [N, 1 or 2], or [N, F, 1 or 2] for frames.
-        anchor: the mask's pixel that lies on the output's, x and y, as `mask_size`; -1: the middle.
-        border: DALI's name of what lies outside.
-        iterations: how often; 0 copies.
-        largest: dilate; False: erode.
+        anchor: the pixel of the mask at the output pixel, x and y, as `mask_size`; -1 for the center.
+        border: DALI's name of the border.
+        iterations: number of iterations; 0 copies.
+        largest: True to dilate, False to erode.
     """
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
     reaches = _masks(mask_size, anchor, iterations, frames)
-    held = _HELD_IN.get(x.dtype.str[1:] if x.dtype.kind != "b" else "b")
+    held = _CONVERTED_TO.get(x.dtype.str[1:] if x.dtype.kind != "b" else "b")
     filter_image = cv2.dilate if largest else cv2.erode
     for images, results, reach in zip(source, target, reaches, strict=True):
         left, right, up, down = _limited(reach, *images.shape[1:3])
         element = np.ones((up + down + 1, left + right + 1), np.uint8)
         for image, result in zip(images, results, strict=True):
             height, width, channels = image.shape
-            if channels > _MOST_CHANNELS:
+            if channels > _MAX_CHANNELS:
                 parts = [(image[..., c], result[..., c]) for c in range(channels)]
             else:
                 parts = [(image, result)]
@@ -132,7 +132,7 @@ def extreme_cpu(
                     rows, _ = bordered_indices(height, up, down, _BORDERS[border])
                     columns, _ = bordered_indices(width, left, right, _BORDERS[border])
                     data = data[rows[:, None], columns]
-                # cv2's anchor is the mask's own pixel that lies on the output's, as here.
+                # cv2's anchor is the pixel of the mask at the output pixel, as here.
                 found = filter_image(np.ascontiguousarray(data), element, anchor=(left, up))
                 if border != "constant":
                     found = found[up : up + height, left : left + width]
@@ -142,14 +142,14 @@ def extreme_cpu(
 def extreme_gpu(
     out: Tensor, x: Tensor, layout: str, mask_size: Any, anchor: Any, border: str, iterations: int, largest: bool
 ) -> None:
-    """Do what `extreme_cpu` does, on torch tensors; masks stay on the host."""
+    """`extreme_cpu` for torch tensors; masks are on the CPU."""
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
     groups: dict[tuple[int, int, int, int], list[int]] = {}
     for n, reach in enumerate(_masks(mask_size, anchor, iterations, frames)):
         groups.setdefault(_limited(reach, *source.shape[2:4]), []).append(n)
     for (left, right, up, down), members in groups.items():
-        # Wide integers: torch orders few of the others.
+        # Wide integers: torch does not compare most of the others.
         data = (source if source.dtype.is_floating_point else source.long())[members]
         for axis, before, after in ((2, up, down), (3, left, right)):
             if before + after:
@@ -170,7 +170,7 @@ def _extreme_along(data: Tensor, axis: int, before: int, after: int, border: str
         shape[axis] = -1
         hidden = torch.as_tensor(outside, device=data.device).reshape(shape)
         padded = padded.masked_fill(hidden, least if largest else most)
-    # Doubling: a window of 2 n from two windows of n, so that a wide mask costs the logarithm of its width.
+    # Doubling: a window of 2 n from two windows of n, so that the cost is logarithmic in the width.
     combine = torch.maximum if largest else torch.minimum
     reached = 1
     while reached < window:

@@ -1,7 +1,7 @@
-"""Shift and scale data by their own mean and standard deviation.
+"""Normalizes data by its mean and standard deviation.
 
-Apart from the reductions because means and deviations may be given, measured per sample, or measured over a batch, and
-because the arithmetic is fused: one subtraction and one multiplication for each element.
+Means and deviations may be given, measured per sample, or measured over a batch. The arithmetic is fused: one
+subtraction and one multiplication per element.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def parameter_axes(shape: Sequence[int], count: int, channels: int) -> tuple[int, ...]:
-    """Return the axes to normalise over that leave `count` results: what a mean of so many entries was made for.
+    """Return the axes to normalize over that match a mean with `count` entries.
 
     Args:
-        shape: of a sample.
-        count: entries of the given mean or standard deviation, more than one.
+        shape: shape of a sample.
+        count: number of entries of the given mean or standard deviation, more than one.
         channels: the axis to try first.
 
     Raises:
@@ -57,19 +57,19 @@ def parameter_axes(shape: Sequence[int], count: int, channels: int) -> tuple[int
     for first, last in runs:
         if math.prod(shape[first:last]) == count:
             return tuple(axis for axis in range(ndim) if not first <= axis < last)
-    raise ShapeError(f"a mean or stddev with {count} entries fits no axes of samples of shape {tuple(shape)}.")
+    raise ShapeError(f"a mean or stddev with {count} entries matches no axes of samples with shape {tuple(shape)}.")
 
 
 def scale_factors(squares: Any, count: float, ddof: int, epsilon: float, scale: float, xp: Any) -> Any:
-    """Return what deviations are multiplied with: scale / sqrt(variance + epsilon), 0 where nothing varies.
+    """Return the factors of deviations: scale / sqrt(variance + epsilon), 0 if the variance is 0.
 
     Args:
         squares: sums of squared deviations, float64.
-        count: number of values summed up.
-        ddof: what is subtracted from it.
+        count: number of summed values.
+        ddof: subtracted from ``count``.
         epsilon: added to the variance.
         scale: standard deviation of the result.
-        xp: numpy or torch.
+        xp: NumPy or torch.
     """
     # Without degrees of freedom the variance is 0, as in DALI.
     variance = squares / (count - ddof) if count > ddof else squares * 0.0
@@ -78,7 +78,7 @@ def scale_factors(squares: Any, count: float, ddof: int, epsilon: float, scale: 
 
 
 def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
-    """Return what deviations are multiplied with for given standard deviations."""
+    """Return the factors of deviations for given standard deviations."""
     wide = np.asarray(stddev, np.float64)
     factors = np.asarray(scale_factors(wide * wide, 1, 0, epsilon, scale, np))
     return factors if epsilon else np.copysign(1, wide) * factors
@@ -86,7 +86,7 @@ def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarra
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
 def _normalize_rows(out, x, ddof, epsilon, scale, shift):
-    """Fill out [A, B] from the rows of x [A, B], each by its own mean and deviation."""
+    """Fill out [A, B] from the rows of x [A, B], each normalized by its own mean and deviation."""
     for a in range(x.shape[0]):
         row, target, count = x[a], out[a], x.shape[1]
         total = 0.0
@@ -98,9 +98,9 @@ def _normalize_rows(out, x, ddof, epsilon, scale, shift):
             squares += difference * difference
         spread = (squares / (count - ddof) if count > ddof else 0.0) + epsilon
         factor = np.float32(scale / math.sqrt(spread)) if spread > 0 else np.float32(0)
-        centre, offset = np.float32(mean), np.float32(shift)
+        center, offset = np.float32(mean), np.float32(shift)
         for i in range(count):
-            target[i] = (row[i] - centre) * factor + offset
+            target[i] = (row[i] - center) * factor + offset
 
 
 @njit(nogil=True, cache=True)
@@ -115,13 +115,13 @@ def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_l
 def normalize_rows(
     out: Samples, x: Samples, axes: int, *, ddof: int, epsilon: float, scale: float, shift: float
 ) -> None:
-    """Fill `out` with the rows of `x`, each by its own mean and standard deviation, in one pass.
+    """Fill `out` with the rows of `x`, each normalized by its own mean and standard deviation, in one pass.
 
     Args:
         out: N samples of float32.
-        x: N samples of float32, none empty.
-        axes: so many of the last axes make a row.
-        ddof: as in `normalize`, like those that follow.
+        x: N samples of float32, not empty.
+        axes: number of last axes that form a row.
+        ddof: as in `normalize`, like the following ones.
         epsilon: see `ddof`.
         scale: see `ddof`.
         shift: see `ddof`.
@@ -145,9 +145,9 @@ def normalize(
     Args:
         out: array [N, ...].
         x: array [N, ...].
-        mean: float64 [N, K], one for each result or one for each sample; measured where None.
-        factor: float64 [N, K] like `mean`; measured where None.
-        axes: axes of a sample over which means and deviations are taken.
+        mean: float64 [N, K], one per result or one per sample; None to measure.
+        factor: float64 [N, K] like `mean`; None to measure.
+        axes: axes of a sample to reduce for means and deviations.
         options: ddof, epsilon, scale, shift.
     """
     kept = (len(x), *kept_shape(x.shape[1:], axes))
@@ -172,7 +172,7 @@ def normalize(
 
 
 def _spread(values: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:
-    """Return values as [N, extents or 1]."""
+    """Broadcast values to [N, extents or 1]."""
     if values.size == math.prod(kept):
         return values.reshape(kept)
     return values.reshape(kept[0], *[1] * (len(kept) - 1))
@@ -186,11 +186,11 @@ def normalize_torch(
     axes: Sequence[int],
     **options: Any,
 ) -> None:
-    """Do what `normalize` does, on torch tensors of any device."""
+    """`normalize` for torch tensors on any device."""
     kept = (len(x), *kept_shape(tuple(x.shape[1:]), axes))
     if mean is None or factor is None:
-        centre = None if mean is None else _spread_torch(mean, kept)
-        mean, squares, count = deviations_torch(x, axes, centre)
+        center = None if mean is None else _spread_torch(mean, kept)
+        mean, squares, count = deviations_torch(x, axes, center)
         if factor is None:
             factor = torch.as_tensor(
                 scale_factors(squares, count, options["ddof"], options["epsilon"], options["scale"], torch)
@@ -203,22 +203,22 @@ def normalize_torch(
 
 
 def _spread_torch(values: torch.Tensor, kept: tuple[int, ...]) -> torch.Tensor:
-    """Return values as [N, extents or 1]."""
+    """Broadcast values to [N, extents or 1]."""
     return values.reshape(kept if values.numel() == math.prod(kept) else (kept[0], *[1] * (len(kept) - 1)))
 
 
 def batch_statistics(
-    batch: Batch, axes: Sequence[int], centre: np.ndarray | None
+    batch: Batch, axes: Sequence[int], center: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Measure means and squared deviations over all samples of a batch.
 
     Args:
-        batch: on any device; the extents that are not reduced agree.
+        batch: on any device; extents that are not reduced must be equal.
         axes: axes of a sample to reduce.
-        centre: what to take deviations from, [1, K] or [1, 1]; the means where None.
+        center: center of the deviations, [1, K] or [1, 1]; None for the means.
 
     Returns:
-        means and sums of squared deviations, float64 [1, K], and the number of values summed up for each.
+        means and sums of squared deviations, float64 [1, K], and the number of summed values of each.
 
     Raises:
         ShapeError: extents that are not reduced differ.
@@ -226,39 +226,38 @@ def batch_statistics(
     shapes = {kept_shape(shape, axes) for shape in batch.shapes()}
     if len(shapes) > 1:
         raise ShapeError(
-            "normalize with batch=True needs equal extents along the axes that are not reduced; "
-            f"there are {sorted(shapes)}."
+            f"normalize with batch=True needs equal extents along the axes that are not reduced; got {sorted(shapes)}."
         )
     groups = [batch.dense] if batch.dense is not None else [sample[None] for sample in batch.samples]
     count = sum(len(group) * math.prod(group.shape[axis + 1] for axis in axes) for group in groups)
-    if centre is None:
+    if center is None:
         sums = 0.0
         for group in groups:
             means, _, each = _measured(group, axes, None)
             sums = sums + (means * each).sum(axis=0)
-        centre = np.asarray(sums).reshape(1, -1) / max(count, 1)
+        center = np.asarray(sums).reshape(1, -1) / max(count, 1)
     squares = 0.0
     for group in groups:
-        repeated = np.repeat(centre, len(group), axis=0)
+        repeated = np.repeat(center, len(group), axis=0)
         squares = squares + _measured(group, axes, repeated)[1].sum(axis=0)
-    return centre, np.asarray(squares).reshape(1, -1), count
+    return center, np.asarray(squares).reshape(1, -1), count
 
 
-def _measured(group: Any, axes: Sequence[int], centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return means and squared deviations as float64 [N, K], and the number of values for each."""
+def _measured(group: Any, axes: Sequence[int], center: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return means and squared deviations as float64 [N, K], and the number of values of each."""
     samples = len(group)
     if isinstance(group, np.ndarray):
-        means, squares, count = deviations(group, axes, centre)
+        means, squares, count = deviations(group, axes, center)
     else:
-        tensor = None if centre is None else torch.tensor(centre, device=group.device)
+        tensor = None if center is None else torch.tensor(center, device=group.device)
         found = deviations_torch(group, axes, tensor)
         means, squares, count = found[0].cpu().numpy(), found[1].cpu().numpy(), found[2]
     return means.reshape(samples, -1), squares.reshape(samples, -1), count
 
 
 def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...]) -> None:
-    """Raise where a given mean or standard deviation has neither one entry nor one for each result."""
+    """Raise an error if a given mean or standard deviation has neither one entry nor one per result."""
     if values is not None and values.shape[1] not in (1, math.prod(kept)):
         raise ArgumentValueError(
-            f"{name} has {values.shape[1]} entries; there are {math.prod(kept)} results per sample."
+            f"{name} must have 1 or {math.prod(kept)} entries (one per result); got {values.shape[1]}."
         )

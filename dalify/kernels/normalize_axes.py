@@ -1,7 +1,7 @@
-"""Crop, mirror and normalize data of any visual layout on either device.
+"""Crop, mirror and normalize for data with any visual layout on either device.
 
-The kernels know one form only, [N, D, H, W, C] to planes or pixels: here layouts become that form, without a copy
-wherever the axes stand right.
+The kernels support only [N, D, H, W, C], with planar or interleaved output. This module converts layouts to that form,
+without a copy if the order of axes allows it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def normalize_axes(
     shift: float,
     fill_values: Sequence[float],
 ) -> None:
-    """Set ``out = scale * (window of x - mean) / std + shift``, mirrored where asked, in another order of axes.
+    """Set ``out = scale * (window of x - mean) / std + shift``, optionally mirrored, with another order of axes.
 
     Args:
-        out: [N, ...], to fill; array, tensor or `Samples`. More channels than `x` has are filled, too.
-        x: [N, ...], of the same kind.
-        layout: of a sample of `x`: F, C, D, H and W, each at most once.
-        out_layout: of a sample of `out`, a permutation of `layout`.
-        anchors: letter to int [N]: where the windows begin; they may reach out of `x`.
+        out: [N, ...], output; array, tensor or `Samples`. Channels that `x` does not have are filled.
+        x: [N, ...], same type.
+        layout: layout of a sample of `x`: F, C, D, H and W, each at most once.
+        out_layout: layout of a sample of `out`, a permutation of `layout`.
+        anchors: letter to int [N]: start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
         mean: float [N, C] or [N, 1], or a list of N such vectors.
         std: like `mean`.
@@ -60,7 +60,7 @@ def normalize_axes(
     multiplier, fill = _multiplier(spread(std, (samples, channels), np.float32), scale), _fills(fill_values, size["C"])
     if len(fill_values) > 1:
         fill[channels:] = 0
-    # Planes that stay planes are so many images of one channel; so are frames, if all of them are taken.
+    # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
     keeps_planes = layout == out_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill.tolist())) == 1
     keeps_frames = "F" in layout and size["F"] == extents["F"] and not anchors["F"].any()
     lead = [letter for letter in layout if (letter == "C" and keeps_planes) or (letter == "F" and keeps_frames)]
@@ -68,7 +68,7 @@ def normalize_axes(
     colour = [] if keeps_planes else ["C"]
     copies = math.prod(extents[letter] for letter in lead)
 
-    def arranged(data: Any, have: str, want: Sequence[str]) -> Any:
+    def rearranged(data: Any, have: str, want: Sequence[str]) -> Any:
         order = (0, *(1 + have.index(letter) for letter in want))
         return data.transpose(order) if isinstance(data, np.ndarray) else data.permute(order)
 
@@ -82,7 +82,7 @@ def normalize_axes(
     def extent_of(extents: Mapping[str, int]) -> tuple[int, int, int]:
         return (math.prod(extents[letter] for letter in depth), extents["H"], extents["W"])
 
-    source = arranged(x, layout, [*lead, *depth, "H", "W", *colour])
+    source = rearranged(x, layout, [*lead, *depth, "H", "W", *colour])
     source = source.reshape(samples * copies, *extent_of(extents), 1 if keeps_planes else channels)
     begins = np.stack([anchors[depth[0]] if depth else np.zeros(samples, np.int64), anchors["H"], anchors["W"]], 1)
     planes = [*lead, *colour, *depth, "H", "W"]
@@ -111,7 +111,7 @@ def normalize_axes(
     )
     if not is_direct:
         whole = target.reshape(samples, *(size[letter] for letter in planes))
-        out[...] = arranged(whole, "".join(planes), out_layout)
+        out[...] = rearranged(whole, "".join(planes), out_layout)
 
 
 def _multiplier(std: np.ndarray, scale: float) -> np.ndarray:
@@ -120,7 +120,7 @@ def _multiplier(std: np.ndarray, scale: float) -> np.ndarray:
 
 
 def _fills(values: Sequence[float], channels: int) -> np.ndarray:
-    """Return the values of all channels outside a sample: one for all, or one for each, and 0 for channels added."""
+    """Return the fill values of all channels: one for all, or one each, and 0 for added channels."""
     fill = np.zeros(channels, np.float32)
     if len(values) == 1:
         fill[:] = values[0]
@@ -140,7 +140,7 @@ def _normalize_samples(
     std: Any,
     options: Mapping[str, Any],
 ) -> None:
-    """Do it for the samples of a chunk, in one call where channels are equally many and the layout is a usual one."""
+    """Process the samples of a chunk, in one call if the channels are equal and the layout is common."""
     channels = x.extents(layout.index("C"))
     is_mixed = bool((channels != channels[0]).any())
     spatial = layout.replace("C", "")
@@ -149,7 +149,7 @@ def _normalize_samples(
     if is_frames:
         is_frames = not anchors["F"].any() and bool((out.extents(0) == x.extents(0)).all())
     if is_mixed or not (is_usual or is_frames):
-        # Each channel count by itself; where the layout is unusual, each sample.
+        # Each channel count separately; for an uncommon layout, each sample.
         places = [np.flatnonzero(channels == kind) for kind in np.unique(channels)] if is_mixed else None
         for at in places or [np.array([n]) for n in range(len(x))]:
             target, source = out.take(at), x.take(at)

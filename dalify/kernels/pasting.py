@@ -1,6 +1,6 @@
-"""Copy regions of images onto canvases, all of a batch in one compiled loop.
+"""Pastes regions of images onto canvases, all of a batch in one compiled loop.
 
-Alone because regions are small and many: a call of numpy for each costs more than the copy.
+Regions are small and numerous: a NumPy call for each costs more than the copy.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.u
 
 
 def paste_regions(canvases: np.ndarray, images: np.ndarray, sources: np.ndarray, boxes: np.ndarray) -> None:
-    """Copy regions onto empty canvases, later ones over earlier ones; they have to lie within image and canvas.
+    """Copy regions onto empty canvases; later ones overwrite earlier ones. They must be inside image and canvas.
 
     Args:
-        canvases: [N, H, W, C], C-contiguous, to fill.
-        images: [M, h, w, C], C-contiguous, of the same type.
+        canvases: [N, H, W, C], C-contiguous, output.
+        images: [M, h, w, C], C-contiguous, same dtype.
         sources: int64 [R], the image of each region.
         boxes: int64 [R, 7]: canvas, row and column there, row and column in the image, height, width.
     """

@@ -1,8 +1,8 @@
-"""Random numbers by position: Philox4x32-10, on the CPU (numba) and on the accelerator (torch).
+"""Counter-based random numbers: Philox4x32-10, on the CPU (numba) and on the accelerator (torch).
 
-Alone in a file because every random operator draws from here and from nowhere else. There is no generator that
-advances: a number is a function of (seed, operator, step, sample, position in the sample). It therefore depends neither
-on batch size, threads or prefetching nor on which branches ran, and both devices give the same bits.
+All random operators use it. There is no generator state: a number is a function of (seed, operator, step, sample,
+position in the sample). It does not depend on batch size, threads, prefetching or executed branches, and both devices
+produce the same bits.
 
 Philox (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) maps a 64-bit key and a 128-bit counter to
 four 32-bit words. The counter is (block, sample, step low, step high); the key mixes seed and operator.
@@ -111,7 +111,7 @@ def fill_uniform(
 
 
 def _mix(value: int) -> int:
-    """Scramble 64 bits (the finaliser of SplitMix64): neighbouring seeds give unrelated keys."""
+    """Mix 64 bits (the finalizer of SplitMix64), so that similar seeds give unrelated keys."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK_64
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK_64
@@ -119,10 +119,10 @@ def _mix(value: int) -> int:
 
 
 class Draws:
-    """The random numbers of one operator at one step; stateless, so asking twice gives the same numbers.
+    """The random numbers of an operator at one step. Stateless: repeated calls return the same numbers.
 
     Args:
-        seed: the seed of the operator or pipeline, 64 bits; larger or negative values are taken modulo 2**64.
+        seed: the seed of the operator or pipeline, 64 bits; reduced modulo 2**64.
         operator: number of the operator in its pipeline, 32 bits.
         step: number of the iteration or epoch, 64 bits.
     """
@@ -137,7 +137,7 @@ class Draws:
         self.key = (mixed & 0xFFFFFFFF, mixed >> 32)
 
     def numba_arguments(self, samples: np.ndarray, first_block: int = 0) -> tuple[Any, ...]:
-        """Return (samples int64 [N], first block, key low, key high, step) as compiled fillers take them."""
+        """Return (samples int64 [N], first block, key low, key high, step) for compiled functions."""
         k0, k1 = self.key
         positions = np.asarray(samples, np.int64)
         return positions, np.uint64(first_block), np.uint64(k0), np.uint64(k1), np.uint64(self.step)
@@ -147,8 +147,8 @@ class Draws:
 
         Args:
             samples: position of each sample, integer array [N]; the low 32 bits are used.
-            count: words for each sample, below 2**34.
-            first_block: block of four words to start from: skips ``4 * first_block`` words.
+            count: words per sample, below 2**34.
+            first_block: first block of four words: skips ``4 * first_block`` words.
 
         Returns:
             uint32 array [N, count].
@@ -164,7 +164,7 @@ class Draws:
 
         Args:
             samples: position of each sample, integer array [N].
-            count: numbers for each sample.
+            count: numbers per sample.
             dtype: float32 or float64.
             first_block: as in `bits`.
 
@@ -182,7 +182,7 @@ class Draws:
     def bits_torch(
         self, samples: np.ndarray, count: int, device: torch.device | str, *, first_block: int = 0
     ) -> torch.Tensor:
-        """Return the words of `bits` as an int64 tensor [N, count] on `device` (torch computes little in uint32)."""
+        """Return the words of `bits` as an int64 tensor [N, count] on `device` (torch supports little in uint32)."""
         blocks = -(-count // 4)
         c0 = ((torch.arange(blocks, device=device) + first_block) & 0xFFFFFFFF)[None, :]
         c1 = torch.as_tensor(np.asarray(samples, np.int64) & 0xFFFFFFFF, device=device)[:, None]
@@ -217,7 +217,7 @@ class Draws:
         return (words >> 8).float() * 2.0**-24
 
     def at(self, samples: np.ndarray) -> SampleDraws:
-        """Return these numbers for chosen samples: what a kernel is given.
+        """Return these numbers for selected samples, for a kernel.
 
         Args:
             samples: position of each sample, integer array [N].

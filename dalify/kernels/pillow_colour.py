@@ -1,7 +1,7 @@
-"""Blending, saturation and hue byte for byte as Pillow computes them.
+"""Blending, saturation and hue, byte-exact with Pillow.
 
-Pillow blends in float32 and cuts off the fraction; its hue and saturation are bytes, too, so every conversion there and
-back loses some. All loops work on images of any strides and may write to where they read.
+Pillow blends in float32 and truncates the fraction; its hue and saturation are bytes, too, so conversions are lossy.
+All loops support images with any strides and can work in place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def blend_with_constant(values, first, factor):
     Args:
         values: uint8 ``[bytes]``, contiguous.
         first: the constant, 0 to 255.
-        factor: float32: 0 for the constant, 1 for the byte, beyond 1 to move away from the constant.
+        factor: float32: 0 for the constant, 1 for the byte, above 1 to extrapolate.
     """
     start = np.float32(first)
     for place in range(len(values)):
@@ -58,7 +58,7 @@ def blend_with_luma(pixels, factor):
 
     Args:
         pixels: uint8 ``[pixels, 3]``, contiguous.
-        factor: float32: 0 for luma, 1 for the pixel, beyond 1 to move away from the luma.
+        factor: float32: 0 for luma, 1 for the pixel, above 1 to extrapolate.
     """
     lumas = np.empty(3 * _BLOCK, np.int32)
     for begin in range(0, len(pixels), _BLOCK):
@@ -66,7 +66,7 @@ def blend_with_luma(pixels, factor):
         for place in range(count):
             luma = _luma(pixels[begin + place, 0], pixels[begin + place, 1], pixels[begin + place, 2])
             lumas[3 * place] = lumas[3 * place + 1] = lumas[3 * place + 2] = luma
-        values = pixels[begin : begin + count].reshape(3 * count)  # one loop over bytes becomes vectors
+        values = pixels[begin : begin + count].reshape(3 * count)  # one loop over bytes is vectorized
         for place in range(3 * count):
             difference = np.int32(values[place]) - lumas[place]
             value = np.int32(np.float32(lumas[place]) + factor * np.float32(difference))
@@ -75,7 +75,7 @@ def blend_with_luma(pixels, factor):
 
 @njit(nogil=True, cache=True)
 def turn_hue(pixels, shift):
-    """Add to the hue, which is a byte for the whole circle.
+    """Rotate the hue, whose full circle is 256.
 
     Args:
         pixels: uint8 ``[pixels, 3]``, contiguous.
@@ -88,7 +88,7 @@ def turn_hue(pixels, shift):
             pixels[place, 0] = pixels[place, 1] = pixels[place, 2] = highest
             continue
         spread = np.float32(highest - lowest)
-        middle = np.float32(2 * highest + lowest - red - green - blue) / spread  # how far the middle is below
+        middle = np.float32(2 * highest + lowest - red - green - blue) / spread  # position of the middle value
         if red == highest:
             turn = np.float32(1) - middle if blue == lowest else middle - np.float32(1)
         elif green == highest:
@@ -124,7 +124,7 @@ def turn_hue(pixels, shift):
 
 @lru_cache(maxsize=1)
 def are_pillows() -> bool:
-    """Ask the Pillow that is installed: another version, or another compiler, may round in another way."""
+    """Compare with the installed Pillow: another version or compiler may round differently."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (64, 64, 3), dtype=np.uint8)
     image = Image.fromarray(pixels)

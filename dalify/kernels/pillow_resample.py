@@ -1,9 +1,9 @@
-"""Resizing byte for byte as Pillow does it, only where the result is wanted.
+"""Resizing, byte-exact with Pillow, of only the requested part of the result.
 
-Two passes, rows first, each rounded to bytes: that is what makes Pillow's results its own, and why `kernels.resample`,
-which keeps fractions between the passes, differs from it by one here and there. The weights are computed in float64,
-divided by their sum, and rounded to 22 fractional bits; the support grows with the reduction (antialiasing). Formulas:
-Pillow's ``Resample.c``, and ``Geometry.c`` for the nearest neighbour.
+There are two passes, rows first, each rounded to bytes. `kernels.resample` keeps fractions between the passes, so it
+differs by one in some pixels. The weights are computed in float64, divided by their sum, and rounded to 22 fractional
+bits; the support grows with the reduction (antialiasing). Formulas: Pillow's ``Resample.c``, and ``Geometry.c`` for
+nearest neighbor.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _Array = np.ndarray[Any, Any]
 Borrow = Callable[[str, tuple[int, ...]], _Array]
 _RGB = 3
 _HAMMING_TERMS = float(np.float32(0.54)), float(np.float32(0.46))  # Pillow's constants are float32
-_READ_BEYOND = 5  # bytes that the vectors read behind their last pixel: one of weight 0, and two more
+_READ_BEYOND = 5  # bytes that the vectors read beyond their last pixel: one pixel with weight 0, and two more
 
 
 class Window(NamedTuple):
-    """The wanted part of the resized image, in pixels."""
+    """The requested part of the resized image, in pixels."""
 
     y: int
     x: int
@@ -38,7 +38,7 @@ class Window(NamedTuple):
     width: int
 
 
-# By the names of torchvision's InterpolationMode: a number for compiled code, and half the filter's width.
+# Names of torchvision's InterpolationMode -> a number for compiled code, and half the width of the filter.
 _BOX, _BILINEAR, _HAMMING, _BICUBIC, _LANCZOS = range(5)
 FILTERS = {
     "box": (_BOX, 0.5),
@@ -80,9 +80,9 @@ def _weight(kind, x):
 
 
 class _Taps(NamedTuple):
-    """For each output position: where its taps begin, how many they are, their weights (an even number).
+    """For each output position: start, number and weights of its taps (an even number).
 
-    `fourfold` has every weight four times, as the vectors want them.
+    `fourfold` contains every weight four times, for SIMD.
     """
 
     starts: _Array
@@ -109,12 +109,12 @@ def _fill_taps(kind, support, size, starts, counts, weights):
     inverse = 1.0 / max(scale, 1.0)
     values = np.zeros(weights.shape[1])
     for position in range(wanted):
-        centre = (position + 0.5) * scale
-        start = max(0, int(centre - support + 0.5))
-        count = min(size, int(centre + support + 0.5)) - start
+        center = (position + 0.5) * scale
+        start = max(0, int(center - support + 0.5))
+        count = min(size, int(center + support + 0.5)) - start
         total = 0.0
         for tap in range(count):
-            values[tap] = _weight(kind, (tap + start - centre + 0.5) * inverse)
+            values[tap] = _weight(kind, (tap + start - center + 0.5) * inverse)
             total += values[tap]
         for tap in range(count):
             value = values[tap] / total if total != 0.0 else values[tap]
@@ -129,12 +129,12 @@ def _nearest(size: int, wanted: int) -> _Array:
     position, places = scale * 0.5, []
     for _ in range(wanted):
         places.append(min(int(position), size - 1))
-        position += scale  # added up, not multiplied: Pillow's rounding errors are part of its results
+        position += scale  # accumulated, not multiplied, to reproduce Pillow's rounding errors
     return np.array(places, np.int64)
 
 
 def fresh(purpose: str, shape: tuple[int, ...]) -> _Array:
-    """Return uninitialised bytes that nobody else has."""
+    """Return newly allocated, uninitialized bytes."""
     return np.empty(shape, np.uint8)
 
 
@@ -147,8 +147,8 @@ def resample(
         source: uint8 ``[height, width, channels]``, at least one pixel; any strides.
         size: height and width of the whole resized image, at least 1.
         name: ``nearest`` or a key of ``FILTERS``.
-        window: the wanted part, within `size`; all of it where None.
-        borrow: gives memory for a purpose and of a shape, uint8; the result may lie in it, or in the source.
+        window: the requested part, within `size`; None for all of it.
+        borrow: returns uint8 memory for a purpose and a shape; the result may be a view of it, or of the source.
 
     Returns:
         uint8 ``[window height, window width, channels]``, any strides.
@@ -162,7 +162,7 @@ def resample(
     height, width = source.shape[:2]
     if name == "nearest":
         return _picked(source, _nearest(height, size[0])[rows], _nearest(width, size[1])[columns], borrow)
-    # No pass is left out at the borders of the window: where a size stays the same, so do the bytes.
+    # Passes also run for unchanged sizes near the window borders; they do not change the bytes.
     horizontal, vertical = _taps(width, size[1], name), _taps(height, size[0], name)
     removed_rows, removed_columns = height - size[0], width - size[1]
     if removed_rows > 0 and removed_rows > 2 * removed_columns and _shrinks_height_first():
@@ -184,7 +184,7 @@ def resample(
 
 @lru_cache(maxsize=1)
 def _shrinks_height_first() -> bool:
-    """Ask the Pillow that is installed: version 13 begins with the columns where that saves much work."""
+    """Test the installed Pillow: version 13 starts with the columns if that saves much work."""
     picture = (np.arange(20 * 20) * 37 % 251).astype(np.uint8).reshape(20, 20, 1)
     expected = np.asarray(Image.fromarray(picture[..., 0]).resize((30, 9), Image.Resampling.BICUBIC))
     horizontal, vertical = _taps(20, 30, "bicubic"), _taps(20, 9, "bicubic")
@@ -194,7 +194,7 @@ def _shrinks_height_first() -> bool:
 
 
 def _span(taps: _Taps, wanted: slice) -> tuple[int, int]:
-    """Which inputs the wanted outputs look at."""
+    """Return the range of inputs that the requested outputs depend on."""
     return int(taps.starts[wanted.start]), int(taps.starts[wanted.stop - 1] + taps.counts[wanted.stop - 1])
 
 
@@ -206,7 +206,7 @@ def _picked(source: _Array, rows: _Array, columns: _Array, borrow: Borrow) -> _A
 
 @njit(nogil=True, cache=True)
 def _pick(source, rows, columns, target):
-    # Unsigned places need no test for negative ones, and three channels need no loop: six times as fast.
+    # Unsigned indices need no test for negative values, and three channels need no loop: six times as fast.
     for y in range(len(rows)):
         row, to = source[rows[y]], target[y]
         if source.shape[2] == _RGB:
@@ -222,7 +222,7 @@ def _pick(source, rows, columns, target):
 
 
 def _resample_rows(source: _Array, taps: _Taps, columns: slice, offset: int, borrow: Borrow) -> _Array:
-    """Pass along x; `source` begins with column `offset` of the image."""
+    """Pass along x; `source` starts at column `offset` of the image."""
     height, width, channels = source.shape
     if source.strides[1:] != (channels, 1) or source.strides[0] < width * channels:
         source = np.ascontiguousarray(source)
@@ -230,7 +230,7 @@ def _resample_rows(source: _Array, taps: _Taps, columns: slice, offset: int, bor
     target = borrow("pillow rows", (height, _padded(len(starts) * channels)))
     safe = 0
     if channels == _RGB:
-        # The vectors of the last rows would read behind the image: up to a pixel of weight 0 and two bytes.
+        # The vectors of the last rows would read beyond the image: up to a pixel with weight 0 and two bytes.
         safe = max(0, height - -(-_READ_BEYOND // source.strides[0]))
         _rows_by_vectors(source[:safe], starts, counts, taps.fourfold[columns], target)
     _rows_by_numbers(source[safe:], starts, counts, weights, target[safe:])
@@ -243,7 +243,7 @@ def _padded(size_bytes: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _rows_by_vectors(source, starts, counts, weights, target):
-    """Each pixel from those beside it; `weights` hold every one four times."""
+    """Filter rows with SIMD; `weights` contains every weight four times."""
     source_address, row_bytes = uintp(source.ctypes.data), uintp(source.strides[0])
     weights_address, weights_bytes = uintp(weights.ctypes.data), uintp(weights.strides[0])
     target_address, target_bytes = uintp(target.ctypes.data), uintp(target.strides[0])
@@ -272,7 +272,7 @@ def _rows_by_numbers(source, starts, counts, weights, target):
 
 
 def _resample_columns(source: _Array, taps: _Taps, rows: slice, offset: int, borrow: Borrow) -> _Array:
-    """Pass along y; `source` begins with row `offset` of the image."""
+    """Pass along y; `source` starts at row `offset` of the image."""
     _, width, channels = source.shape
     row = width * channels
     if source.strides[1:] != (channels, 1) or source.strides[0] < row:

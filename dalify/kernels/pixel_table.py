@@ -1,7 +1,7 @@
-"""Bytes of pixels to planes through a table: everything that maps each byte by itself, in one look-up.
+"""Maps bytes of pixels to planes through a look-up table.
 
-Scaling, changing the type and normalising are one table of 256 entries per channel, so the result is that of whatever
-filled the table, bit for bit.
+Scaling, dtype conversion and normalization are one table of 256 entries per channel, so the result is bit-exact with
+the computation that filled the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def planes_of_image(source, table, target):
     Args:
         source: uint8 ``[height, width, channels]``, any strides.
         table: ``[channels, 256]``.
-        target: ``[channels, height, width]``, the type of the table.
+        target: ``[channels, height, width]``, the dtype of the table.
     """
     height, width, channels = source.shape
     if channels == 3:
@@ -36,23 +36,23 @@ def planes_of_image(source, table, target):
 
 @njit(nogil=True, cache=True)
 def planes_of_windows(images, indices, corners, flips, fill, table, target):
-    """Look up windows of many images of one size; what lies outside an image is filled.
+    """Look up windows of many images of one size; pixels outside an image are filled.
 
     Args:
         images: uint8 ``[images, height, width, channels]``.
-        indices: int64 ``[samples]``, which image; within the bounds.
-        corners: int64 ``[samples, 2]``: row and column of the window's corner, also outside the image.
-        flips: bool ``[samples, 2]``: upside down, left to right.
+        indices: int64 ``[samples]``, image index; must be valid.
+        corners: int64 ``[samples, 2]``: row and column of the window's corner, possibly outside the image.
+        flips: bool ``[samples, 2]``: vertical, horizontal.
         fill: uint8 ``[channels]``.
         table: ``[channels, 256]``.
-        target: ``[samples, channels, window height, window width]``, the type of the table.
+        target: ``[samples, channels, window height, window width]``, the dtype of the table.
     """
     height, width = images.shape[1], images.shape[2]
     samples, channels, rows, columns = target.shape
     for sample in range(samples):
         image = images[indices[sample]]
         top, left = corners[sample]
-        # Columns of the window that lie on the image: the inner loops need no tests.
+        # Columns of the window inside the image, so that the inner loops need no tests.
         begin, end = min(max(0, -left), columns), max(0, min(columns, width - left))
         for channel in range(channels):
             filler = table[channel, fill[channel]]
@@ -80,11 +80,11 @@ def planes_of_windows(images, indices, corners, flips, fill, table, target):
 
 @njit(nogil=True, cache=True)
 def luma(source, target):
-    """BT.601 luma as Pillow rounds it: weights in 16 fractional bits, and a half.
+    """BT.601 luma with Pillow's rounding: weights with 16 fractional bits, plus a half.
 
     Args:
         source: uint8 ``[height, width, 3]``, any strides.
-        target: uint8 ``[height, width, channels]``: the same in all.
+        target: uint8 ``[height, width, channels]``: the same value in all channels.
     """
     for y in range(source.shape[0]):
         for x in range(source.shape[1]):

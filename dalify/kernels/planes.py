@@ -1,6 +1,6 @@
-"""Images of any layout as planes with their own extents last: for filters that look at neighbours.
+"""Reshapes images of any layout to planes, with H and W adjacent, for filters.
 
-Alone because the median, dilation and erosion take the same layouts and lay them out the same way.
+Shared by median, dilation and erosion.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ def filter_layout(x: Spec) -> str:
     """Return the layout of an input, one of `FILTER_LAYOUTS`.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
     """
     return visual_layout(x, FILTER_LAYOUTS)
 
 
 def planes(x: Any, layout: str) -> tuple[Any, int]:
-    """Return a group as ``[N * frames, channels in front, H, W, channels behind]`` and the number of frames.
+    """Reshape a group to ``[N * frames, leading channels, H, W, trailing channels]``; also return the number of frames.
 
     Args:
         x: [N, ...], array or tensor.
-        layout: of one sample.
+        layout: layout of a sample.
     """
     frames = frame_count(layout, x.shape[1:])
     first = 1 + layout.index("H")

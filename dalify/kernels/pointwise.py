@@ -1,7 +1,7 @@
-"""Operations on single values: multiply and add, and tables of 256 entries.
+"""Operations on single values: scale and shift, and tables of 256 entries.
 
-Alone because brightness, contrast, look-up tables and equalisation share them, and because they bound what any image
-operator can reach: one read and one write per value.
+Shared by brightness, contrast, look-up tables and equalization. Their speed is the limit for all image operators: one
+read and one write per value.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
 
 @njit(nogil=True, cache=True)
 def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
-    last = np.uint64(table.size - 1)  # as a number without a sign, a negative one is beyond, too
+    last = np.uint64(table.size - 1)  # unsigned, so that negative numbers are out of range, too
     for i in range(x.size):
         out[i] = table[min(np.uint64(x[i]), last)]
 
 
 def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
-    """Write ``x * factor + summand``, computed in float32, rounded and saturated to `out`'s dtype.
+    """Write ``x * factor + summand``, computed in float32, rounded and saturated to the dtype of `out`.
 
     Args:
         out: N samples of any dtype.
@@ -71,7 +71,7 @@ def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarra
 
 
 def scale_shift_torch(out: Tensor, x: Tensor, factor: np.ndarray, summand: np.ndarray) -> None:
-    """Do what `scale_shift` does, on torch tensors (`factor` and `summand` stay numpy)."""
+    """`scale_shift` for torch tensors (`factor` and `summand` are NumPy arrays)."""
     shape = (-1, *[1] * (x.ndim - 1))
     a = torch.tensor(np.asarray(factor, np.float32), device=x.device).reshape(shape)
     b = torch.tensor(np.asarray(summand, np.float32), device=x.device).reshape(shape)
@@ -82,7 +82,7 @@ def apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
     """Write ``out[n] = table[n][x[n]]``.
 
     Args:
-        out: [N, ...], C-contiguous, `table`'s dtype.
+        out: [N, ...], C-contiguous, the dtype of `table`.
         x: uint8 [N, ...], C-contiguous.
         table: [N, 256], any dtype.
     """
@@ -93,18 +93,18 @@ def apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
 
 
 def look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
-    """Write ``table[x]``, and the last entry for all that is negative or beyond.
+    """Write ``table[x]``; the last entry for indices that are negative or too large.
 
     Args:
-        out: any shape, C-contiguous, `table`'s dtype.
+        out: any shape, C-contiguous, the dtype of `table`.
         x: integers of any type, C-contiguous, the shape of `out`.
         table: one dimension, at least one entry.
     """
-    # The same bytes are moved whatever they mean: less to compile.
+    # The bytes are copied whatever their dtype, so fewer versions are compiled.
     entries = table.view(f"u{table.itemsize}")
     _look_up(out.reshape(-1).view(entries.dtype), x.reshape(-1), entries)
 
 
 def apply_table_torch(out: Tensor, x: Tensor, table: Tensor) -> None:
-    """Do what `apply_table` does, on torch tensors: `x` uint8 [N, ...], `table` [N, 256] on the same device."""
+    """`apply_table` for torch tensors: `x` uint8 [N, ...], `table` [N, 256] on the same device."""
     out.copy_(table.gather(1, x.reshape(x.shape[0], -1).long()).reshape(x.shape))

@@ -1,7 +1,4 @@
-"""The first-order filter that raises high frequencies of speech.
-
-Alone in a file because the border is a matter of its own: what stands before the first sample.
-"""
+"""Preemphasis: the first-order filter that amplifies high frequencies of speech."""
 
 from __future__ import annotations
 
@@ -30,13 +27,13 @@ def _filter(out_at, out_shapes, out_like, x_at, x_shapes, x_like, coefficients, 
 
 
 def preemphasis(out: Samples, x: Samples, coefficients: np.ndarray, border: str) -> None:
-    """Fill out with ``x[t] - coefficient * x[t - 1]``, in float32, or float64 where x is.
+    """Fill out with ``x[t] - coefficient * x[t - 1]``, in float32, or float64 if x is float64.
 
     Args:
-        out: N samples of any number type, to fill; integers are rounded and saturated.
-        x: N samples of any number type, with at least one value each.
+        out: N samples of any numeric dtype, output; integers are rounded and saturated.
+        x: N samples of any numeric dtype, with at least one value each.
         coefficients: float32 [N].
-        border: what stands before the first value: 0 ("zero"), the first ("clamp") or the second value ("reflect").
+        border: value before the first one: 0 ("zero"), the first ("clamp") or the second value ("reflect").
     """
     kind = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
     source = x if x.dtype == kind else x.converted(kind)
@@ -47,12 +44,12 @@ def preemphasis(out: Samples, x: Samples, coefficients: np.ndarray, border: str)
 
 
 def _before(border: str, samples: int) -> int:
-    """Return the index of the sample that stands before the first one."""
+    """Return the index of the sample used before the first one."""
     return 1 if border == "reflect" and samples > 1 else 0
 
 
 def preemphasis_torch(out: torch.Tensor, x: torch.Tensor, coefficients: np.ndarray, border: str) -> None:
-    """Do what `preemphasis` does, on torch tensors of any device."""
+    """`preemphasis` for torch tensors on any device."""
     kind = torch.float64 if x.dtype == torch.float64 else torch.float32
     source = x.to(kind)
     first = _before(border, x.shape[1])

@@ -1,6 +1,6 @@
-"""Element types and layouts of arithmetic results: what is known about ``a + b`` before there are any data.
+"""Dtypes and layouts of arithmetic results, as known before there is data.
 
-Apart from the arithmetic itself because the graph asks these questions while a pipeline is built.
+Separate from the arithmetic because the graph uses it while a pipeline is built.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Function(NamedTuple):
 
     Attributes:
         arity: number of operands.
-        kind: rule for the result's type: ``number`` (the promoted type), ``float`` (the promoted type if it is a
+        kind: rule for the result dtype: ``number`` (the promoted type), ``float`` (the promoted type if it is a
             float, else FLOAT), ``bits`` (the promoted type, no floats), ``comparison`` (BOOL) or ``same`` (the
             operand's type).
         symbol: how users write it.
@@ -82,10 +82,10 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def promote(first: DALIDataType, second: DALIDataType) -> DALIDataType:
-    """Return the type in which two operands meet.
+    """Return the promoted dtype of two operands.
 
-    The wider of two types of one family; floats win over integers; integers win over BOOL; an unsigned type that is at
-    least as wide as the signed one meets it in the signed type of twice its own width, at most 64 bits.
+    The wider of two dtypes of one family; floats win over integers; integers win over BOOL; an unsigned dtype that is
+    at least as wide as the signed one is promoted to the signed dtype of twice its width, at most 64 bits.
     """
     if first == second:
         return first
@@ -103,35 +103,35 @@ def promote(first: DALIDataType, second: DALIDataType) -> DALIDataType:
 
 
 def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
-    """Return the element type of a function's result.
+    """Return the dtype of a function's result.
 
     Args:
         function: a name in FUNCTIONS.
-        operands: element types.
+        operands: dtypes.
 
     Raises:
-        ArgumentValueError: no such function.
-        ArgumentTypeError: wrong number of operands.
-        DTypeError: not defined on such operands: BOOL for most arithmetic, floats for bitwise operators.
+        ArgumentValueError: the function does not exist.
+        ArgumentTypeError: the number of operands is wrong.
+        DTypeError: not defined for the operands: BOOL for most arithmetic, floats for bitwise operators.
     """
     known = FUNCTIONS.get(function)
     if known is None:
         raise ArgumentValueError(option_error_text("function", function, FUNCTIONS))
     if len(operands) != known.arity:
-        raise ArgumentTypeError(f"{known.symbol!r} takes {known.arity} operands; {len(operands)} were given.")
+        raise ArgumentTypeError(f"{known.symbol!r} takes {known.arity} operands; got {len(operands)}.")
     promoted = operands[0]
     for operand in operands[1:]:
         promoted = promote(promoted, operand)
     if promoted == DALIDataType.BOOL and not known.takes_booleans:
         subject = "a boolean" if known.arity == 1 else "booleans only"
         raise DTypeError(
-            f"{known.symbol!r} is not defined on {subject}.",
+            f"{known.symbol!r} is not defined for {subject}.",
             hint="Use the bitwise operators & | ^ ~, or fn.cast one operand to a numeric type.",
         )
     if known.kind == "bits" and promoted.is_float:
         names = " and ".join(operand.name for operand in operands)
         raise DTypeError(
-            f"{known.symbol!r} works on integers and booleans; the operand types are {names}.",
+            f"{known.symbol!r} needs integers or booleans; the operand dtypes are {names}.",
             hint="Use fn.cast(node, dtype=types.INT32), or a comparison.",
         )
     if known.kind == "comparison":
@@ -142,7 +142,7 @@ def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
 
 
 def common_layout(layouts: Sequence[str]) -> str:
-    """Return the layout of a result: the longest one, of which all others are suffixes. ``""`` fits any.
+    """Return the layout of a result: the longest one, of which all others are suffixes. ``""`` matches any.
 
     Raises:
         LayoutError: the layouts contradict each other.
@@ -151,14 +151,14 @@ def common_layout(layouts: Sequence[str]) -> str:
     for layout in layouts:
         if not longest.endswith(layout):
             raise LayoutError(
-                f"operands of layouts {layout!r} and {longest!r} cannot be combined: neither is the end of the other.",
+                f"operands with layouts {layout!r} and {longest!r} do not match: neither is a suffix of the other.",
                 hint="Transpose one of them, or drop its layout with fn.reshape(node, layout='').",
             )
     return longest
 
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape to which sample shapes broadcast: aligned at the end, extents equal or 1.
+    """Return the shape to which sample shapes broadcast: aligned at the last axis, extents equal or 1.
 
     Raises:
         ShapeError: two extents differ and neither is 1.
@@ -168,6 +168,6 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     except ValueError:
         listed = " and ".join(str(shape) for shape in shapes)
         raise ShapeError(
-            f"samples of shapes {listed} cannot be combined element by element.",
-            hint="Aligned at the end, extents must be equal or 1.",
+            f"samples with shapes {listed} cannot be broadcast.",
+            hint="Aligned at the last axis, extents must be equal or 1.",
         ) from None

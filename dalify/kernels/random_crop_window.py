@@ -1,7 +1,7 @@
-"""Random windows of random area and aspect ratio: the "inception" crop, by DALI's rules.
+"""Random windows with random area and aspect ratio (the "inception" crop), by DALI's rules.
 
-Alone because the random-crop decoder, ``random_resized_crop`` and ``random_crop_generator`` must draw the same windows
-from the same random numbers.
+The random-crop decoder, ``random_resized_crop`` and ``random_crop_generator`` draw the same windows from the same
+random numbers.
 """
 
 from __future__ import annotations
@@ -17,35 +17,34 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 
 __all__ = ["check_random_crop", "draws_per_sample", "random_crop_windows"]
 
-_MOST_ATTEMPTS = 100_000
+_MAX_ATTEMPTS = 100_000
 
 
 def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: int) -> None:
-    """Refuse ranges that cannot be meant.
+    """Check the ranges of the arguments.
 
     Args:
-        random_area: two positive numbers, least and largest part of the image's area. The largest may exceed 1, as
-            programs for old releases of DALI have it; such windows never fit.
-        random_aspect_ratio: two positive numbers, least and largest width / height.
+        random_area: minimum and maximum fraction of the image's area, positive. The maximum may exceed 1, as in
+            programs for old releases of DALI; such windows never fit.
+        random_aspect_ratio: minimum and maximum width / height, positive.
         num_attempts: at least 1.
 
     Raises:
-        ArgumentValueError: one of them is out of its range.
+        ArgumentValueError: an argument is out of range.
     """
-    if num_attempts > _MOST_ATTEMPTS:
-        raise ArgumentValueError(f"num_attempts must be {_MOST_ATTEMPTS} at most; got {num_attempts}.")
+    if num_attempts > _MAX_ATTEMPTS:
+        raise ArgumentValueError(f"num_attempts must be at most {_MAX_ATTEMPTS}; got {num_attempts}.")
     if len(random_area) != 2 or not 0 < random_area[0] <= random_area[1] or random_area[0] > 1:
         raise ArgumentValueError(
-            "random_area must be two numbers, the least and the largest part of the area, 0 < least <= largest, "
-            "least <= 1; "
+            "random_area must be the minimum and maximum fraction of the area, 0 < minimum <= maximum, minimum <= 1; "
             f"got {list(random_area)}."
         )
     if random_area[1] > 1:
         modern = [random_area[0], 1.0]
-        warn_deprecated(f"random_area={list(random_area)}: no window is larger than the image; write {modern}.")
+        warn_deprecated(f"random_area={list(random_area)}: no window is larger than the image; use {modern}.")
     if len(random_aspect_ratio) != 2 or not 0 < random_aspect_ratio[0] <= random_aspect_ratio[1]:
         raise ArgumentValueError(
-            f"random_aspect_ratio must be two numbers, the least and the largest width / height, 0 < least <= largest; "
+            f"random_aspect_ratio must be the minimum and maximum width / height, 0 < minimum <= maximum; "
             f"got {list(random_aspect_ratio)}."
         )
     if num_attempts < 1:
@@ -53,7 +52,7 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
 
 
 def draws_per_sample(num_attempts: int) -> int:
-    """Return how many uniform numbers a window needs: area and ratio of each attempt, and its two coordinates."""
+    """Return the number of uniform numbers per window: area and ratio of each attempt, and two coordinates."""
     return 2 * num_attempts + 2
 
 
@@ -62,28 +61,28 @@ def random_crop_windows(
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Choose one window per sample.
 
-    The area is uniform, the aspect ratio log-uniform. A window counts if it fits and if its ratio, after rounding to
-    pixels, is still within the range; the first that counts is placed uniformly. Where no window can reach the least
-    area, and where no attempt counted, a largest window of an allowed ratio is taken (cut down to the largest area in
-    the second case), placed at random as well.
+    The area is uniform, the aspect ratio log-uniform. An attempt is valid if it fits and if its ratio, after rounding
+    to pixels, is still in the range; the first valid one is placed uniformly. If no window can reach the minimum area,
+    or no attempt is valid, a largest window with an allowed ratio is used (limited to the maximum area in the second
+    case), also placed uniformly.
 
     Args:
         extents: ``[N, 2]`` heights and widths in pixels, at least 1.
         uniforms: ``[N, draws_per_sample(num_attempts)]`` numbers in [0, 1).
-        random_area: least and largest part of the image's area.
-        random_aspect_ratio: least and largest width / height.
+        random_area: minimum and maximum fraction of the image's area.
+        random_aspect_ratio: minimum and maximum width / height.
 
     Returns:
         int64 ``[N, 4]``: y, x, height, width.
 
     Raises:
-        ShapeError: an image without pixels; with the sample.
+        ShapeError: an image has no pixels; with the sample.
     """
     empty = (np.asarray(extents) < 1).any(axis=1)
     if empty.any():
         first = int(empty.argmax())
         raise ShapeError(
-            f"an image of {extents[first][0]} x {extents[first][1]} pixels has no window to crop.", sample=first
+            f"an image of {extents[first][0]} x {extents[first][1]} pixels cannot be cropped.", sample=first
         )
     windows = np.empty((len(extents), 4), np.int64)
     _choose_windows(
@@ -105,22 +104,22 @@ def _choose_windows(
     uniforms: Any,
     least_area: float,
     largest_area: float,
-    least_ratio: float,
-    largest_ratio: float,
+    min_ratio: float,
+    max_ratio: float,
     windows: Any,
 ) -> None:
     last = uniforms.shape[1] - 2
-    log_least, log_largest = math.log(least_ratio), math.log(largest_ratio)
+    log_least, log_largest = math.log(min_ratio), math.log(max_ratio)
     for n in range(extents.shape[0]):
         height, width = extents[n, 0], extents[n, 1]
         area = float(height) * float(width)
-        widest = max(1, int(height * largest_ratio))  # of a window of full height
-        tallest = max(1, int(width / least_ratio))  # of a window of full width
+        max_width = max(1, int(height * max_ratio))  # of a window of full height
+        max_height = max(1, int(width / min_ratio))  # of a window of full width
         rows, columns = 0, 0
-        if height * widest < least_area * area:
-            rows, columns = height, widest
-        elif width * tallest < least_area * area:
-            rows, columns = tallest, width
+        if height * max_width < least_area * area:
+            rows, columns = height, max_width
+        elif width * max_height < least_area * area:
+            rows, columns = max_height, width
         else:
             for k in range(0, last, 2):
                 wanted = area * (least_area + uniforms[n, k] * (largest_area - least_area))
@@ -128,14 +127,14 @@ def _choose_windows(
                 columns = max(1, int(math.sqrt(wanted * ratio) + 0.5))
                 rows = max(1, int(math.sqrt(wanted / ratio) + 0.5))
                 rounded = columns / rows
-                if columns <= width and rows <= height and least_ratio <= rounded <= largest_ratio:
+                if columns <= width and rows <= height and min_ratio <= rounded <= max_ratio:
                     break
                 rows = 0
             if rows == 0:
-                if width > largest_ratio * height:
-                    rows, columns = height, widest
-                elif width < least_ratio * height:
-                    rows, columns = tallest, width
+                if width > max_ratio * height:
+                    rows, columns = height, max_width
+                elif width < min_ratio * height:
+                    rows, columns = max_height, width
                 else:
                     rows, columns = height, width
                 side = math.sqrt(min(1.0, largest_area * area / (rows * columns)))

@@ -1,7 +1,4 @@
-"""Shapes of random numbers, the same for all operators that make them.
-
-Alone in a file because these operators share the rule: a scalar per sample, the shape asked for, or that of an input.
-"""
+"""Shapes of random numbers: a scalar per sample, a requested shape, or that of an input."""
 
 from __future__ import annotations
 
@@ -29,10 +26,10 @@ __all__ = [
 
 
 def requested_shape(shape: Any, is_known: bool) -> tuple[int, ...] | None:
-    """Return a shape argument as a shape, or None where it is not known.
+    """Convert a shape argument to a shape; None if it is unknown.
 
     Raises:
-        ShapeError: a negative extent.
+        ShapeError: an extent is negative.
     """
     if not is_known:
         return None
@@ -46,17 +43,17 @@ def random_spec(shape_like: Spec | None, shape: Any, dtype: DALIDataType, *, is_
     """Return the spec of random numbers.
 
     Args:
-        shape_like: of the input whose shape they take, or None.
+        shape_like: spec of the input whose shape is used, or None.
         shape: the argument ``shape``, or None.
-        dtype: of the numbers.
-        is_known: whether `shape` has a value already.
+        dtype: dtype of the numbers.
+        is_known: whether the value of `shape` is known.
 
     Raises:
         ArgumentValueError: both an input and a shape are given.
     """
     if shape_like is not None:
         if shape is not None or not is_known:
-            raise ArgumentValueError("give either an input whose shape to take, or shape, not both.")
+            raise ArgumentValueError("specify either an input whose shape is used, or shape, not both.")
         return Spec(dtype, shape_like.ndim, "", shape_like.shape, shape_like.device)
     if not is_known:
         return Spec(dtype, None, "")
@@ -69,13 +66,13 @@ def values_per_sample(out: Any) -> int:
 
 
 def precision(dtype: Any) -> type[np.floating]:
-    """Return the float type in which numbers for a numpy or torch dtype are drawn: float32 where its 24 bits do."""
+    """Return the float type for drawing numbers of a NumPy or torch dtype: float32 if its 24 bits suffice."""
     name = str(dtype).removeprefix("torch.")
     return np.float64 if name in ("float64", "int32", "uint32", "int64", "uint64") else np.float32
 
 
 def store(out: np.ndarray, values: np.ndarray) -> None:
-    """Write numbers [N, count] into ``out[N, ...]``, rounded and saturated where it has integers."""
+    """Write numbers [N, count] into ``out[N, ...]``, rounded and saturated for integers."""
     saturate_cast(out, values.reshape(out.shape))
 
 
@@ -85,17 +82,17 @@ def store_torch(out: torch.Tensor, values: torch.Tensor) -> None:
 
 
 def check_probability(name: str, values: Any) -> None:
-    """Raise an ArgumentValueError for the first of the probabilities [N] that is not from 0 to 1."""
-    check_each((values >= 0) & (values <= 1), f"{name} is a probability, from 0 to 1; got {{}}.", values)
+    """Raise an ArgumentValueError for the first of the probabilities [N] outside [0, 1]."""
+    check_each((values >= 0) & (values <= 1), f"{name} must be a probability in [0, 1]; got {{}}.", values)
 
 
 def check_each(is_good: Any, message: str, values: Any) -> None:
-    """Raise an ArgumentValueError for the first sample that is not good.
+    """Raise an ArgumentValueError for the first invalid sample.
 
     Args:
         is_good: booleans [N] or one.
         message: with ``{}`` for the value.
-        values: by sample, for the message.
+        values: per-sample values, for the message.
     """
     good = np.atleast_1d(is_good)
     if not good.all():

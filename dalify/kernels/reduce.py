@@ -1,7 +1,7 @@
-"""Sums, means, extremes and spreads along axes of a group of samples.
+"""Reductions along axes of a group of samples: sums, means, extrema and deviations.
 
-Alone in a file because reductions and normalisation share it. Integer sums are exact; everything with a fraction
-accumulates in float64, so results are those of the formula, rounded once.
+Shared by reductions and normalization. Integer sums are exact; all other sums are accumulated in float64, so that
+results are rounded once.
 
 Axes are those of a sample; the leading group axis is never reduced. Every function fills ``out[N, ...]``, whose extents
 are those of the input with the reduced axes removed or kept with extent 1.
@@ -33,14 +33,14 @@ __all__ = [
     "variance",
 ]
 
-# Values are added to as many running sums as fit a few vector registers, then folded.
+# Values are added to as many partial sums as fit into a few SIMD registers, then combined.
 _LANES = 64
-_EXACT_BYTES = 1 << 45  # so many add up to less than 2**53: exact in float64
+_EXACT_BYTES = 1 << 45  # the sum of this many bytes is below 2**53: exact in float64
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 def _moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> None:
-    """Add up x - shift and its square: x [A, R * B], shift, sums and squares float64 [A, B]."""
+    """Accumulate x - shift and its square: x [A, R * B], shift, sums and squares float64 [A, B]."""
     inner = sums.shape[1]
     repeats = max(1, _LANES // inner)
     width = repeats * inner
@@ -81,23 +81,23 @@ def _moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.nda
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
 def _row_moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> None:
-    """Do what `_moments` does where every row is one result: nothing has to be folded, which costs short rows most."""
+    """`_moments` if every row is one result: no combination of partial sums, which is slow for short rows."""
     for a in range(x.shape[0]):
-        row, centre, total, square = x[a], shift[a, 0], 0.0, 0.0
+        row, center, total, square = x[a], shift[a, 0], 0.0, 0.0
         for i in range(row.size):
-            difference = np.float64(row[i]) - centre
+            difference = np.float64(row[i]) - center
             total += difference
             square += difference * difference
         sums[a, 0], squares[a, 0] = total, square
 
 
 def reduced_dtype(reduction: str, dtype: DALIDataType, requested: DALIDataType | None = None) -> DALIDataType:
-    """Return the element type of a reduction's result.
+    """Return the dtype of a reduction's result.
 
     Args:
         reduction: ``sum``, ``mean``, ``mean_square``, ``rms``, ``std_dev``, ``variance``, ``min`` or ``max``.
-        dtype: of the data.
-        requested: what the user asked for; it wins.
+        dtype: dtype of the data.
+        requested: the user's dtype; takes precedence.
     """
     if requested is not None:
         return requested
@@ -109,7 +109,7 @@ def reduced_dtype(reduction: str, dtype: DALIDataType, requested: DALIDataType |
 
 
 def collapse(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    """Return a group as [A, R, B], to be reduced along R; a copy only where reduced and kept axes alternate.
+    """Reshape a group to [A, R, B], to be reduced along R; a copy only if reduced and kept axes alternate.
 
     Args:
         x: array [N, ...].
@@ -131,7 +131,7 @@ def _summed(x: np.ndarray, shift: np.ndarray | None) -> tuple[np.ndarray, np.nda
     """Return the sums and sums of squares, float64 [A, B], of x - shift, x [A, R, B]."""
     outer, count, inner = x.shape
     sums, squares = np.empty((outer, inner)), np.empty((outer, inner))
-    if x.dtype not in (np.uint8, np.float32, np.float64):  # the compiled loop exists for these
+    if x.dtype not in (np.uint8, np.float32, np.float64):  # dtypes of the compiled loop
         x = x.astype(np.float64)
     if shift is None:
         shift = np.zeros((outer, inner))
@@ -141,12 +141,12 @@ def _summed(x: np.ndarray, shift: np.ndarray | None) -> tuple[np.ndarray, np.nda
 
 
 def _store(out: np.ndarray, values: np.ndarray) -> None:
-    """Write float64 results; into integers they are cut off, as DALI does, not rounded."""
+    """Store float64 results; integers are truncated, as in DALI, not rounded."""
     saturate_cast(out, (np.trunc(values) if out.dtype.kind in "iu" else values).reshape(out.shape))
 
 
 def _divided(values: np.ndarray, count: int) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):  # nothing to reduce: NaN, as 0 / 0
+    with np.errstate(divide="ignore", invalid="ignore"):  # an empty reduction is NaN, as 0 / 0
         return values / np.float64(count)
 
 
@@ -173,7 +173,7 @@ def total(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
 
 
 def mean(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
-    """Fill `out` with arithmetic means; NaN where there is nothing to reduce."""
+    """Fill `out` with arithmetic means; NaN for an empty reduction."""
     flat = collapse(x, axes)
     _store(out, _divided(_summed(flat, None)[0], flat.shape[1]))
 
@@ -190,61 +190,61 @@ def rms(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
     _store(out, np.sqrt(_divided(_summed(flat, None)[1], flat.shape[1])))
 
 
-def deviations(x: np.ndarray, axes: Sequence[int], centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
+def deviations(x: np.ndarray, axes: Sequence[int], center: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
     """Return means, sums of squared deviations, and the number of values reduced.
 
     Args:
         x: array [N, ...].
         axes: axes of a sample to reduce.
-        centre: what to take deviations from, one for each result or one for each sample ([N, ...]); None: the means.
+        center: center of the deviations, one per result or one per sample ([N, ...]); None for the means.
 
     Returns:
         two float64 arrays [A, B] in the order of the results, and R; see `collapse`.
     """
     flat = collapse(x, axes)
     outer, count, inner = flat.shape
-    if centre is None:
-        centre = _divided(_summed(flat, None)[0], count)
+    if center is None:
+        center = _divided(_summed(flat, None)[0], count)
     else:
-        centre = np.ascontiguousarray(_spread(centre, len(x), outer * inner).reshape(outer, inner))
-    return centre, _summed(flat, centre)[1], count
+        center = np.ascontiguousarray(_spread(center, len(x), outer * inner).reshape(outer, inner))
+    return center, _summed(flat, center)[1], count
 
 
 def _spread(values: np.ndarray, samples: int, results: int) -> np.ndarray:
-    """Return one float64 for each result: from one for each result, or one for each sample."""
+    """Return one float64 per result, from one per result or one per sample."""
     values = np.asarray(values, np.float64)
     flat = values.reshape(samples, math.prod(values.shape[1:]))
     return np.broadcast_to(flat, (samples, results // samples)) if flat.shape[1] == 1 else flat
 
 
-def variance(out: np.ndarray, x: np.ndarray, centre: np.ndarray, axes: Sequence[int], ddof: int = 0) -> None:
-    """Fill `out` with mean squared deviations from `centre`.
+def variance(out: np.ndarray, x: np.ndarray, center: np.ndarray, axes: Sequence[int], ddof: int = 0) -> None:
+    """Fill `out` with mean squared deviations from `center`.
 
     Args:
         out: float array [N, ...].
         x: array [N, ...].
-        centre: array [N, ...]: one number for each result, or one for each sample.
+        center: array [N, ...]: one number per result, or one per sample.
         axes: axes of a sample to reduce.
-        ddof: what is subtracted from the number of values before dividing by it.
+        ddof: subtracted from the number of values before dividing by it.
     """
-    _, squares, count = deviations(x, axes, centre)
+    _, squares, count = deviations(x, axes, center)
     _store(out, _divided(squares, count - ddof))
 
 
-def std_dev(out: np.ndarray, x: np.ndarray, centre: np.ndarray, axes: Sequence[int], ddof: int = 0) -> None:
-    """Fill `out` with the roots of what `variance` gives."""
-    _, squares, count = deviations(x, axes, centre)
+def std_dev(out: np.ndarray, x: np.ndarray, center: np.ndarray, axes: Sequence[int], ddof: int = 0) -> None:
+    """Fill `out` with the square roots of `variance`."""
+    _, squares, count = deviations(x, axes, center)
     with np.errstate(invalid="ignore"):
         _store(out, np.sqrt(_divided(squares, count - ddof)))
 
 
 def minimum(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
-    """Fill `out` with the smallest values, NaN left aside; the type's largest where there is nothing to reduce."""
+    """Fill `out` with minima, ignoring NaN; the maximum of the dtype for an empty reduction."""
     _extreme(out, x, axes, np.fmin if x.dtype.kind == "f" else np.minimum, is_largest=True)
 
 
 def maximum(out: np.ndarray, x: np.ndarray, axes: Sequence[int]) -> None:
-    """Fill `out` with the largest values, NaN left aside; the type's smallest where there is nothing to reduce."""
+    """Fill `out` with maxima, ignoring NaN; the minimum of the dtype for an empty reduction."""
     _extreme(out, x, axes, np.fmax if x.dtype.kind == "f" else np.maximum, is_largest=False)
 
 
@@ -252,7 +252,7 @@ def _folded(ufunc: Any, flat: np.ndarray, **options: Any) -> np.ndarray:
     """Reduce [A, R, B] along R."""
     outer, count, inner = flat.shape
     if 1 < inner < _LANES < count:
-        # numpy's loop runs along the last axis: make rows of many results of it, and treat what is left over apart.
+        # NumPy's loop runs along the last axis: reshape to longer rows, and process the remainder separately.
         whole = count - count % _LANES
         rows = flat[:, :whole].reshape(outer, whole // _LANES, _LANES * inner)
         folded = ufunc.reduce(rows, axis=1, **options).reshape(outer, _LANES, inner)

@@ -1,6 +1,6 @@
-"""The twin of `dalify.kernels.reduce` for torch tensors of any device: same rules, same results.
+"""`dalify.kernels.reduce` for torch tensors on any device: same rules, same results.
 
-Apart from it because torch is loaded for pipelines that use an accelerator only.
+A separate module because torch is only loaded for pipelines that use an accelerator.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def _count(x: torch.Tensor, axes: Sequence[int]) -> int:
 
 
 def _sum(x: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
-    # torch takes "no axes" for "all axes".
+    # torch interprets "no axes" as "all axes".
     return x.sum(dim=_over(axes)) if axes else x
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
-    if str(x.dtype) == "torch.uint64":  # torch reads its upper half as negative numbers
+    if str(x.dtype) == "torch.uint64":  # torch interprets its upper half as negative numbers
         bits = x.to(torch.int64)
         return torch.where(bits < 0, bits.double() + 2.0**64, bits.double())
     return x.double()
@@ -75,44 +75,44 @@ def rms_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
 
 
 def deviations_torch(
-    x: torch.Tensor, axes: Sequence[int], centre: torch.Tensor | None
+    x: torch.Tensor, axes: Sequence[int], center: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Return means, sums of squared deviations (both float64 [N, ...] with reduced axes kept), and the values reduced.
+    """Return means, sums of squared deviations (float64 [N, ...] with reduced axes kept), and the number of values.
 
     See `dalify.kernels.reduce.deviations`.
     """
     wide, over, count = _wide(x), _over(axes), _count(x, axes)
     kept = [1 if axis in over else extent for axis, extent in enumerate(x.shape)]
-    if centre is None:
-        centre = _sum(wide, axes) / count
-    elif centre.numel() == len(x) and math.prod(kept) != len(x):
-        kept_centre = [len(x)] + [1] * (x.dim() - 1)
-        centre = centre.reshape(kept_centre).expand(kept)
-    centre = centre.double().reshape(kept)
-    return centre, _sum((wide - centre).square(), axes).reshape(kept), count
+    if center is None:
+        center = _sum(wide, axes) / count
+    elif center.numel() == len(x) and math.prod(kept) != len(x):
+        kept_center = [len(x)] + [1] * (x.dim() - 1)
+        center = center.reshape(kept_center).expand(kept)
+    center = center.double().reshape(kept)
+    return center, _sum((wide - center).square(), axes).reshape(kept), count
 
 
 def variance_torch(
-    out: torch.Tensor, x: torch.Tensor, centre: torch.Tensor, axes: Sequence[int], ddof: int = 0
+    out: torch.Tensor, x: torch.Tensor, center: torch.Tensor, axes: Sequence[int], ddof: int = 0
 ) -> None:
-    """Fill `out` with mean squared deviations from `centre`."""
-    _, squares, count = deviations_torch(x, axes, centre)
+    """Fill `out` with mean squared deviations from `center`."""
+    _, squares, count = deviations_torch(x, axes, center)
     _store(out, squares / torch.full((), count - ddof, dtype=torch.float64, device=x.device))
 
 
-def std_dev_torch(out: torch.Tensor, x: torch.Tensor, centre: torch.Tensor, axes: Sequence[int], ddof: int = 0) -> None:
-    """Fill `out` with the roots of what `variance_torch` gives."""
-    _, squares, count = deviations_torch(x, axes, centre)
+def std_dev_torch(out: torch.Tensor, x: torch.Tensor, center: torch.Tensor, axes: Sequence[int], ddof: int = 0) -> None:
+    """Fill `out` with the square roots of `variance_torch`."""
+    _, squares, count = deviations_torch(x, axes, center)
     _store(out, (squares / torch.full((), count - ddof, dtype=torch.float64, device=x.device)).sqrt())
 
 
 def minimum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
-    """Fill `out` with the smallest values, NaN left aside."""
+    """Fill `out` with minima, ignoring NaN."""
     _extreme(out, x, axes, is_largest=False)
 
 
 def maximum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int]) -> None:
-    """Fill `out` with the largest values, NaN left aside."""
+    """Fill `out` with maxima, ignoring NaN."""
     _extreme(out, x, axes, is_largest=True)
 
 
@@ -126,7 +126,7 @@ def _extreme(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], *, is_larg
         is_unsigned_64 = str(x.dtype) == "torch.uint64"
         values = x.to(torch.int64)
         if is_unsigned_64:
-            values = values ^ _SIGN_BIT  # keeps the order of unsigned numbers
+            values = values ^ _SIGN_BIT  # preserves the order of unsigned numbers
         empty = 0 if str(x.dtype) == "torch.bool" else torch.iinfo(x.dtype).min if is_largest else _largest(x)
     if not _count(x, axes):
         out.fill_(empty)

@@ -1,7 +1,7 @@
-"""Poisson and beta distributions: methods that reject and try again, still the same numbers at any position.
+"""Poisson and beta distributions by rejection sampling, with the same numbers at any position.
 
-Apart from `distributions` because the number of words that a value needs is not known here: attempt ``a`` of value
-``i`` reads words that belong to (i, a) alone, so no value depends on how often another one was rejected.
+The number of words per value is not known in advance: attempt ``a`` of value ``i`` reads words that belong only to
+(i, a), so no value depends on how often another one was rejected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dalify.kernels.philox import SampleDraws, philox4x32
 
 __all__ = ["beta", "poisson", "poisson_torch"]
 
-_SMALL = 10.0  # means below are inverted by walking up the probabilities, at most 64 steps
+_SMALL = 10.0  # smaller means use inversion by sequential search, at most 64 steps
 _STEPS = 64
 _ATTEMPTS = 40  # an attempt fails with probability below 0.3: all 40 fail once in 1e20 values
 _LOW_32 = np.uint64(0xFFFFFFFF)
@@ -89,11 +89,11 @@ def poisson(draws: SampleDraws, means: np.ndarray) -> np.ndarray:
     """Return Poisson-distributed counts.
 
     Args:
-        draws: of the group.
-        means: expected counts, float32 [N, count]; not above 0 (or NaN) gives 0.
+        draws: random numbers of the group.
+        means: expected counts, float32 [N, count]; values <= 0 and NaN give 0.
 
     Returns:
-        Whole numbers as float32 [N, count].
+        Integers as float32 [N, count].
     """
     out = np.empty(means.shape, np.float32)
     _fill_poisson(out, np.ascontiguousarray(means, np.float32), *draws.draws.numba_arguments(draws.samples))
@@ -103,7 +103,7 @@ def poisson(draws: SampleDraws, means: np.ndarray) -> np.ndarray:
 def poisson_torch(draws: SampleDraws, means: torch.Tensor) -> torch.Tensor:
     """Return the counts of `poisson` on the device of `means`.
 
-    Logarithms differ in the last bit between devices: about one value in 1e9 may be another one.
+    Logarithms differ in the last bit between devices: about one value in 1e9 may differ.
     """
     count, device = means.shape[1], means.device
     mean = means.double()
@@ -138,13 +138,13 @@ def poisson_torch(draws: SampleDraws, means: torch.Tensor) -> torch.Tensor:
 
 
 @njit(inline="always", nogil=True)
-def _gamma_centre(shape: float) -> float:
+def _gamma_center(shape: float) -> float:
     return (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
 
 
 @njit(inline="always", nogil=True)
 def _gamma_variate(
-    centre: float,
+    center: float,
     table: np.ndarray,
     block: np.uint64,
     stride: np.uint64,
@@ -153,12 +153,12 @@ def _gamma_variate(
     k0: np.uint64,
     k1: np.uint64,
 ) -> tuple[float, float]:
-    """Return v and u of a gamma-distributed number (Marsaglia and Tsang, 2000) of scale 1.
+    """Return v and u of a gamma-distributed number (Marsaglia and Tsang, 2000) with scale 1.
 
-    The number is ``centre * v``, where ``centre = _gamma_centre(shape)``, and for shapes below 1 that times
-    ``u ** (1 / shape)``: the method makes a number of shape + 1, and the power brings it down.
+    The number is ``center * v``, where ``center = _gamma_center(shape)``, and for shapes below 1 that times
+    ``u ** (1 / shape)``: the method returns a number for shape + 1, which the power corrects.
     """
-    c = 1.0 / math.sqrt(9.0 * centre)
+    c = 1.0 / math.sqrt(9.0 * center)
     v, boost = 1.0, np.uint64(0)
     for _ in range(_ATTEMPTS):
         w = philox4x32(block & _LOW_32, sample, step & _LOW_32, step >> np.uint64(32), k0, k1)
@@ -169,10 +169,10 @@ def _gamma_variate(
             v = root * root * root
             test = (np.float64(w[2]) + 0.5) * _INVERSE_2_32
             square = x * x
-            # The first condition implies the second, and nine times in ten it saves two logarithms.
+            # The first condition implies the second, and saves two logarithms in nine of ten cases.
             if test < 1.0 - 0.0331 * square * square:
                 break
-            if math.log(test) < 0.5 * square + centre * (1.0 - v + math.log(v)):
+            if math.log(test) < 0.5 * square + center * (1.0 - v + math.log(v)):
                 break
         block += stride
     return v, (np.float64(boost) + 0.5) * _INVERSE_2_32
@@ -195,12 +195,12 @@ def _fill_beta(
     for n in range(out.shape[0]):
         sample = np.uint64(samples[n]) & _LOW_32
         alpha, beta = alphas[n], betas[n]
-        x_centre, y_centre = _gamma_centre(alpha), _gamma_centre(beta)
-        scale = y_centre / x_centre
+        x_center, y_center = _gamma_center(alpha), _gamma_center(beta)
+        scale = y_center / x_center
         for i in range(count):
             block = first_block + np.uint64(2 * i)
-            x, x_boost = _gamma_variate(x_centre, table, block, stride, sample, step, k0, k1)
-            y, y_boost = _gamma_variate(y_centre, table, block + np.uint64(1), stride, sample, step, k0, k1)
+            x, x_boost = _gamma_variate(x_center, table, block, stride, sample, step, k0, k1)
+            y, y_boost = _gamma_variate(y_center, table, block + np.uint64(1), stride, sample, step, k0, k1)
             ratio = scale * y / x
             if alpha >= 1.0 and beta >= 1.0:
                 out[n, i] = 1.0 / (1.0 + ratio)
@@ -221,11 +221,11 @@ def _fill_beta(
 
 
 def beta(draws: SampleDraws, count: int, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Return beta-distributed numbers in [0, 1], float64 [N, count]: x / (x + y) of two gamma-distributed ones.
+    """Return beta-distributed numbers in [0, 1], float64 [N, count]: x / (x + y) of two gamma-distributed numbers.
 
     Args:
-        draws: of the group.
-        count: numbers for each sample.
+        draws: random numbers of the group.
+        count: numbers per sample.
         alpha: positive, [N].
         beta: positive, [N].
     """

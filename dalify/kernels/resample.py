@@ -1,8 +1,8 @@
-"""Resample images and volumes through a window, on the CPU.
+"""Resamples images and volumes through a window, on the CPU.
 
-The hottest kernel of image training. Both passes of a separable filter run row by row: the source rows of one output
-row are blended into a scratch row that stays in the first-level cache, and that row is filtered horizontally at once.
-Only columns and rows that the window needs are read. Sums are float32; the result is rounded once.
+The performance-critical kernel of image training. Both passes of a separable filter run row by row: the source rows of
+an output row are blended into a scratch row in the L1 cache, which is then filtered horizontally. Only columns and rows
+that the window needs are read. Sums are float32; the result is rounded once.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ def resample(
 ) -> None:
     """Resample the window [start, end) of each sample to the size of `out`.
 
-    See `dalify.kernels.resample_filters` for the formulas. Pixels around the window are read by wide filters; beyond
-    the image its border repeats.
+    See `dalify.kernels.resample_filters` for the formulas. Wide filters read pixels around the window; outside
+    the image, its border is repeated.
 
     Args:
-        out: N samples [h, w, C] or [d, h, w, C], to fill, any numeric dtype; integers are rounded half away from zero
+        out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded half away from zero
             and saturated.
         x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty. uint8 and float32 are fast; others
-            pass through float32.
-        start: float [N, 2] or [N, 3], finite: where the window begins in pixel edges, in the order of the axes.
-        end: like `start`: where it ends. An end before the start mirrors that axis.
+            are converted to float32.
+        start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
+        end: like `start`: end of the window. An end before the start mirrors that axis.
         min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
-        mag_filter: the same for axes that do not.
+        mag_filter: the same for other axes.
         antialias: widen filters with the scale of a reduction.
 
     Raises:
@@ -79,7 +79,7 @@ def resample(
     if not x.shapes.all():
         empty = int(np.flatnonzero(~x.shapes.all(1))[0])
         shape = tuple(x.shapes[empty].tolist())
-        raise ShapeError(f"an image without pixels, of shape {shape}, cannot be resampled.", sample=empty)
+        raise ShapeError(f"an empty image with shape {shape} cannot be resampled.", sample=empty)
     if out.dtype == x.dtype:
         nearest: Any = (minify == _NEAREST) & (magnify == _NEAREST)
         if nearest.all():
@@ -152,7 +152,7 @@ def _resample_volumes(
     mag_filter: np.ndarray,
     antialias: bool,
 ) -> None:
-    """Blend slices first, where the depth changes; what is left are images."""
+    """Resample the depth first, if it changes; then the images."""
     depth = out.extents(0)
     is_whole = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
     for some in (np.flatnonzero(is_whole), np.flatnonzero(~is_whole)):
@@ -185,7 +185,7 @@ def _gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray
 
 @njit(nogil=True, cache=True)
 def _nearest(out_at, out_shapes, x_at, x_shapes, itemsize, start, end, byte):
-    """Copy the nearest pixels of volumes [D, H, W, C] of elements of `itemsize` bytes."""
+    """Copy the nearest pixels of volumes [D, H, W, C] with elements of `itemsize` bytes."""
     for n in range(len(out_at)):
         depth, height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
         size = channels * itemsize
@@ -210,7 +210,7 @@ def _copy_pixels(out, x, size, rows, columns):
         source, target = x[rows[i]], out[i]
         for j in range(columns.size):
             a, b = np.uintp(j) * pixel, np.uintp(columns[j]) * pixel
-            if size == 3:  # no loop: RGB is the usual case
+            if size == 3:  # no loop: RGB is the common case
                 target[a] = source[b]
                 target[a + np.uintp(1)] = source[b + np.uintp(1)]
                 target[a + np.uintp(2)] = source[b + np.uintp(2)]
@@ -220,7 +220,7 @@ def _copy_pixels(out, x, size, rows, columns):
 
 
 def _store(target, row):
-    """Write a row of float32 into one of the output's dtype."""
+    """Convert a row of float32 to the dtype of the output."""
 
 
 @overload(_store)
@@ -245,7 +245,7 @@ def _store_overload(target, row):
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, no_cpython_wrapper=True)
 def _blend(target, x, row, weights, left):
-    """Set `target` to the weighted sum of the rows of `x` that begin at `row`, from the column `left` on."""
+    """Set `target` to the weighted sum of the rows of `x` from `row` on, starting at column `left`."""
     taps, columns = weights.size, target.size
     right = left + columns
     k = (taps - 1) % 4 + 1
@@ -313,10 +313,10 @@ def _filter_row(row, blended, first, weights, channels):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step):
-    """Filter one row of three or four channels horizontally; with three, the next pixel overwrites the fourth lane."""
+    """Filter one row with three or four channels horizontally; with three, pixels overwrite the fourth lane."""
     weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
-    # The usual numbers of taps, enlarging and shrinking to no less than a third, have no inner loop.
-    # The typing context, which pyright misses, is numba's to give.
+    # Common numbers of taps, for scales of at least 1/3, need no inner loop.
+    # numba provides the typing context that pyright reports as missing.
     if pairs == np.uintp(1):
         for j in range(first_column.size):
             weighted_sum_of_two_taps(  # pyright: ignore[reportCallIssue]
@@ -388,8 +388,8 @@ def _separable(
 ):
     """Resample images [H, W, C] into [h, w, C].
 
-    `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba leaves out what None
-    rules out: a quarter of the time to compile.
+    `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide. numba omits the code that None
+    excludes: a quarter of the compile time.
     """
     row_weights = column_weights = np.empty((0, 0), np.float32)
     taps = 0
@@ -400,7 +400,7 @@ def _separable(
         first_row = np.empty(height, np.int64)
         first_column = np.empty(width, np.int64)
         offsets = np.empty(width, np.int64)
-        for axis in range(2):  # one place of call for both: each is compiled with what it calls
+        for axis in range(2):  # one call site for both, so that the callees are compiled once
             size, extent = (height, x_shapes[n, 0]) if axis == 0 else (width, x_shapes[n, 1])
             kind = choose_filter(size, start[n, axis], end[n, axis], min_filter[n], mag_filter[n])
             radius = filter_radius(kind, size, start[n, axis], end[n, axis], antialias)
@@ -422,8 +422,8 @@ def _separable(
         for j in range(width):
             first_column[j] -= left
             offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
-        # Beyond the last column: one tap of weight 0 where the number of taps was odd, and what the last vector reads
-        # too much.
+        # Beyond the last column: one tap with weight 0 if the number of taps was odd, and the excess of the last
+        # vector.
         scratch = np.empty((columns + 1) * channels + _LANES, np.float32)
         for j in range(columns * channels, scratch.size):
             scratch[j] = 0

@@ -1,6 +1,6 @@
-"""Resample data of any visual layout on either device: what stands before the spatial axes makes more samples.
+"""Resamples data with any visual layout on either device: axes before the spatial axes are folded into samples.
 
-All resizing operators share it, and neither device's kernel has to know layouts.
+Shared by all resizing operators, so that kernels do not need to know layouts.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def resample_axes(
     """Resample the spatial axes.
 
     Args:
-        out: to fill: `Samples`, or a tensor [N, ...].
-        x: of the same kind.
-        layout: of one sample, one of `VISUAL_LAYOUTS`.
-        start: where the windows begin on each spatial axis, [k] for all or [N, k].
-        end: where they end.
-        interp_type: [N] filters of both directions, or None: linear.
-        min_filter: [N] filters for axes that shrink, or None: `interp_type`.
-        mag_filter: [N] filters for other axes, or None: `interp_type`.
+        out: output: `Samples`, or a tensor [N, ...].
+        x: same type.
+        layout: layout of a sample, one of `VISUAL_LAYOUTS`.
+        start: start of the windows on each spatial axis, [k] for all or [N, k].
+        end: end of the windows.
+        interp_type: [N] filters of both directions, or None for linear.
+        min_filter: [N] filters for axes that shrink, or None for `interp_type`.
+        mag_filter: [N] filters for other axes, or None for `interp_type`.
         antialias: widen filters with the scale of a reduction.
     """
     first, last = spatial_axes(layout)

@@ -1,13 +1,12 @@
-"""Which source pixels an output pixel is made of, and with what weights, along one axis.
+"""Computes the source pixels and weights of an output pixel along one axis.
 
-Alone in a file because the CPU and the GPU resample share it: both compute these small tables here and differ only in
-how they apply them.
+Shared by the CPU and GPU resample, which differ only in how they apply these small tables.
 
-An axis of `n_in` pixels is resampled through a window [start, end) in pixel edges: output pixel i has its centre at
-``c = start + (i + 0.5) * (end - start) / n_out - 0.5`` in pixel centres, and a filter of radius r weighs the pixels
-``ceil(c - r) ... ceil(c - r) + ceil(2 r) - 1`` by their distance from c. Pixels outside the window are read; pixels
-outside the image repeat its border. The weights of one output pixel add up to 1. With antialiasing the radius grows
-with the scale of a reduction.
+An axis of `n_in` pixels is resampled through a window [start, end) in pixel edges: output pixel i has its center at
+``c = start + (i + 0.5) * (end - start) / n_out - 0.5`` in pixel centers, and a filter with radius r weights the pixels
+``ceil(c - r) ... ceil(c - r) + ceil(2 r) - 1`` by their distance from c. Pixels outside the window are used; outside
+the image, its border is repeated. The weights of an output pixel sum to 1. With antialiasing, the radius grows with the
+scale of a reduction.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _LANCZOS = int(DALIInterpType.INTERP_LANCZOS3)
 _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _GAUSSIAN = int(DALIInterpType.INTERP_GAUSSIAN)
 
-# Curved filters are tables with straight lines between their points, as many as DALI has: its results differ from the
-# exact curve by up to 4e-4 of the range, more than the promise for floats allows.
+# Curved filters are piecewise linear tables with as many points as DALI's: its results differ from the
+# exact curve by up to 4e-4 of the range, more than the tolerance for floats.
 _POINTS_PER_UNIT = 32
-_POINTS = 2 * _POINTS_PER_UNIT  # of the Gaussian, from end to end
+_POINTS = 2 * _POINTS_PER_UNIT  # number of points of the Gaussian
 _ROOT_OF_TWO = math.sqrt(2.0)
 
 
@@ -48,25 +47,25 @@ def _points(radius: int) -> np.ndarray:
 
 
 def _table(curve: np.ndarray) -> np.ndarray:
-    # The zeros let a table end with a straight line too: the Gaussian does not fall to 0 by itself.
+    # The zeros let a table end linearly: the Gaussian does not reach 0.
     return np.append(curve, [0.0, 0.0]).astype(np.float32)
 
 
 _CUBIC_TABLE = _table(_cubic(_points(2)))
 _LANCZOS_TABLE = _table(np.sinc(_points(3)) * np.sinc(_points(3) / 3))
-# Standard deviation radius / (2 sqrt 2), cut off at the radius.
+# Standard deviation radius / (2 sqrt 2), truncated at the radius.
 _GAUSSIAN_TABLE = _table(np.exp(-((2 * _points(1)) ** 2)))
 
 
 @njit(nogil=True, cache=True)
 def choose_filter(size, start, end, min_filter, mag_filter):
-    """Return `min_filter` where the window shrinks to `size` pixels, else `mag_filter`."""
+    """Return `min_filter` if the window is reduced to `size` pixels, else `mag_filter`."""
     return min_filter if size < abs(end - start) else mag_filter
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def filter_radius(kind, size, start, end, antialias):
-    """Return the radius of a filter in source pixels (float32); 0 for nearest neighbour."""
+    """Return the radius of a filter in source pixels (float32); 0 for nearest neighbor."""
     grow = np.float32(1)
     if antialias:
         scale = np.float32(abs(end - start) / np.float32(size))
@@ -78,8 +77,8 @@ def filter_radius(kind, size, start, end, antialias):
     if kind == _LANCZOS:
         return grow * np.float32(3)
     if kind == _GAUSSIAN:
-        # DALI goes by the standard deviation and back, in float32: 1 becomes a little less than 1. That decides which
-        # of the two pixels at the ends of the filter is taken where both lie exactly there.
+        # DALI converts to the standard deviation and back in float32: 1 becomes slightly less than 1. This decides
+        # which of the two pixels at the ends of the filter is used if both are exactly there.
         deviation = np.float32(np.float64(grow * np.float32(0.5)) / _ROOT_OF_TWO)
         points_per_pixel = np.float32(_POINTS) / (np.float32(4 * _ROOT_OF_TWO) * deviation)
         return np.float32(_POINTS // 2) / points_per_pixel
@@ -88,33 +87,33 @@ def filter_radius(kind, size, start, end, antialias):
 
 @njit(nogil=True, cache=True)
 def tap_count(radius):
-    """Return the number of pixels that a filter of this radius weighs."""
+    """Return the number of taps of a filter with this radius."""
     count = math.ceil(np.float32(2) * radius)
     return count if count > 1 else 1
 
 
-# Comparisons instead of `min` and `max`, and loops instead of assignments to slices, in this function and others that
-# the first batch compiles: numba compiles each of the former as a function of its own, and for the latter an error
-# message about shapes with all that formats it.
+# Comparisons instead of `min` and `max`, and loops instead of slice assignments, in this function and others that the
+# first batch compiles: numba compiles each `min` and `max` as a separate function, and for slice assignments the
+# formatting of an error message.
 @njit(nogil=True, cache=True, error_model="numpy")
 def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights):
     """Fill the taps of one axis.
 
     Args:
-        n_in: pixels of the source, at least 1.
-        start: where the window begins, float32 pixel edges.
-        end: where it ends; smaller than `start` mirrors.
+        n_in: number of source pixels, at least 1.
+        start: start of the window, float32 pixel edges.
+        end: end of the window; smaller than `start` mirrors.
         kind: filter, a DALIInterpType.
-        radius: from `filter_radius`.
-        is_accumulated: positions of nearest neighbours are a running sum, as DALI has them on all axes but the last.
-        first: int64 [n_out], to fill: the first source pixel of each output pixel, so that all taps are inside.
-        weights: float32 [n_out, taps], to fill, at least min(tap_count(radius), n_in) taps; those beyond get 0.
+        radius: radius from `filter_radius`.
+        is_accumulated: whether nearest-neighbor positions are a running sum, as in DALI for all axes except the last.
+        first: output, int64 [n_out]: the first source pixel of each output pixel, so that all taps are inside.
+        weights: output, float32 [n_out, taps], at least min(tap_count(radius), n_in) taps; additional ones are 0.
     """
     n_out = first.size
     taps = tap_count(radius)
     used = taps if taps < n_in else n_in
     scale = np.float32((end - start) / np.float32(n_out))
-    # Positions are float32, and computed in DALI's order: at exact ties another rounding would choose another pixel.
+    # Positions are float32, computed in DALI's order: for exact ties, other rounding would select another pixel.
     is_nearest = kind == _NEAREST
     at = np.float32(start + np.float32(0.5) * scale)
     origin = np.float32(start + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
@@ -172,12 +171,12 @@ def axis_weights(
     """Return the taps of one axis.
 
     Args:
-        n_in: pixels of the source, at least 1.
-        n_out: pixels of the result, at least 1.
-        start: where the window begins, in pixel edges.
-        end: where it ends; smaller than `start` mirrors.
-        min_filter: filter where the window shrinks, a DALIInterpType.
-        mag_filter: filter elsewhere.
+        n_in: number of source pixels, at least 1.
+        n_out: number of result pixels, at least 1.
+        start: start of the window, in pixel edges.
+        end: end of the window; smaller than `start` mirrors.
+        min_filter: filter for a reduction, a DALIInterpType.
+        mag_filter: filter otherwise.
         antialias: widen the filter with the scale of a reduction.
         is_last: whether this is the last spatial axis, see `axis_taps`.
 

@@ -1,7 +1,7 @@
-"""Resample images and volumes through a window, on torch tensors of any device.
+"""Resamples images and volumes through a window, for torch tensors on any device.
 
-Alone in a file so that the CPU kernel does not load torch. The taps come from the same tables as the CPU's; they are
-applied as one matrix product per axis, which accelerators do best.
+A separate module, so that the CPU kernel does not load torch. The taps are the same as on the CPU; they are applied as
+one matrix product per axis, which is fast on accelerators.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def resample_torch(
     mag_filter: np.ndarray | int = _LINEAR,
     antialias: bool = True,
 ) -> None:
-    """Do what `dalify.kernels.resample.resample` does, on torch tensors.
+    """`dalify.kernels.resample.resample` for torch tensors.
 
     Args:
-        out: [N, h, w, C] or [N, d, h, w, C], to fill.
+        out: [N, h, w, C] or [N, d, h, w, C], output.
         x: [N, H, W, C] or [N, D, H, W, C], on `out`'s device.
-        start: float [N, 2] or [N, 3]: where the window begins, in pixel edges; stays on the host.
-        end: where it ends; before the start: the axis is mirrored.
+        start: float [N, 2] or [N, 3]: start of the window, in pixel edges; on the CPU.
+        end: end of the window; an end before the start mirrors the axis.
         min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
-        mag_filter: the same for axes that do not.
+        mag_filter: the same for other axes.
         antialias: widen filters with the scale of a reduction.
     """
     if not out.numel():
         return
     if not x.numel():
-        raise ShapeError(f"an image without pixels, of shape {tuple(x.shape[1:])}, cannot be resampled.")
+        raise ShapeError(f"an empty image with shape {tuple(x.shape[1:])} cannot be resampled.")
     axes = x.ndim - 2
     samples = x.shape[0]
     minify = np.broadcast_to(np.asarray(min_filter, np.int32), (samples,))
@@ -109,7 +109,7 @@ def _dense(table: list[tuple[np.ndarray, np.ndarray]], extent: int, device: torc
     for n, (rows, row_weights) in enumerate(table):
         first[n, :, 0] = rows
         weights[n, :, : row_weights.shape[1]] = row_weights
-    # Taps of weight 0, which narrower filters of the group have, may lie beyond the border.
+    # Taps with weight 0 of narrower filters in the group may be outside the image.
     columns = np.minimum(first + np.arange(taps), extent - 1)
     matrix = torch.zeros(len(table), size, extent, device=device)
     return matrix.scatter_add_(2, torch.as_tensor(columns, device=device), torch.as_tensor(weights, device=device))

@@ -1,7 +1,4 @@
-"""New shapes for the same elements.
-
-Alone in a file because ``fn.reshape`` and ``fn.reinterpret`` read their arguments the same way.
-"""
+"""New shapes for the same elements, for ``fn.reshape`` and ``fn.reinterpret``."""
 
 from __future__ import annotations
 
@@ -19,17 +16,17 @@ __all__ = ["filled_shape", "reshaped", "reshaped_spec", "wanted_extents"]
 def wanted_extents(
     old: Sequence[int], shape: Sequence[int] | None, rel_shape: Sequence[float] | None, src_dims: Sequence[int] | None
 ) -> list[int]:
-    """Return the extents that the arguments ask for; a negative one stands for "what is left".
+    """Return the extents requested by the arguments; a negative extent is inferred.
 
     Args:
         old: shape of the sample.
         shape: extents.
         rel_shape: extents as factors of those of the sample.
-        src_dims: which old extent each new one refers to; -1 for a new axis of extent 1.
+        src_dims: source axis of each new extent; -1 for a new axis with extent 1.
 
     Raises:
-        ShapeError: more relative extents than dimensions.
-        IndexingError: a source dimension that does not exist.
+        ShapeError: there are more relative extents than dimensions.
+        IndexingError: a source dimension does not exist.
     """
     if shape is not None:
         return [int(extent) for extent in shape]
@@ -37,13 +34,13 @@ def wanted_extents(
         sources = list(old)
         if rel_shape is not None and any(factor >= 0 for factor in rel_shape[len(old) :]):
             raise ShapeError(
-                f"rel_shape has {len(rel_shape)} entries; the samples have {len(old)} dimensions.",
-                hint="Name the dimension that each entry refers to with src_dims; -1 makes a new one.",
+                f"rel_shape has {len(rel_shape)} entries, but the samples have {len(old)} dimensions.",
+                hint="Specify the dimension of each entry with src_dims; -1 adds a new one.",
             )
     else:
         for source in src_dims:
             if not -1 <= source < len(old):
-                raise IndexingError(f"src_dims has the entry {source}; the samples have {len(old)} dimensions.")
+                raise IndexingError(f"src_dims has the entry {source}, but the samples have {len(old)} dimensions.")
         sources = [1 if source < 0 else old[source] for source in src_dims]
     if rel_shape is None:
         return sources
@@ -52,9 +49,9 @@ def wanted_extents(
         int(len(rel_shape) > 0 and rel_shape[-1] < 0),
     ):
         raise ShapeError(
-            f"rel_shape has {len(rel_shape)} entries and src_dims {len(src_dims)}: they must be equally many."
+            f"rel_shape has {len(rel_shape)} entries and src_dims has {len(src_dims)}: they must have the same length."
         )
-    # An extent that is left open needs no source.
+    # An inferred extent needs no source.
     return [
         -1 if factor < 0 else math.floor(source * factor + 0.5)
         for source, factor in zip([*sources, *[1] * len(rel_shape)], rel_shape, strict=False)
@@ -62,24 +59,24 @@ def wanted_extents(
 
 
 def filled_shape(extents: Sequence[int], size: int, old: Sequence[int]) -> tuple[int, ...]:
-    """Return extents whose product is `size`, with a negative one filled in.
+    """Return extents whose product is `size`, with a negative one inferred.
 
     Args:
         extents: at most one is negative.
         size: number of elements.
-        old: shape of the sample, for messages.
+        old: shape of the sample, for error messages.
 
     Raises:
-        ShapeError: more than one negative extent, or another number of elements.
+        ShapeError: there is more than one negative extent, or the number of elements differs.
     """
     known = math.prod(extent for extent in extents if extent >= 0)
     free = sum(extent < 0 for extent in extents)
     if free > 1:
-        raise ShapeError(f"shape {tuple(extents)} leaves {free} extents open; only one can be worked out.")
+        raise ShapeError(f"shape {tuple(extents)} has {free} negative extents; only one can be inferred.")
     if free and known and size % known == 0:
         return tuple(size // known if extent < 0 else extent for extent in extents)
     if free or known != size:
-        raise ShapeError(f"a sample of shape {tuple(old)} with {size} elements cannot take the shape {tuple(extents)}.")
+        raise ShapeError(f"a sample with shape {tuple(old)} and {size} elements cannot become {tuple(extents)}.")
     return tuple(extents)
 
 
@@ -92,7 +89,7 @@ def reshaped_spec(
     layout: str | None,
     varies: Any,
 ) -> tuple[int | None, str, list[int] | None]:
-    """Return dimensions, layout and wanted extents of a result, each as far as they are known.
+    """Return number of dimensions, layout and requested extents of a result, as far as they are known.
 
     Args:
         data: spec of the data.
@@ -101,16 +98,16 @@ def reshaped_spec(
         rel_shape: argument, possibly `varies`.
         src_dims: argument, possibly `varies`.
         layout: argument.
-        varies: what stands for an argument that is not known yet.
+        varies: placeholder of an argument whose value is not known yet.
 
     Raises:
-        ArgumentValueError: contradicting arguments.
-        LayoutError: the layout does not fit the dimensions.
+        ArgumentValueError: arguments contradict each other.
+        LayoutError: the layout does not match the dimensions.
     """
     given = [name for name, value in (("shape", shape), ("rel_shape", rel_shape)) if value is not None]
     given += ["a second input"] if shape_input is not None else []
     if len(given) > 1:
-        raise ArgumentValueError(f"give only one of shape, rel_shape and a second input; got {' and '.join(given)}.")
+        raise ArgumentValueError(f"specify only one of shape, rel_shape and a second input; got {' and '.join(given)}.")
     arguments = (shape, rel_shape, src_dims)
     is_known = shape_input is None and not any(argument is varies for argument in arguments)
     extents = None
@@ -131,16 +128,16 @@ def reshaped_spec(
 
 
 def reshaped(x: Any, shape: tuple[int, ...] | None, shape_input: Any, size: int | None = None) -> Any:
-    """Return a group under a new shape, without copying where memory allows.
+    """Reshape a group, without a copy if possible.
 
     Args:
         x: array or tensor [N, ...].
-        shape: for all samples; None where `shape_input` has one for each.
+        shape: shape of all samples; None if `shape_input` has one per sample.
         shape_input: array or tensor [N, ndim] of integers, or None.
-        size: elements of a sample of the result; as many as now where None.
+        size: number of elements of a result sample; None for the current number.
 
     Returns:
-        an array or tensor [N, ...], or a list of N where shapes differ.
+        an array or tensor [N, ...], or a list of N if shapes differ.
     """
     if shape is not None:
         return x.reshape((x.shape[0], *shape))

@@ -1,6 +1,6 @@
-"""From the arguments of a resize to its size and source window, for all operators that resize.
+"""Computes size and source window from the arguments of a resize, for all operators that resize.
 
-Alone in a file because the output rules need the size and the kernels the window, and both must agree to the last bit.
+The output rules need the size and the kernels need the window; both must agree to the last bit.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ ROUNDINGS = ("round", "truncate", "ceil")
 
 _SHAPING = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
 _NOT_GIVEN = dict.fromkeys(_SHAPING)
-_LARGEST_EXTENT = 1 << 40
+_MAX_EXTENT = 1 << 40
 _MIDDLE = (0.5,)
-_SMALLEST = 0.1  # pixels: DALI lets no scale fall below that of this size
-_NARROWEST = 1e-3  # of a region of interest
+_MIN_SIZE = 0.1  # pixels: DALI's minimum scale is that of this size
+_MIN_ROI = 1e-3  # minimum extent of a region of interest
 _WHOLE = {"round": lambda size: math.floor(size + 0.5), "truncate": math.floor, "ceil": math.ceil}
 
 
@@ -45,9 +45,9 @@ class ResizeGeometry:
     """Result of `resize_geometry`.
 
     Attributes:
-        size: pixels of the result along each spatial axis.
-        start: where the source window begins on each axis, in pixel edges.
-        end: where it ends; before `start` on mirrored axes.
+        size: size of the result along each spatial axis, pixels.
+        start: start of the source window on each axis, in pixel edges.
+        end: end of the source window; before `start` on mirrored axes.
     """
 
     size: tuple[int, ...]
@@ -56,7 +56,7 @@ class ResizeGeometry:
 
 
 def spatial_axes(layout: str) -> tuple[int, int]:
-    """Return where the spatial axes (D, H, W) of a layout begin and end; they stand together."""
+    """Return start and end of the spatial axes (D, H, W) of a layout, which are adjacent."""
     first = next(index for index, letter in enumerate(layout) if letter in "DHW")
     return first, first + sum(letter in "DHW" for letter in layout)
 
@@ -73,10 +73,11 @@ def check_resize_arguments(
     roi_start: Any,
     roi_end: Any,
 ) -> None:
-    """Refuse contradicting arguments, as far as they are known when a graph is built.
+    """Check arguments for contradictions, as far as they are known when a graph is built.
 
     Raises:
-        ArgumentValueError: not exactly one way to give the size, half a region of interest, or an unknown mode.
+        ArgumentValueError: the size is not specified in exactly one way, a region of interest is incomplete, or the
+            mode is unknown.
     """
     if mode not in MODES:
         raise ArgumentValueError(option_error_text("mode", mode, MODES))
@@ -84,13 +85,13 @@ def check_resize_arguments(
     ways = separate + sum(extent is not None for extent in (size, resize_shorter, resize_longer))
     if ways != 1:
         raise ArgumentValueError(
-            "give the size in exactly one way: size, resize_shorter, resize_longer, or resize_x and resize_y.",
-            hint="For example resize(x, size=[224, 224]) or resize(x, resize_shorter=256).",
+            "specify the size in exactly one way: size, resize_shorter, resize_longer, or resize_x and resize_y.",
+            hint="Example: resize(x, size=[224, 224]) or resize(x, resize_shorter=256).",
         )
     if mode != "default" and (resize_shorter is not None or resize_longer is not None):
-        raise ArgumentValueError("mode must not be given with resize_shorter or resize_longer, which imply it.")
+        raise ArgumentValueError("mode cannot be used with resize_shorter or resize_longer, which imply it.")
     if (roi_start is None) != (roi_end is None):
-        raise ArgumentValueError("roi_start and roi_end must be given together.")
+        raise ArgumentValueError("roi_start and roi_end must be used together.")
 
 
 def resize_geometry(
@@ -113,21 +114,21 @@ def resize_geometry(
 
     Args:
         extents: source pixels along each spatial axis, outermost first.
-        mode: what happens to the aspect ratio, one of `MODES`.
-        max_size: largest extents of the result, one for all axes or one each; 0 or less: no limit.
-        roi_relative: the region of interest is in parts of the extents.
-        subpixel_scale: where the size was rounded, the window grows or shrinks about its centre to keep the scale.
-        size: extents, one for all axes or one each; 0: by the others; negative: mirrored.
-        resize_shorter: extent of the shortest axis; 0: as it is.
+        mode: handling of the aspect ratio, one of `MODES`.
+        max_size: maximum extents of the result, one for all axes or one each; 0 or less for no limit.
+        roi_relative: whether the region of interest is in fractions of the extents.
+        subpixel_scale: if the size was rounded, adjust the window about its center to keep the scale.
+        size: extents, one for all axes or one each; 0 is determined by the others; negative mirrors.
+        resize_shorter: extent of the shortest axis; 0 keeps it.
         resize_longer: extent of the longest axis.
         resize_x: extent of W, and the same for `resize_y`, H, and `resize_z`, D.
         resize_y: see `resize_x`.
         resize_z: see `resize_x`.
-        roi_start: where the region of interest begins, one number for each axis, or None for all of the source.
-        roi_end: where it ends; before the start: mirrored.
+        roi_start: start of the region of interest, one number per axis, or None for the whole source.
+        roi_end: end of the region of interest; before the start mirrors.
 
     Raises:
-        ArgumentValueError: a list of a wrong length, or a size that is not a number.
+        ArgumentValueError: a list has the wrong length, or a size is not a number.
     """
     axes = len(extents)
     if resize_shorter is not None:
@@ -138,7 +139,7 @@ def resize_geometry(
         wanted = for_each_axis("size", size, axes)
     else:
         wanted = tuple(float(value or 0) for value in (resize_z, resize_y, resize_x)[3 - axes :])
-    # An axis without pixels stays without, and says nothing of the scale of the others.
+    # An empty axis stays empty, and does not affect the scale of the others.
     wanted = tuple(value if extent else 0.0 for value, extent in zip(wanted, extents, strict=True))
     largest = _limits(max_size, axes)
     start, end = (0.0,) * axes, tuple(float(max(extent, 1)) for extent in extents)
@@ -174,7 +175,7 @@ def chunk_geometry(
 
     Raises:
         ArgumentValueError: as in `resize_geometry`, with the sample.
-        LimitError: an extent beyond all limits.
+        LimitError: an extent exceeds the limits.
     """
     given = {name: values for name, values in shaping.items() if values is not None}
     columns = [_hashable(values) for values in given.values()]
@@ -184,7 +185,7 @@ def chunk_geometry(
         own = tuple((name, column[sample]) for name, column in zip(given, columns, strict=True))
         try:
             geometry = _known_geometry(tuple(row), mode, limits, roi_relative, subpixel_scale, own)
-            if max(geometry.size) > _LARGEST_EXTENT:
+            if max(geometry.size) > _MAX_EXTENT:
                 check_shape(geometry.size, 1, "a result")
             found.append(geometry)
         except (ArgumentValueError, LimitError) as error:
@@ -229,20 +230,20 @@ def tensor_geometry(
     """Return size and source window for the resized axes of one sample of any data.
 
     Args:
-        extents: of the source along each axis that is resized; an axis without elements stays one.
-        sizes: wanted extents, or None where there are `scales`.
-        scales: factors of the whole source's extents.
+        extents: extents of the source along each resized axis; an empty axis stays empty.
+        sizes: requested extents, or None with `scales`.
+        scales: factors of the source's extents.
         mode: as in `resize_geometry`.
         max_size: as in `resize_geometry`.
         roi_start: as in `resize_geometry`.
         roi_end: as in `resize_geometry`.
         roi_relative: as in `resize_geometry`.
         subpixel_scale: as in `resize_geometry`.
-        size_rounding: how the size becomes whole, one of `ROUNDINGS`.
-        alignment: which point of the window stays where it is when the size is rounded, 0 (begin) to 1 (end).
+        size_rounding: rounding of the size, one of `ROUNDINGS`.
+        alignment: fixed point of the window when the size is rounded, 0 (start) to 1 (end).
 
     Raises:
-        ArgumentValueError: a list of a wrong length, or a size that is not a number.
+        ArgumentValueError: a list has the wrong length, or a size is not a number.
     """
     axes = len(extents)
     whole = tuple(float(max(extent, 1)) for extent in extents)
@@ -250,7 +251,7 @@ def tensor_geometry(
         wanted = for_each_axis("sizes", sizes, axes)
     else:
         factors = for_each_axis("scales", scales, axes)
-        # In float32, as in DALI: 5 * 0.7 is a tie there, and the output rule, which has constants of higher precision,
+        # In float32, as in DALI: 5 * 0.7 is a tie there, and the output rule, whose constants have higher precision,
         # and the kernel must agree.
         wanted = tuple(
             float(np.float32(extent) * np.float32(factor)) for extent, factor in zip(whole, factors, strict=True)
@@ -267,7 +268,7 @@ def tensor_geometry(
 
 
 def _without_pixels(found: ResizeGeometry, extents: Sequence[int]) -> ResizeGeometry:
-    """Return a geometry in which axes without elements have none in the result."""
+    """Return a geometry in which empty axes stay empty."""
     if all(extents):
         return found
     size = tuple(pixels if extent else 0 for extent, pixels in zip(extents, found.size, strict=True))
@@ -275,28 +276,26 @@ def _without_pixels(found: ResizeGeometry, extents: Sequence[int]) -> ResizeGeom
 
 
 def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
-    """Return an argument as one number for each axis.
+    """Return an argument as one number per axis.
 
     Raises:
-        ArgumentValueError: neither one number nor `axes`, or one that is not finite.
+        ArgumentValueError: there are neither one nor `axes` numbers, or one is not finite.
     """
     numbers = tuple(float(value) for value in values)
     if len(numbers) not in (1, axes) or not all(map(math.isfinite, numbers)):
-        raise ArgumentValueError(
-            f"{name} must be one number or {axes}, one for each axis that is resized; got {list(numbers)}."
-        )
+        raise ArgumentValueError(f"{name} must be one number or {axes}, one per resized axis; got {list(numbers)}.")
     return numbers * axes if len(numbers) == 1 else numbers
 
 
 def _limits(max_size: Sequence[float] | None, axes: int) -> tuple[float, ...] | None:
-    """Return the largest extents, infinite where 0 or less is given; None: no limits."""
+    """Return the maximum extents, infinite for 0 or less; None for no limits."""
     if max_size is None:
         return None
     return tuple(limit if limit > 0 else math.inf for limit in for_each_axis("max_size", max_size, axes))
 
 
 def _edges(values: Sequence[float], units: Sequence[float]) -> tuple[float, ...]:
-    """Return edges of a region in pixels. In float32, as in DALI: half a pixel of the size may depend on it."""
+    """Return edges of a region in pixels. In float32, as in DALI: the rounding of the size may depend on it."""
     return tuple(float(np.float32(value) * np.float32(unit)) for value, unit in zip(values, units, strict=True))
 
 
@@ -305,11 +304,11 @@ def _float32(value: float) -> float:
 
 
 def _widened(start: Sequence[float], end: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return a region of interest without empty extents: a narrow one gets 1/2000 of a pixel on each side."""
+    """Widen empty extents of a region of interest: by 1/2000 of a pixel on each side."""
     begins, ends = list(start), list(end)
     for axis, (begin, stop) in enumerate(zip(start, end, strict=True)):
-        if abs(stop - begin) < _NARROWEST:
-            half = _NARROWEST / 2
+        if abs(stop - begin) < _MIN_ROI:
+            half = _MIN_ROI / 2
             low, high = _float32(min(begin, stop) - half), _float32(max(begin, stop) + half)
             begins[axis], ends[axis] = (low, high) if begin <= stop else (high, low)
     return tuple(begins), tuple(ends)
@@ -331,7 +330,7 @@ def _geometry(
     adjusted = _sizes([abs(value) for value in wanted], extents, mode, largest)
     size, begins, ends = [], [], []
     for unbounded, value, begin, stop, part in zip(adjusted, wanted, start, end, alignment, strict=True):
-        exact = _float32(max(unbounded, _SMALLEST)) if unbounded else unbounded
+        exact = _float32(max(unbounded, _MIN_SIZE)) if unbounded else unbounded
         rounded = max(1, _WHOLE[rounding](exact))
         if value < 0:
             begin, stop = stop, begin
@@ -347,7 +346,7 @@ def _geometry(
 def _sizes(wanted: list[float], extents: list[float], mode: str, largest: tuple[float, ...] | None) -> list[float]:
     """Return the size before it is rounded.
 
-    Scales are float32, as in DALI, and so is the size in `_geometry`: between two pixels that are equally near, the
+    Scales are float32, as in DALI, and so is the size in `_geometry`: for two pixels at equal distance, the
     nearest depends on it.
     """
     scales = [_float32(value / extent) for value, extent in zip(wanted, extents, strict=True) if value]

@@ -1,7 +1,7 @@
-"""Where the part of `fn.slice` begins and ends, from any mix of absolute and relative coordinates.
+"""Start and end of the slice of `fn.slice`, from any mix of absolute and relative coordinates.
 
-Stands alone because a decoder takes the same arguments, and because the rounding has to be DALI's to the bit: parts of
-an extent often fall on halves, and 0.7 in float32 is a little less than 0.7.
+Also used by a decoder. The rounding is bit-exact with DALI's: fractions of an extent are often halves, and 0.7 in
+float32 is slightly less than 0.7.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def slice_bounds(
     rel_shape: Any,
     are_inputs: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return where a part begins and ends (one past its last element) on each axis, rounded half away from zero.
+    """Return start and end (exclusive) of a slice on each axis, rounded half away from zero.
 
     Args:
-        extents: int ``[N, k]`` of the data along the axes that are cut.
-        start: where the part begins, in elements, ``[N, k]`` or ``[N, 1]``; None for the alternatives.
-        rel_start: the same as a part of the extent; without both, 0.
-        end: where it ends.
-        rel_end: the same as a part of the extent.
-        shape: its length; without any of the four, it ends where the data end.
-        rel_shape: the same as a part of the extent.
-        are_inputs: the coordinates were inputs: their products are in float64. Those of arguments are in float32, but
+        extents: int ``[N, k]`` extents of the data along the sliced axes.
+        start: start of the slice, in elements, ``[N, k]`` or ``[N, 1]``; None if specified otherwise.
+        rel_start: start as a fraction of the extent; 0 if neither is given.
+        end: end of the slice.
+        rel_end: end as a fraction of the extent.
+        shape: length of the slice; if none of the four is given, it ends at the end of the data.
+        rel_shape: length as a fraction of the extent.
+        are_inputs: whether coordinates are inputs: their products are float64. Those of arguments are float32, except
             for the sum of a relative start and a relative shape.
 
     Returns:
         int64 ``[N, k]`` each.
 
     Raises:
-        ArgumentValueError: a part that ends before it begins, or coordinates that are no numbers; with the sample.
+        ArgumentValueError: a slice ends before its start, or coordinates are not numbers; with the sample.
     """
     along = np.asarray(extents, np.float64)
 
@@ -62,7 +62,7 @@ def slice_bounds(
             last = along
         elif rel_start is not None and rel_shape is not None and not are_inputs:
             last = (np.asarray(rel_start, np.float64) + np.asarray(rel_shape, np.float64)) * along
-            # The two precisions must not turn an empty part into one that ends too early, as they do in DALI.
+            # Unlike in DALI, the two precisions must not let an empty slice end before its start.
             last = np.where(np.asarray(rel_shape) >= 0, np.maximum(last, first), last)
         else:
             last = first + length
@@ -70,13 +70,13 @@ def slice_bounds(
         wrong = ~(np.abs(values) < 2**31)
         if wrong.any():
             raise ArgumentValueError(
-                f"coordinates must be numbers within 32 bits; got {values[wrong][0]:g}.",
+                f"coordinates must be numbers that fit into 32 bits; got {values[wrong][0]:g}.",
                 sample=int(np.argwhere(wrong)[0][0]),
             )
     begins, ends = (np.trunc(value + np.copysign(0.5, value)).astype(np.int64) for value in (first, last))
     if (ends < begins).any():
         where = tuple(np.argwhere(ends < begins)[0])
         raise ArgumentValueError(
-            f"the part ends at {ends[where]}, before it begins at {begins[where]}.", sample=int(where[0])
+            f"the slice ends at {ends[where]}, before its start {begins[where]}.", sample=int(where[0])
         )
     return begins, ends

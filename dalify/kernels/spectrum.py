@@ -1,7 +1,7 @@
-"""Signals to spectra: windows cut out of a sound, and power spectra along an axis of any data.
+"""Spectra of signals: windows of audio, and power spectra along an axis of any data.
 
-Beside `fourier`, which transforms sixteen signals that lie side by side, because here they are brought there, with
-windows and borders, and taken away again.
+Copies signals with windows and borders to the layout of `fourier`, which transforms sixteen signals at a time, and
+copies the results back.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from dalify.kernels.fourier import LANES, spectrum_of_lanes, transform_of, weigh
 
 __all__ = ["frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
 
-_OTHER_FRAMES = 256  # at a time where NumPy transforms: some hundred kilobytes
+_OTHER_FRAMES = 256  # frames per chunk if NumPy transforms: some hundred kilobytes
 
 
 def frame_count(length: int, window_length: int, window_step: int, is_centred: bool) -> int:
-    """Return how many windows a signal has.
+    """Return the number of windows of a signal.
 
-    Centred windows stand at all multiples of the step within the signal. Others lie inside it; the only window of a
-    signal that lacks less than a step is filled up with zeros, as in DALI.
+    Centered windows are at all multiples of the step within the signal. Others are inside it; if a signal is shorter
+    than a window by less than a step, its only window is zero-padded, as in DALI.
 
     Args:
         length: samples of the signal.
         window_length: samples of a window.
         window_step: samples from one window to the next.
-        is_centred: windows stick out at both ends by half their length.
+        is_centred: whether windows extend beyond both ends by half their length.
 
     Raises:
         ShapeError: the signal is empty or too short for one window.
@@ -45,14 +45,14 @@ def frame_count(length: int, window_length: int, window_step: int, is_centred: b
     if missing >= window_step:
         raise ShapeError(
             f"the signal of {length} samples is too short for a window of {window_length}.",
-            hint="Pad it with fn.pad, or let windows stick out with center_windows=True.",
+            hint="Pad it with fn.pad, or use center_windows=True.",
         )
     return 1 if missing > 0 else -missing // window_step + 1
 
 
 @njit(nogil=True, cache=True)
 def _aligned_rows(count: int) -> np.ndarray:
-    """Return float32 [count, LANES] at an address that is a multiple of a row."""
+    """Return float32 [count, LANES] at an address aligned to a row."""
     raw = np.empty((count + 1) * LANES, np.float32)
     first = (-(raw.ctypes.data // 4)) % LANES
     return raw[first : first + count * LANES].reshape(count, LANES)
@@ -60,7 +60,7 @@ def _aligned_rows(count: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _value(x: np.ndarray, index: int, is_reflected: bool) -> Any:
-    """Return a sample of a signal, beyond its ends mirrored at the outermost samples or 0."""
+    """Return a sample of a signal; beyond its ends reflected at the outermost samples, or 0."""
     length = x.size
     if 0 <= index < length:
         return x[index]
@@ -77,9 +77,9 @@ def _value(x: np.ndarray, index: int, is_reflected: bool) -> Any:
 def _cut_frames(
     rows: np.ndarray, x: np.ndarray, first: int, step: int, count: int, window: np.ndarray, is_reflected: bool
 ) -> None:
-    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + step``, …, one in each lane.
+    """Fill rows [length, LANES] with windowed frames that start at ``first``, ``first + step``, …, one per lane.
 
-    Lanes beyond ``count`` are 0 or hold what lies behind.
+    Lanes beyond ``count`` have arbitrary contents.
     """
     size = window.size
     if first >= 0 and first + (LANES - 1) * step + size <= x.size:
@@ -170,14 +170,14 @@ def spectrogram(
     """Compute the spectra of windows of signals.
 
     Args:
-        out: N samples float32 [bins, frames], or [frames, bins] with ``has_frames_first``, to fill; bins are
-            ``length // 2 + 1``.
+        out: N samples float32 [bins, frames], or [frames, bins] with ``has_frames_first``, output; there are
+            ``length // 2 + 1`` bins.
         x: N signals, float32, not empty.
-        window: float32 [window length], what windows are multiplied with; not longer than ``length``.
+        window: float32 [window length], window function; not longer than ``length``.
         step: samples from one window to the next.
-        length: of the transform; windows are filled up with zeros.
-        is_centred: windows begin half their length earlier and stick out.
-        is_reflected: what sticks out is the signal, mirrored at its first and last sample; else it is 0.
+        length: length of the transform; windows are zero-padded.
+        is_centred: whether windows start half their length earlier.
+        is_reflected: whether the signal is reflected at its first and last sample; else it is padded with 0.
         power: 2 for squared magnitudes, 1 for magnitudes.
         has_frames_first: order of the axes of ``out``.
     """
@@ -212,7 +212,7 @@ def spectrogram_torch(
     power: int,
     has_frames_first: bool,
 ) -> None:
-    """Do what `spectrogram` does, on torch tensors of any device."""
+    """`spectrogram` for torch tensors on any device."""
     frames = out.shape[1 if has_frames_first else 2]
     offset = -(window.size // 2) if is_centred else 0
     samples = x.shape[1]
@@ -225,7 +225,7 @@ def spectrogram_torch(
         inside = None
     padded = x[:, places.clamp(0, samples - 1)]
     if inside is not None:
-        padded = padded.masked_fill(~inside, 0)  # not a product: infinity times 0 is no 0
+        padded = padded.masked_fill(~inside, 0)  # not a product: infinity times 0 is NaN
     cut = padded.unfold(1, window.size, step) * torch.tensor(window, device=x.device)
     spectrum = _powers_torch(torch.fft.rfft(cut, length), power)
     out.copy_(spectrum if has_frames_first else spectrum.transpose(1, 2))
@@ -239,13 +239,13 @@ def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, po
     """Compute the spectra of all signals along an axis.
 
     Args:
-        out: float32, the shape of ``x`` with ``length // 2 + 1`` bins along the axis, to fill.
+        out: float32, output with the shape of ``x``, with ``length // 2 + 1`` bins along the axis.
         x: float32 [N, ...].
-        axis: of ``x``, not 0.
-        length: of the transform; longer signals are cut off, shorter ones are filled up with zeros.
+        axis: axis of ``x``, not 0.
+        length: length of the transform; longer signals are truncated, shorter ones are zero-padded.
         power: 2 for squared magnitudes, 1 for magnitudes.
     """
-    # Signals that follow each other are the windows of one long signal.
+    # Consecutive signals are treated as windows of one long signal.
     signals = np.ascontiguousarray(np.moveaxis(x, axis, -1))
     samples = signals.shape[-1]
     target = np.moveaxis(out, axis, -1)
@@ -266,5 +266,5 @@ def power_spectrum(out: np.ndarray, x: np.ndarray, axis: int, *, length: int, po
 
 
 def power_spectrum_torch(out: torch.Tensor, x: torch.Tensor, axis: int, *, length: int, power: int) -> None:
-    """Do what `power_spectrum` does, on torch tensors of any device."""
+    """`power_spectrum` for torch tensors on any device."""
     out.copy_(_powers_torch(torch.fft.rfft(x, length, dim=axis), power))

@@ -1,14 +1,13 @@
-"""Contrast limited adaptive histogram equalisation (CLAHE) of grey planes, by OpenCV's rules.
+"""Contrast limited adaptive histogram equalization (CLAHE) of gray planes, by OpenCV's rules.
 
-Alone because OpenCV itself has neither another number of bins than 256 nor a way to run on an accelerator, and divides
-a plane among threads of its own, which wait for each other with all their might: the steps are here once for arrays,
-in half its time on one thread, and once for tensors.
+OpenCV supports only 256 bins and no accelerator, and splits a plane among its own threads, which spin while they wait.
+This implementation for arrays takes half its time on one thread, and there is one for tensors.
 
-The plane is divided into tiles of one size; where its extents are no multiples of their numbers it is continued at the
-right and at the bottom, mirrored without the edge pixel (OpenCV then adds a whole tile count along an axis that would
-have fitted, and so does this). Each tile has a table: the counts of its levels, cut off at the limit, what was cut off
-spread over all levels, summed up and scaled to 0..255. A pixel blends the tables of the four tiles whose middles lie
-around it.
+The plane is divided into tiles of equal size. If its extents are not multiples of the number of tiles, it is padded at
+the right and bottom by reflection without the edge pixel (OpenCV then adds a whole tile count along an axis that would
+have fitted; this is reproduced). Each tile has a table: the histogram of its levels, clipped at the limit, with the
+excess distributed over all levels, accumulated and scaled to 0..255. A pixel interpolates between the tables of the
+four tiles whose centers surround it.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ __all__ = ["equalise_plane", "equalise_planes_torch"]
 
 _LEVELS = 256
 _BRIGHTEST = 255
-# Added and taken away again it rounds halves to even: floats of this size have no bits behind the point. numpy's rint
-# would be a function call for each element.
+# Adding and subtracting it rounds halves to even: floats of this size have no fraction bits. NumPy's rint would be a
+# function call for each element.
 _WHOLE = np.float32(1.5 * 2**23)
 
 
 class _Axis(NamedTuple):
-    """Where the tiles lie along one axis of a plane.
+    """The tiles along one axis of a plane.
 
     Attributes:
         tile: extent of a tile, pixels.
-        mirrored: for each pixel of the tiles, one of the plane, int64.
-        before: for each pixel of the plane the tile whose middle lies before it, int64.
-        behind: the same for the next middle; at the ends of the axis it is the same tile.
-        weights: of the latter, float32.
-        bounds: first pixels of the stretches that have the same two tiles, and the extent of the plane, int64.
+        mirrored: for each pixel of the tiles, the source pixel of the plane, int64.
+        before: for each pixel of the plane, the tile whose center is before it, int64.
+        behind: the tile with the next center; at the ends of the axis, the same tile.
+        weights: weights of the latter, float32.
+        bounds: starts of the ranges with the same two tiles, and the extent of the plane, int64.
     """
 
     tile: int
@@ -72,20 +71,20 @@ def _axes(height: int, width: int, tiles_x: int, tiles_y: int) -> tuple[_Axis, _
 
 
 def _clip(clip_limit: float, area: int, bins: int) -> int:
-    """Return the largest count of a level in a tile."""
+    """Return the maximum count of a level in a tile."""
     return max(int(min(clip_limit * area / bins, area)), 1)
 
 
 def equalise_plane(out: np.ndarray, x: np.ndarray, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> None:
-    """Equalise one plane on the CPU.
+    """Equalize one plane on the CPU.
 
     Args:
-        out: uint8 [H, W], to fill; C-contiguous.
+        out: uint8 [H, W], output, C-contiguous.
         x: uint8 [H, W].
-        tiles_x: along the width.
-        tiles_y: along the height.
-        clip_limit: largest count of a level as a multiple of the mean count, > 0.
-        bins: levels that are told apart, a power of two up to 256.
+        tiles_x: number of tiles along the width.
+        tiles_y: number of tiles along the height.
+        clip_limit: maximum count of a level as a multiple of the mean count, > 0.
+        bins: number of histogram bins, a power of two up to 256.
     """
     rows, columns = _axes(x.shape[0], x.shape[1], tiles_x, tiles_y)
     area = rows.tile * columns.tile
@@ -101,7 +100,7 @@ def equalise_plane(out: np.ndarray, x: np.ndarray, *, tiles_x: int, tiles_y: int
 def _fill_tables(tables, x, rows, columns, shift, limit, scale):
     tiles_y, tiles_x, bins = tables.shape
     tile_height, tile_width = len(rows) // tiles_y, len(columns) // tiles_x
-    # Neighbours are mostly alike. Counted together, each would wait until the one before it is written.
+    # Neighbors are often equal. In a single histogram, each increment would wait for the previous one.
     counts = np.empty((2, bins), np.int32)
     for i in range(tiles_y):
         for j in range(tiles_x):
@@ -134,7 +133,7 @@ def _fill_tables(tables, x, rows, columns, shift, limit, scale):
 @njit(nogil=True, cache=True)
 def _blend(out, x, tables, shift, up, down, weights_y, bounds_y, left, right, weights_x, bounds_x):
     one, byte = np.float32(1), np.uint32(255)
-    # The four values of a level are looked up together, and blended in a loop of its own, which becomes one of vectors.
+    # The four values of a level are looked up together, and interpolated in a separate loop, which is vectorized.
     fours = np.empty(tables.shape[2], np.uint32)
     found = np.empty(x.shape[1], np.uint32)
     for i in range(len(bounds_y) - 1):
@@ -163,14 +162,14 @@ def _blend(out, x, tables, shift, up, down, weights_y, bounds_y, left, right, we
 
 
 def equalise_planes_torch(x: Tensor, *, tiles_x: int, tiles_y: int, clip_limit: float, bins: int) -> Tensor:
-    """Equalise planes of one shape; see `equalise_plane`.
+    """Equalize planes of equal shape; see `equalise_plane`.
 
     Args:
         x: uint8 [N, H, W].
-        tiles_x: as there.
-        tiles_y: as there.
-        clip_limit: as there.
-        bins: as there.
+        tiles_x: as in `equalise_plane`.
+        tiles_y: as in `equalise_plane`.
+        clip_limit: as in `equalise_plane`.
+        bins: as in `equalise_plane`.
 
     Returns:
         uint8 [N, H, W].

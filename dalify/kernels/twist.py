@@ -1,6 +1,6 @@
-"""From the arguments of the colour operators to colour matrices, and over the frames of a sequence.
+"""Kernels of the color operators: color matrices from their arguments, for the frames of a sequence.
 
-Alone because hue, saturation, hsv and color_twist are one operation, each with other arguments left neutral.
+Hue, saturation, hsv and color_twist are one operation with other arguments left neutral.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _NEUTRAL = {"hue": 0.0, "saturation": 1.0, "value": 1.0, "brightness": 1.0, "con
 
 
 def twist_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
-    """Return the spec of the result: only the element type may change.
+    """Return the output spec: only the dtype may change.
 
     Raises:
         LayoutError: the layout is none of HWC, FHWC and DHWC.
         ShapeError: there are not three channels.
-        DTypeError: elements are booleans.
+        DTypeError: the dtype is boolean.
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if x.shape is not None and x.shape[-1] != 3:
         raise ShapeError(
-            f"colour operators need 3 channels; the image has {x.shape[-1]}.",
-            hint="Decode with output_type=types.RGB, or use fn.brightness_contrast, which takes any channels.",
+            f"color operators need 3 channels; the image has {x.shape[-1]}.",
+            hint="Decode with output_type=types.RGB, or use fn.brightness_contrast, for any number of channels.",
         )
     if DALIDataType.BOOL in (x.dtype, dtype):
-        raise DTypeError("colour operators take and give numbers, not booleans.")
+        raise DTypeError("color operators do not support booleans.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
@@ -62,12 +62,12 @@ def _matrices(rows: Mapping[str, np.ndarray], spec: Spec) -> tuple[np.ndarray, n
 
 
 def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
-    """Fill `out` with the images of other colors.
+    """Fill `out` with the color-transformed images.
 
     Args:
         out: N samples [..., 3].
         x: N samples [..., 3].
-        spec: of `x`.
+        spec: spec of `x`.
         arguments: any of hue (degrees), saturation, value, brightness, contrast: [N, k], k = 1 or the number of frames.
     """
     layout = visual_layout(spec, _LAYOUTS)
@@ -76,7 +76,7 @@ def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
 
 
 def twist_gpu(out: Tensor, x: Tensor, spec: Spec, **arguments: Any) -> None:
-    """Do what `twist_cpu` does, on torch tensors [N, ..., 3]."""
+    """`twist_cpu` for torch tensors [N, ..., 3]."""
     layout = visual_layout(spec, _LAYOUTS)
     frames = frame_count(layout, x.shape[1:])
     rows = {name: per_frame(values, frames, name) for name, values in arguments.items()}

@@ -1,10 +1,10 @@
-"""Affine and projective warps of images and volumes: the source point of every output pixel is found by a matrix.
+"""Affine and projective warps of images and volumes: a matrix maps every output pixel to its source point.
 
-Alone because rotate, warp_affine and others only differ in how they find the points. Coordinates count from
-the corner of the first pixel, whose centre is at 0.5: output pixel ``i`` asks the matrix where ``i + 0.5`` lies.
+Shared by rotate, warp_affine and other operators that differ only in the source points. Coordinates are relative to the
+corner of the first pixel, whose center is at 0.5: output pixel ``i`` is at ``i + 0.5``.
 
-Three-channel bytes, the common case, take a road of their own: the three bytes of a pixel are spread over the 64 bits
-of one word, 21 bits apart, so that one multiplication weighs all three channels.
+Three-channel uint8, the common case, has a special implementation: the three bytes of a pixel are packed into one
+64-bit word, 21 bits apart, so that one multiplication weights all three channels.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
 
 @njit(nogil=True, cache=True)
 def _weigh(a, b, d, e, low, high_x, high_y, width, offset, weight_01, weight_10, weight_11):
-    """Fill offsets and weights of one output row; apart from the gathering, so that this loop is vectorised."""
+    """Fill offsets and weights of one output row; separate from the gathering, so that this loop is vectorized."""
     one = np.float32(8192)
     for i in range(offset.size):
         sx = min(max(a + d * np.float32(i), low), high_x) - low
@@ -46,7 +46,7 @@ def _weigh(a, b, d, e, low, high_x, high_y, width, offset, weight_01, weight_10,
 
 @njit(nogil=True, cache=True)
 def _weigh_points(part_x, part_y, low, high_x, high_y, width, offset, weight_01, weight_10, weight_11):
-    """Do what `_weigh` does for points that lie on no line: coordinates counted from the corner."""
+    """`_weigh` for arbitrary points, with coordinates relative to the corner."""
     one, half = np.float32(8192), np.float32(0.5)
     for i in range(offset.size):
         sx = min(max(part_x[i] - half, low), high_x) - low
@@ -67,7 +67,7 @@ def _row_rgb(target, packed, width, offset, weight_01, weight_10, weight_11, wor
         at = np.uint64(np.uint32(offset[i]))
         under = at + below
         origin = packed[at]
-        # Differences of packed words borrow between lanes; the sum as a whole does not, modulo 2**64.
+        # Differences of packed words borrow between lanes, but the whole sum does not, modulo 2**64.
         words[i] = (
             (origin << _SHIFT_0)
             + _LANE_HALF
@@ -99,7 +99,7 @@ def _trace_row(m, y, part_x, part_y):
             part_x[i] = (m[0, 0] * px + m[0, 1] * py + m[0, 2]) / w if w != 0 else 0.0
             part_y[i] = (m[1, 0] * px + m[1, 1] * py + m[1, 2]) / w if w != 0 else 0.0
         return
-    # In float32, in this order, and summed up along the row, as in DALI: the last bit may decide on the nearest pixel.
+    # In float32, in this order, and accumulated along the row, as in DALI: the last bit may decide the nearest pixel.
     half, middle = np.float32(0.5), np.float32(y + 0.5)
     sx = np.float32(np.float32(m[0, 2]) + np.float32(m[0, 0]) * half) + np.float32(m[0, 1]) * middle
     sy = np.float32(np.float32(m[1, 2]) + np.float32(m[1, 0]) * half) + np.float32(m[1, 1]) * middle
@@ -112,7 +112,7 @@ def _trace_row(m, y, part_x, part_y):
 
 @njit(nogil=True, cache=True)
 def _points_row(matrix, maps, n, y, part_x, part_y):
-    """Fill the source coordinates of one output row from the maps, or from the matrix where there are none."""
+    """Fill the source coordinates of one output row from the maps, or from the matrix without maps."""
     if maps.shape[0]:
         at = min(n, maps.shape[0] - 1)
         for j in range(part_x.size):
@@ -124,8 +124,8 @@ def _points_row(matrix, maps, n, y, part_x, part_y):
 
 @njit(nogil=True, cache=True)
 def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps, border, fill):
-    # Clamping the coordinates repeats the border. For a fill value a frame of one such pixel is put around the image
-    # and the coordinates are clamped to that. Either way no pixel needs a test of its own.
+    # Clamping the coordinates repeats the border. For a fill value, the image gets a frame of one pixel with that
+    # value, and the coordinates are clamped to it. Either way, no pixel needs a test.
     pad = 0 if border else 1
     word = np.uint64(fill[0]) | np.uint64(fill[1]) << _LANE_1 | np.uint64(fill[2]) << _LANE_2
     is_line = maps.shape[0] == 0 and matrix.shape[1] == 2
@@ -135,7 +135,7 @@ def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps
         out = array_at(out_at[n], (rows, columns * 3), out_like)
         x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * 3), x_like)
         height, width = x_shapes[n, 0] + 2 * pad, x_shapes[n, 1] + 2 * pad
-        # One row and one pixel more: neighbours right and below of the last pixel are read, with weight zero.
+        # One additional row and pixel: the neighbors right of and below the last pixel are read with weight zero.
         packed = np.full((height + 1) * width + 1, word, np.uint64)
         words = np.empty(columns, np.uint64)
         part_x, part_y = np.empty(columns, np.float32), np.empty(columns, np.float32)
@@ -164,7 +164,7 @@ def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps
 
 @njit(nogil=True, inline="always")
 def _floor(value):
-    """Return the floor of a float32 as int32: `math.floor` calls a library function and bars vector instructions."""
+    """Return the floor of a float32 as int32: `math.floor` calls a library function and prevents vectorization."""
     whole = np.int32(value)
     return np.int32(whole - np.int32(np.float32(whole) > value))
 
@@ -228,7 +228,7 @@ def _fill_pixels(source, first, last, fill):
 
 @njit(nogil=True, cache=True)
 def _warp_2d(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, maps, nearest, border, fill, to_byte):
-    # A frame of one pixel holds the fill value; the coordinates are clamped to it. See _warp_rgb.
+    # A frame of one pixel has the fill value; the coordinates are clamped to it. See _warp_rgb.
     pad = 0 if border else 1
     shift = np.float32(0.0 if nearest else 0.5)
     for n in range(len(out_at)):
@@ -305,7 +305,7 @@ def _warp_3d(out, x, matrix, nearest, border, fill, to_byte):
 
 
 def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channels: int) -> np.ndarray:
-    """Return the fill values as a type holds them, one per channel: 300 is 255 among bytes."""
+    """Return the fill values saturated to a dtype, one per channel: 300 becomes 255 for uint8."""
     held = np.empty(channels, dtype)
     saturate_cast(held, np.broadcast_to(np.asarray(0 if fill is None else fill, np.float32), (channels,)))
     return held
@@ -314,31 +314,31 @@ def _prepared_fill(fill: float | Sequence[float] | None, dtype: np.dtype, channe
 def _outside(
     fill: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
 ) -> np.ndarray:
-    """Return the fill values as the result's type holds them, and, to be weighed with pixels, the source's, too."""
+    """Return the fill values saturated to the result dtype and, for interpolation with pixels, to the source dtype."""
     value = _prepared_fill(fill, out_dtype, channels)
     return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), dtype, channels)
 
 
 def _finite(matrix: np.ndarray) -> np.ndarray:
-    """Bound the matrix, so that no coordinate is NaN or overflows and no index derived from one is undefined."""
+    """Bound the matrix, so that no coordinate is NaN or overflows and all indices are defined."""
     return np.clip(np.nan_to_num(np.ascontiguousarray(matrix, np.float64), nan=0.0), -1e9, 1e9)
 
 
 def warp_2d(
     out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
 ) -> None:
-    """Fill `out` with `x` seen through `matrix`, which maps output points to source points.
+    """Fill `out` with `x` warped by `matrix`, which maps output points to source points.
 
     Args:
         out: N samples [H', W', C], any dtype; values are rounded and saturated.
         x: N samples [H, W, C], any dtype. uint8 to uint8 with C = 3 is the fast case.
         matrix: [N, 2, 3], or [N, 3, 3] for a projective map; rows give x, then y (then the divisor).
-        nearest: take the pixel that the source point falls into; otherwise interpolate linearly between four.
+        nearest: use the pixel that contains the source point; otherwise interpolate linearly between four.
         fill: value outside the source, or one per channel; None repeats the border pixel.
     """
     matrix = _finite(matrix)
     channels = x.extents(2)
-    # Samples without pixels, and those of another number of channels than the first, are computed one by one.
+    # Empty samples, and those with another number of channels than the first, are computed one by one.
     usual = x.shapes.all(1) & (channels == channels[0]) if len(x) else np.ones(0, bool)
     if not usual.all():
         for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
@@ -349,7 +349,7 @@ def warp_2d(
 
 
 def _not_empty(x: np.ndarray, fill: float | Sequence[float] | None) -> np.ndarray:
-    """Return the source, or, where it has no pixels, one of the fill value: kernels read at clamped positions."""
+    """Return the source, or a pixel with the fill value if it is empty: kernels read at clamped positions."""
     if x.size:
         return x
     pixel = _prepared_fill(fill, x.dtype, x.shape[-1]).astype(x.dtype)
@@ -364,7 +364,7 @@ def sample_2d(
     Args:
         out: [N, H', W', C], C-contiguous, any dtype.
         x: [N, H, W, C], C-contiguous, any dtype.
-        maps: float32 [N, 2, H', W'], or [1, 2, H', W'] for all samples: x and y of the source points, counted from the
+        maps: float32 [N, 2, H', W'], or [1, 2, H', W'] for all samples: x and y of the source points, relative to the
             corner of the first pixel.
         nearest: as in `warp_2d`.
         fill: as in `warp_2d`.
@@ -398,7 +398,7 @@ def _sampled(
 
 
 def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill: float | None) -> None:
-    """Do for volumes what `warp_2d` does for images, with eight neighbours instead of four, one by one.
+    """`warp_2d` for volumes, with eight neighbors instead of four, sample by sample.
 
     Args:
         out: N samples [D', H', W', C], any dtype.

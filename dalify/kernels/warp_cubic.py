@@ -1,7 +1,6 @@
-"""Cubic interpolation at any points of images: OpenCV on the CPU, a gather of sixteen neighbours with torch.
+"""Cubic interpolation at arbitrary points of images: OpenCV on the CPU, a gather of sixteen neighbors with torch.
 
-Apart from `warp` because no line is shared: every border mode has its own neighbours here, and the numbers are those
-of OpenCV, which DALI takes, too.
+Every border mode has its own neighbors, and the results are those of OpenCV, which DALI uses, too.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _BORDERS = {
     "wrap": cv2.BORDER_WRAP,
 }
 _DIRECT = frozenset({"uint8", "int16", "uint16", "float32"})
-_CHANNELS = 4  # that OpenCV has fill values for
+_CHANNELS = 4  # maximum number of channels with fill values in OpenCV
 _SHARPNESS = -0.75
 
 
@@ -39,14 +38,14 @@ def warp_cubic(out: np.ndarray, x: np.ndarray, points: np.ndarray, border_mode: 
     Args:
         out: [N, H', W', C], the type of `x`.
         x: [N, H, W, C] of any numeric type, with at least one pixel.
-        points: float32 [N, 2, H', W'], x and y of the source points, counted from the centre of the first pixel.
-        border_mode: what lies outside, a key of `_BORDERS`.
+        points: float32 [N, 2, H', W'], x and y of the source points, relative to the center of the first pixel.
+        border_mode: border, a key of `_BORDERS`.
         fill: C values for the border mode "constant".
     """
     source = np.ascontiguousarray(x if x.dtype.name in _DIRECT else x.astype(np.float32))
     for axis in (1, 2):
         if border_mode == "reflect_101" and source.shape[axis] == 1:
-            source = np.repeat(source, 2, axis)  # the same picture; OpenCV never finds out of a mirror of one pixel
+            source = np.repeat(source, 2, axis)  # the same image; OpenCV loops endlessly when reflecting a single pixel
     near = [_brought_near(points[:, axis], x.shape[2 - axis], border_mode) for axis in range(2)]
     for first in range(0, x.shape[3], _CHANNELS):
         part = slice(first, first + _CHANNELS)
@@ -59,14 +58,14 @@ def warp_cubic(out: np.ndarray, x: np.ndarray, points: np.ndarray, border_mode: 
 
 
 def _brought_near(points: np.ndarray, size: int, border_mode: str) -> np.ndarray:
-    """Return coordinates with the same neighbours, near the image: OpenCV walks from afar to it, mirror by mirror."""
+    """Return coordinates near the image with the same neighbors: OpenCV takes long to reflect distant ones."""
     period = {"wrap": size, "reflect": 2 * size, "reflect_101": max(2 * size - 2, 1)}.get(border_mode)
     near = np.clip(points, -4, size + 3) if period is None else np.mod(points, np.float32(period))
     return np.ascontiguousarray(near, np.float32)
 
 
 def warp_cubic_torch(out: Tensor, x: Tensor, points: Tensor, border_mode: str, fill: Sequence[float]) -> None:
-    """Do the same on a device.
+    """`warp_cubic` for torch tensors.
 
     Args:
         out: [N, H', W', C].
@@ -79,7 +78,7 @@ def warp_cubic_torch(out: Tensor, x: Tensor, points: Tensor, border_mode: str, f
     flat = movable_torch(x.reshape(samples, height * width, channels))
     outside = torch.tensor(list(fill), dtype=torch.float32, device=x.device)
     rows, columns = (
-        _neighbours(at, size, border_mode)
+        _neighbors(at, size, border_mode)
         for at, size in zip((points[:, 1], points[:, 0]), (height, width), strict=True)
     )
     total = torch.zeros((), device=x.device)
@@ -93,8 +92,8 @@ def warp_cubic_torch(out: Tensor, x: Tensor, points: Tensor, border_mode: str, f
     saturate_cast_torch(out, total.reshape(out.shape))
 
 
-def _neighbours(at: Tensor, size: int, border_mode: str) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Return along one axis the four pixels around each point, their weights, and which are within the image."""
+def _neighbors(at: Tensor, size: int, border_mode: str) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Return the four pixels around each point along one axis, their weights, and which are inside the image."""
     at = at.nan_to_num(-4.0).clamp(-1e6, 1e6)
     base = at.floor()
     part = at - base

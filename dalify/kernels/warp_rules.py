@@ -1,6 +1,6 @@
-"""What the warping operators have in common: layouts, sizes, interpolation, matrices as arguments.
+"""Layouts, sizes, interpolation and matrix arguments of the warping operators.
 
-Alone because rotate, warp_affine and warp_perspective take these arguments in the same form.
+Shared by rotate, warp_affine and warp_perspective.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
 
 
 def check_interpolation(interp_type: DALIInterpType) -> None:
-    """Raise ArgumentValueError for anything but nearest and linear."""
+    """Raise ArgumentValueError for anything except nearest and linear."""
     options = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR)
     if interp_type not in options:
         raise ArgumentValueError(option_error_text("interp_type", interp_type, options))
@@ -33,21 +33,21 @@ def spatial_size(shape: Sequence[int], layout: str) -> tuple[int, ...]:
 
 
 def with_size(x: Spec, layout: str, size: Any) -> Spec:
-    """Return the spec with a canvas of another size.
+    """Return the spec with another canvas size.
 
     Args:
         x: spec of the input.
         layout: its layout, with letters for all axes.
-        size: extents, outermost first, rounded half away from zero; empty or None keeps the size; VARIES, given while
-            the shape is not known, is not looked at.
+        size: extents, outermost first, rounded half away from zero; empty or None keeps the size; VARIES, passed while
+            the shape is unknown, is ignored.
 
     Raises:
-        ArgumentValueError: another number of extents than the image has, or a negative one.
+        ArgumentValueError: the number of extents is wrong, or one is negative.
     """
     axes = len(layout) - 1 - layout.startswith("F")
     if isinstance(size, tuple) and size:
         if len(size) != axes:
-            raise ArgumentValueError(f"size needs {axes} extents for {layout}; got {len(size)}.")
+            raise ArgumentValueError(f"size must have {axes} extents for {layout}; got {len(size)}.")
         if min(size) < 0:
             raise ArgumentValueError(f"size must not be negative; got {list(size)}.")
     if x.shape is None or not isinstance(size, tuple) or not size:
@@ -59,7 +59,7 @@ def inverted(matrices: np.ndarray) -> np.ndarray:
     """Invert affine [N, k, k + 1] or square maps.
 
     Raises:
-        ArgumentValueError: a matrix that has no inverse.
+        ArgumentValueError: a matrix is singular.
     """
     matrices = matrices.astype(np.float64)
     try:
@@ -69,6 +69,6 @@ def inverted(matrices: np.ndarray) -> np.ndarray:
         return np.concatenate([linear, -linear @ matrices[:, :, -1:]], axis=2)
     except np.linalg.LinAlgError:
         raise ArgumentValueError(
-            "matrix has no inverse, which inverse_map=False needs.",
-            hint="Give a matrix with a determinant other than 0, or a map from output to input with inverse_map=True.",
+            "matrix is singular, but inverse_map=False needs its inverse.",
+            hint="Pass a matrix with a nonzero determinant, or a map from output to input with inverse_map=True.",
         ) from None

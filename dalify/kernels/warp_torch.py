@@ -1,6 +1,6 @@
-"""The warps of `warp` for torch tensors, images and volumes in one function.
+"""The warps of `warp` for torch tensors, with one function for images and volumes.
 
-Alone because it shares no line with the compiled kernels: here everything is a gather over the whole group.
+Everything is a gather over the whole group.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["projected_points", "sample_torch", "warp_torch"]
 def warp_torch(
     out: Tensor, x: Tensor, matrix: np.ndarray, *, nearest: bool, fill: float | Sequence[float] | None
 ) -> None:
-    """Fill `out` with `x` seen through `matrix`, which maps output points to source points.
+    """Fill `out` with `x` warped by `matrix`, which maps output points to source points.
 
-    Coordinates are computed directly for every point; the CPU kernel for float images sums them up along the row, as
-    DALI's does. On noise over the full range the two differ by up to 1e-3 of the range, bytes by at most 1.
+    Coordinates are computed directly for every point; the CPU kernel for float images accumulates them along rows, as
+    DALI's does. For full-range noise the two differ by up to 1e-3 of the range, uint8 by at most 1.
 
     Args:
         out: [N, (D',) H', W', C].
         x: [N, (D,) H, W, C], on `out`'s device.
         matrix: [N, k, k + 1] for k = 2 or 3 spatial axes, or [N, 3, 3] for a projective map of images; numpy.
-        nearest: take the pixel that the source point falls into; otherwise interpolate linearly.
+        nearest: use the pixel that contains the source point; otherwise interpolate linearly.
         fill: value outside the source, or one per channel; None repeats the border pixel.
     """
     points = _coordinates(tuple(out.shape[1:-1]), matrix, x.ndim - 2, x.device)
@@ -48,15 +48,15 @@ def sample_torch(
     Args:
         out: [N, (D',) H', W', C].
         x: [N, (D,) H, W, C], on `out`'s device.
-        points: coordinates of the source points, counted from the corner of the first pixel, float32 [N, ...] or
+        points: coordinates of the source points, relative to the corner of the first pixel, float32 [N, ...] or
             [1, ...], one tensor per axis, outermost first.
         nearest: as in `warp_torch`.
         fill: as in `warp_torch`.
     """
     sizes = tuple(x.shape[1:-1])
     if 0 in sizes:
-        sizes = (1,) * len(sizes)  # nothing to look at: as on the CPU, a pixel of the fill value
-    # One pixel beyond the edge is as good as infinity, and keeps every index defined.
+        sizes = (1,) * len(sizes)  # empty: as on the CPU, a pixel with the fill value
+    # One pixel beyond the edge is equivalent to infinity, and keeps every index defined.
     limited = [
         c.nan_to_num(-2.0).clamp(-2.0, size + 1.0).expand(x.shape[0], *c.shape[1:])
         for c, size in zip(points, sizes, strict=True)
@@ -66,7 +66,7 @@ def sample_torch(
     saturate_cast_torch(held, wanted)
     flat = x.reshape(x.shape[0], -1, x.shape[-1]) if x.numel() else held.expand(x.shape[0], 1, -1)
     outside = None
-    if fill is not None:  # as the result's type holds it, and, to be weighed with pixels, the source's, too
+    if fill is not None:  # saturated to the result dtype and, for interpolation with pixels, to the source dtype
         kept = torch.empty(x.shape[-1], dtype=out.dtype, device=x.device)
         saturate_cast_torch(kept, wanted)
         if not nearest:
@@ -93,7 +93,7 @@ def _coordinates(sizes: tuple[int, ...], matrix: np.ndarray, axes: int, device: 
     bounded = np.clip(np.nan_to_num(np.asarray(matrix, np.float64), nan=0.0), -1e9, 1e9).astype(np.float32)
     m = torch.as_tensor(bounded, device=device).reshape(*bounded.shape, *[1] * axes)
     points: list[Tensor] = []
-    for axis in reversed(range(axes)):  # the matrix counts x first, the tensor has it last
+    for axis in reversed(range(axes)):  # x is first in the matrix and last in the tensor
         shape = [1] * (axes + 1)
         shape[axis + 1] = sizes[axis]
         points.append((torch.arange(sizes[axis], device=device, dtype=torch.float32) + 0.5).reshape(shape))
@@ -110,14 +110,14 @@ def _coordinates(sizes: tuple[int, ...], matrix: np.ndarray, axes: int, device: 
 
 
 def projected_points(size: Sequence[int], matrices: np.ndarray) -> np.ndarray:
-    """Return where projective maps take the pixel centres of an image, on the CPU.
+    """Map the pixel centers of an image by projective transforms, on the CPU.
 
     Args:
         size: height and width of the image.
         matrices: [N, 3, 3].
 
     Returns:
-        float32 [N, 2, H, W]: x and y, counted from the corner of the first pixel; -2 where a point has no image.
+        float32 [N, 2, H, W]: x and y, relative to the corner of the first pixel; -2 if a point has no image.
     """
     x = np.arange(size[1]) + 0.5
     y = np.arange(size[0])[:, None] + 0.5

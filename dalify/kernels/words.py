@@ -1,7 +1,6 @@
-"""Unsigned words as torch can move them.
+"""Views of unsigned tensors that torch can index.
 
-Alone because it is one gap of torch, met by every kernel that picks, mirrors or masks elements: torch stores uint16,
-uint32 and uint64, but indexes none of them.
+torch stores uint16, uint32 and uint64, but does not index them.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ def movable_torch(x: Tensor) -> Tensor:
     """Return a view that torch can index, flip and mask.
 
     Args:
-        x: any tensor. Of the types that torch cannot index, the view has signed integers of the same bits, so that
-            only what moves elements may use it, or sets them to 0.
+        x: any tensor. For dtypes that torch cannot index, the view has signed integers with the same bits, so it may
+            only be used to move elements or set them to 0.
     """
     signed = _SIGNED.get(str(x.dtype))
     return x if signed is None else x.view(getattr(torch, signed))

@@ -412,7 +412,7 @@ CASES = [
         "shapes that do not fit",
         lambda d: data(d, (3, 4), layout=None) + data(d, (5, 4), layout=None),
         ShapeError,
-        r"\(3, 4\) and \(5, 4\) cannot be combined",
+        r"\(3, 4\) and \(5, 4\) cannot be broadcast",
         "arithmetic",
     ),
     Case(

@@ -1,4 +1,4 @@
-"""Every operator in guarded memory, with data and arguments that nobody meant. `test_bounds.py` runs this file.
+"""Every operator in guarded memory, with invalid data and arguments. `test_bounds.py` runs this file.
 
 Not by its name a test of its own: it wants a process with ``NUMBA_BOUNDSCHECK=1``, and memory that is never given back.
 """

@@ -44,7 +44,7 @@ def test_windows_lie_in_the_image_and_keep_a_box(seed, counts, axes):
         np.testing.assert_allclose(kept, expected)
 
 
-def test_neighbours_change_nothing():
+def test_neighbors_change_nothing():
     """A sample gives the same alone as among others, and the same twice."""
     samples = [random_boxes(seed, seed, 2) for seed in (1, 5, 0, 3)]
     together, again = found_for(samples, RULES), found_for(samples, RULES)

@@ -1,7 +1,7 @@
 """No kernel reads or writes outside its arrays, whatever data and arguments are.
 
 `hostile_runs.py` tries it in processes of its own: compiled with a check of every index, and with arrays that lie
-beside memory that nobody may touch.
+next to memory that must not be accessed.
 """
 
 from __future__ import annotations

@@ -33,5 +33,5 @@ def test_volumes():
 
 @pytest.mark.parametrize("layout", ["xy", "xyXX", "xyXYWH", "abcd", "xyWX"])
 def test_incomplete_layouts(layout):
-    with pytest.raises(ArgumentValueError, match="bbox_layout must name start and end"):
+    with pytest.raises(ArgumentValueError, match="bbox_layout must contain start and end"):
         to_corners(np.zeros((1, 4)), layout)

@@ -1,4 +1,4 @@
-"""Linear colour operations against DALI's vectors, DALI itself and exact arithmetic."""
+"""Linear color operations against DALI's vectors, DALI itself and exact arithmetic."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from dalify.kernels.components import object_boxes, present_labels
 
 
 def expected_boxes(mask: np.ndarray, label: int) -> list[list[list[int]]]:
-    """Boxes by scipy.ndimage, whose neighbours share a face, too; its objects come in the same order."""
+    """Boxes by scipy.ndimage, whose neighbors share a face, too; its objects come in the same order."""
     numbers, _ = ndimage.label(mask == label)
     found = ndimage.find_objects(numbers)
     return [[[part.start for part in box], [part.stop for part in box]] for box in found]

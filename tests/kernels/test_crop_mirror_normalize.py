@@ -1,4 +1,4 @@
-"""Crop, mirror and normalise against numpy's slices."""
+"""Crop, mirror and normalize against numpy's slices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def expected_planes(x, anchor, size, mirror, mean, multiplier, shift, fill):
 @pytest.mark.parametrize("device", ["cpu", "torch"])
 @settings(max_examples=60)
 @given(data=st.data())
-def test_window_mirror_and_normalise(device, data):
+def test_window_mirror_and_normalize(device, data):
     draw = data.draw
     shape = (
         draw(st.integers(1, 3)),

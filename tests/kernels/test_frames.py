@@ -43,11 +43,11 @@ def test_layouts():
     allowed = ("HWC", "FHWC", "DHWC")
     assert frames.visual_layout(spec("DHWC", 4), allowed) == "DHWC"
     assert frames.visual_layout(spec("", 4), allowed) == "FHWC"
-    with pytest.raises(LayoutError, match="'CHW'; this operator takes HWC, FHWC, DHWC"):
+    with pytest.raises(LayoutError, match="'CHW'; this operator supports HWC, FHWC, DHWC"):
         frames.visual_layout(spec("CHW", 3), allowed)
     with pytest.raises(LayoutError, match="2 dimensions and no layout"):
         frames.visual_layout(spec("", 2), allowed)
-    with pytest.raises(LayoutError, match=r"1 dimension and no layout.*\n.*decoded first"):
+    with pytest.raises(LayoutError, match=r"1 dimension and no layout.*\n.*Decode images first"):
         frames.visual_layout(spec("", 1), allowed)
 
 

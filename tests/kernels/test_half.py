@@ -8,7 +8,7 @@ import torch
 
 from dalify.kernels.half import bfloat16_bits, float16_bits, float32_of_float16
 
-# Ties, the least and the largest numbers, what rounds to infinity, NaN with and without a high bit.
+# Ties, minimum and maximum numbers, values that round to infinity, NaN with and without a high bit.
 HARD = np.array(
     [
         *(0, 1, 0x3300_0000, 0x3300_0001, 0x3880_0000, 0x387F_FFFF, 0x387F_F000, 0x477F_EFFF, 0x477F_F000),

@@ -1,4 +1,4 @@
-"""Changes of colour beside Pillow's, for every colour."""
+"""Color changes compared with Pillow, for every color."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dalify.kernels.pillow_colour import are_pillows, blend_with_constant, blend
 FACTORS = [0, 0.3, 0.61234, 0.999, 1, 1.2, 1.777, 2.5]
 
 
-def colours(red: int) -> np.ndarray:
+def colors(red: int) -> np.ndarray:
     ramp = np.arange(256, dtype=np.uint8)
     pixels = np.empty((256, 256, 3), np.uint8)
     pixels[..., 0], pixels[..., 1], pixels[..., 2] = red, ramp[:, None], ramp
@@ -21,7 +21,7 @@ def colours(red: int) -> np.ndarray:
 @pytest.mark.parametrize("shift", [0, 7, 131, 250])
 def test_hue_of_all_colours(shift):
     for red in range(0, 256, 1 if shift == 0 else 17):
-        pixels = colours(red)
+        pixels = colors(red)
         hue, saturation, value = Image.fromarray(pixels).convert("HSV").split()
         turned = Image.fromarray(np.asarray(hue) + np.uint8(shift))
         expected = Image.merge("HSV", (turned, saturation, value)).convert("RGB")
@@ -31,7 +31,7 @@ def test_hue_of_all_colours(shift):
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_blends(factor):
-    pixels = colours(90)[:, :250].copy()
+    pixels = colors(90)[:, :250].copy()
     image, single = Image.fromarray(pixels), np.float32(factor)
     brighter, more, stronger = pixels.copy(), pixels.copy(), pixels.copy()
     blend_with_constant(brighter.reshape(-1), 0, single)

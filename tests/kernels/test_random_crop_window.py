@@ -41,7 +41,7 @@ def windows_of_dali(dali: ModuleType, height: int, width: int, area: Any, ratio:
     [
         (375, 500, (0.08, 1.0), (3 / 4, 4 / 3), 10),
         (500, 375, (0.5, 0.6), (1.0, 2.0), 3),
-        (40, 300, (0.3, 1.0), (3 / 4, 4 / 3), 10),  # too wide for the least area
+        (40, 300, (0.3, 1.0), (3 / 4, 4 / 3), 10),  # too wide for the minimum area
         (300, 40, (0.3, 1.0), (3 / 4, 4 / 3), 10),  # too tall
         (100, 200, (0.45, 0.6), (0.9, 1.1), 2),  # attempts fail often
         (200, 100, (0.9, 0.9), (1.0, 2.0), 4),  # attempts fail always

@@ -67,7 +67,7 @@ def test_empty_part():
 
 def test_ends_before_it_begins():
     extents = np.array([[5], [5]])
-    with pytest.raises(ArgumentValueError, match="ends at 2, before it begins at 3") as caught:
+    with pytest.raises(ArgumentValueError, match="ends at 2, before its start 3") as caught:
         slice_bounds(
             extents,
             start=np.array([[1], [3]]),

@@ -68,8 +68,8 @@ def test_vectors(kernel):
 @pytest.mark.parametrize("fill", [None, 17.0, 300.0])
 def test_bytes_equal_dali(matrix, fill):
     options = {} if fill is None else {"fill_value": fill}
-    grey = np.ascontiguousarray(NOISE[..., :1])
-    for x in (NOISE, grey):
+    gray = np.ascontiguousarray(NOISE[..., :1])
+    for x in (NOISE, gray):
         expected = run_dali("warp_affine", [x], layouts="HWC", matrix=np.ravel(matrix).tolist(), **options)[0]
         assert np.abs(warped(x, matrix, fill=fill).astype(int) - expected).max() <= 1
     nearest = run_dali("warp_affine", [NOISE], layouts="HWC", matrix=np.ravel(matrix).tolist(),

@@ -63,5 +63,5 @@ def test_mistakes():
         run_dalify("gaussian_blur", IMAGES, layouts="HWC", sigma=[1.0, 2.0, 3.0])
     with pytest.raises(DTypeError, match="dtype must be the input's type"):
         run_dalify("gaussian_blur", IMAGES, layouts="HWC", sigma=1.0, dtype="INT32")
-    with pytest.raises(LayoutError, match="neighbouring data axes"):
+    with pytest.raises(LayoutError, match="adjacent data axes"):
         run_dalify("gaussian_blur", IMAGES, layouts="HCW", sigma=1.0)

@@ -170,7 +170,7 @@ def test_mistakes():
         ({"scaling": [1.0, 0.5]}, "scaling must be a range"),
         ({"aspect_ratio": [0.0, 0.5]}, "aspect_ratio must be"),
         ({"threshold_type": "iuo"}, "Did you mean 'iou'"),
-        ({"bbox_layout": "xyXX"}, "bbox_layout must name"),
+        ({"bbox_layout": "xyXX"}, "bbox_layout must contain"),
         ({"input_shape": [5, 5], "shape_layout": "WD"}, "shape_layout must name W, H"),
         ({"num_attempts": 0}, "one attempt at least"),
     ):

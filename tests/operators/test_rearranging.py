@@ -203,11 +203,11 @@ def test_properties(device):
 
 MISTAKES = [
     (lambda fn, x: fn.reshape(x), "give a new shape or layout"),
-    (lambda fn, x: fn.reshape(x, shape=[-1, -1]), "leaves 2 extents open"),
-    (lambda fn, x: fn.reshape(x, shape=[5]), r"with 72 elements cannot take the shape \(5,\)"),
-    (lambda fn, x: fn.reshape(x, shape=[7, -1]), "cannot take the shape"),
+    (lambda fn, x: fn.reshape(x, shape=[-1, -1]), "has 2 negative extents"),
+    (lambda fn, x: fn.reshape(x, shape=[5]), r"72 elements cannot become \(5,\)"),
+    (lambda fn, x: fn.reshape(x, shape=[7, -1]), "cannot become"),
     (lambda fn, x: fn.reshape(x, layout="AB"), "the layout 'AB' does not fit 3-D samples"),
-    (lambda fn, x: fn.reshape(x, shape=[72], rel_shape=[1.0]), "give only one of"),
+    (lambda fn, x: fn.reshape(x, shape=[72], rel_shape=[1.0]), "specify only one of"),
     (lambda fn, x: fn.reshape(x, rel_shape=[1, 1, 1, 1]), "rel_shape has 4 entries"),
     (lambda fn, x: fn.reshape(x, src_dims=[3]), "src_dims has the entry 3"),
     (lambda fn, x: fn.squeeze(x), "name the axes to remove"),

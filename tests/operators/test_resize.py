@@ -102,7 +102,7 @@ def test_mistakes():
         run_dalify("resize", PHOTOS, layouts="HWC")
     with pytest.raises(ArgumentValueError, match="exactly one way"):
         run_dalify("resize", PHOTOS, layouts="HWC", size=3, resize_x=4)
-    with pytest.raises(ArgumentValueError, match="must be given together"):
+    with pytest.raises(ArgumentValueError, match="must be used together"):
         run_dalify("resize", PHOTOS, layouts="HWC", size=3, roi_start=[1, 2])
     with pytest.raises(ArgumentValueError, match="Did you mean 'not_larger'"):
         run_dalify("resize", PHOTOS, layouts="HWC", size=3, mode="not_large")

@@ -47,5 +47,5 @@ def test_volumes_and_sequences(device):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="exactly one way"):
         run_dalify("resize_crop_mirror", PHOTOS, layouts="HWC", crop=[3, 4])
-    with pytest.raises(ArgumentValueError, match="crop_h and crop_w must be given together"):
+    with pytest.raises(ArgumentValueError, match="crop_h and crop_w must be used together"):
         run_dalify("resize_crop_mirror", PHOTOS, layouts="HWC", size=30, crop_w=3)

@@ -71,7 +71,7 @@ def test_mistakes():
         run_dalify("rotate", VOLUMES, layouts="DHWC", angle=10.0, axis=[0, 0, 0])
     with pytest.raises(ArgumentValueError, match="interp_type must be one of"):
         run_dalify("rotate", IMAGES, layouts="HWC", angle=10.0, interp_type="INTERP_CUBIC")
-    with pytest.raises(ArgumentValueError, match="size needs 2 extents"):
+    with pytest.raises(ArgumentValueError, match="size must have 2 extents"):
         run_dalify("rotate", IMAGES, layouts="HWC", angle=10.0, size=[5])
     with pytest.raises(LayoutError, match="'CHW'"):
         run_dalify("rotate", IMAGES, layouts="CHW", angle=10.0)

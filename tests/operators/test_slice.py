@@ -63,7 +63,7 @@ def test_mistakes():
         run_dalify("slice", IMAGES, layouts="HWC")
     with pytest.raises(ArgumentValueError, match="end and shape exclude each other"):
         run_dalify("slice", IMAGES, layouts="HWC", end=[4, 5], shape=[2, 2])
-    with pytest.raises(ArgumentValueError, match="ends at 2, before it begins at 4"):
+    with pytest.raises(ArgumentValueError, match="ends at 2, before its start 4"):
         run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], end=[2, 2])
     with pytest.raises(ArgumentValueError, match="3 coordinates were given for 2 axes"):
         run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5, 1])

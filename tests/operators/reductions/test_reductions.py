@@ -61,7 +61,7 @@ def test_one_centre_for_several_results(device):
     ("arguments", "error", "message"),
     [
         ({"axes": [3]}, IndexingError, r"axis 3 is out of range for 3-D samples: it must be in \[-3, 2\]"),
-        ({"axes": [0, -3]}, ArgumentValueError, "named twice"),
+        ({"axes": [0, -3]}, ArgumentValueError, "repeated"),
         ({"axis_names": "X"}, LayoutError, "no X axis"),
         ({"axis_names": "H", "axes": [0]}, ArgumentValueError, "not both"),
     ],
@@ -75,5 +75,5 @@ def test_a_centre_that_does_not_fit():
     def graph(dali, x):
         return [dali.fn.reductions.variance(x, dali.fn.reductions.mean(x, axes=[0]), axes=[1])]
 
-    with pytest.raises(ShapeError, match="does not fit results"):
+    with pytest.raises(ShapeError, match="does not match results"):
         run_here(graph, SAMPLES)

@@ -49,7 +49,7 @@ def test_per_sample():
 
 
 def test_mistakes():
-    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments 3-D points"):
+    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments need 3-D points"):
         run_dalify("transforms.crop", [INPUT], to_end=[1, 2, 3])
     with pytest.raises(ShapeError, match="k rows and k"):
         run_dalify("transforms.crop", [np.eye(2, dtype=np.float32)], to_end=2.0)

@@ -39,11 +39,11 @@ def test_per_sample():
 
 
 def test_mistakes():
-    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments 3-D points"):
+    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments need 3-D points"):
         run_dalify("transforms.rotation", [INPUT], angle=3.0, axis=[0, 0, 1])
     with pytest.raises(ShapeError, match="k rows and k"):
         run_dalify("transforms.rotation", [np.eye(2, dtype=np.float32)], angle=3.0)
-    with pytest.raises(ArgumentValueError, match="axis must have a length"):
+    with pytest.raises(ArgumentValueError, match="axis must not have length 0"):
         run_dalify("transforms.rotation", angle=3.0, axis=[0, 0, 0])
 
 

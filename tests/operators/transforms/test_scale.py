@@ -39,7 +39,7 @@ def test_per_sample():
 
 
 def test_mistakes():
-    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments 3-D points"):
+    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments need 3-D points"):
         run_dalify("transforms.scale", [INPUT], scale=[1, 2, 3])
     with pytest.raises(ShapeError, match="k rows and k"):
         run_dalify("transforms.scale", [np.eye(2, dtype=np.float32)], scale=2.0)

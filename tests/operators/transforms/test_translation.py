@@ -38,7 +38,7 @@ def test_per_sample():
 
 
 def test_mistakes():
-    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments 3-D points"):
+    with pytest.raises(ShapeError, match="input transforms 2-D points, the arguments need 3-D points"):
         run_dalify("transforms.translation", [INPUT], offset=[1, 2, 3])
     with pytest.raises(ShapeError, match="k rows and k"):
         run_dalify("transforms.translation", [np.eye(2, dtype=np.float32)], offset=[1, 2])
