@@ -1,1 +1,1 @@
-"""The catalogue: one operator per file, the path is the name. Loaded one by one when first used."""
+"""Operator definitions: one per file, named after its path. A file is imported when its operator is first used."""

@@ -1,6 +1,6 @@
-"""Call a Python function on whole batches, each one array: what plugins make their operators of.
+"""Call a Python function on whole batches, one array per input. Plugins build their operators on it.
 
-Alone because ``python_function`` gives lists of samples, which an array library would have to join again.
+``python_function`` passes lists of samples instead, which an array library would have to stack.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _batch_function(
 ) -> tuple[Spec, ...]:
     """Call ``function`` with one array ``[N, ...]`` per input; it returns a tuple of such arrays.
 
-    An output without a layout has that of the input of the same number, where it has as many dimensions.
+    An output without a layout takes the layout of the input with the same index if their dimensions match.
     """
     device = xs[0].device if xs else "cpu"
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
@@ -36,27 +36,27 @@ def _batch_function(
 
 @_batch_function.cpu
 def _(*xs, function, num_outputs, output_layouts, count):
-    return _called(xs, function, num_outputs, output_layouts, count, "cpu")
+    return _call_function(xs, function, num_outputs, output_layouts, count, "cpu")
 
 
 @_batch_function.gpu
 def _(*xs, function, num_outputs, output_layouts, count):
-    return _called(xs, function, num_outputs, output_layouts, count, "gpu")
+    return _call_function(xs, function, num_outputs, output_layouts, count, "gpu")
 
 
-def _called(
+def _call_function(
     xs: tuple[Batch, ...], function: Callable[..., Any], num_outputs: int, layouts: Any, count: int, device: str
 ) -> tuple[Batch, ...]:
-    found = function(*(_whole(x, index) for index, x in enumerate(xs)))
+    results = function(*(_as_array(x, index) for index, x in enumerate(xs)))
     origins = next((x.origins for x in xs if x.origins is not None), None)
     batches: list[Batch] = []
     for index in range(num_outputs):
-        array = found[index]
+        array = results[index]
         if array.ndim == 0 or len(array) != count:
             got = "a single value" if array.ndim == 0 else f"{len(array)} samples"
             raise SourceError(
-                f"output {index} of the function has {got} for a batch of {count}.",
-                hint="The first axis of what the function gets and returns is that of the samples.",
+                f"output {index} of the function has {got}; expected {count}, the batch size.",
+                hint="The first axis of the arrays that the function receives and returns is the batch.",
             )
         layout = layout_of(layouts, index)
         if layout is None:
@@ -65,16 +65,16 @@ def _called(
     return tuple(batches)
 
 
-def _whole(batch: Batch, index: int) -> Array:
+def _as_array(batch: Batch, index: int) -> Array:
     if batch.dense is not None:
         return batch.dense
     shapes = [tuple(shape) for shape in batch.shapes()]
     odd = next((number for number, shape in enumerate(shapes) if shape != shapes[0]), None)
     if odd is not None:
         raise ShapeError(
-            f"the samples of input {index} have different shapes and cannot be one array: sample 0 is {shapes[0]}, "
+            f"the samples of input {index} must have the same shape: sample 0 is {shapes[0]}, "
             f"sample {odd} is {shapes[odd]}.",
-            hint="Bring them to one size first, with fn.resize, fn.crop or fn.pad.",
+            hint="Make their shapes equal first, with fn.resize, fn.crop or fn.pad.",
         )
     samples: Any = batch.samples
     return np.stack(samples) if isinstance(samples[0], np.ndarray) else torch.stack(samples)

@@ -1,6 +1,6 @@
 """Decode only the part of an image that the random crop after it reads.
 
-Made by ``passes/push_crop.py``, not by users.
+The pass ``push_crop`` inserts it; users do not call it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.kernels.random_crop_window import draws_per_sample, random_crop_windows
 from dalify.registry import Spec, operator
 
-# Filters reach at most three source pixels (Lanczos), times the reduction, beyond the window.
+# Filters read at most three source pixels (Lanczos) beyond the window, times the downscaling factor.
 _LARGEST_RADIUS = 3
 
 
@@ -38,10 +38,10 @@ def _decode_for_crop(
         dtype: see ``decoders.image``.
         adjust_orientation: see ``decoders.image``.
         use_fast_idct: see ``decoders.image``.
-        num_attempts: of the crop.
-        random_area: of the crop.
-        random_aspect_ratio: of the crop.
-        size: of the crop's result.
+        num_attempts: as in the crop.
+        random_area: as in the crop.
+        random_aspect_ratio: as in the crop.
+        size: output size of the crop.
 
     Returns:
         the images in full size; what the crop's filter does not read is undefined.

@@ -1,4 +1,4 @@
-"""A constant of the graph: the same value for every sample."""
+"""A constant in the graph: the same value for every sample."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dalify.registry import Spec, operator
 
 @operator
 def _literal(*, value: object, layout: str = "") -> Spec:
-    """Give every sample the same value.
+    """Return the same value for every sample.
 
     Args:
-        value: a numpy array. The executor repeats it without copying.
+        value: a NumPy array. The executor broadcasts it without copying.
         layout: its layout.
     """
     return Spec(array_dtype(value), layout=layout, shape=value.shape)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""Images as 16-bit floats where they leave a pipeline: what ``precision=`` of a pipeline adds to its outputs."""
+"""Convert output images to 16-bit floats: the step that a pipeline's ``precision=`` appends to its outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dalify.registry import Spec, operator
 
 @operator(stands_for="the conversion of precision=")
 def _narrow(x: Spec, /, *, dtype: DALIDataType) -> Spec:
-    """Convert images of float32 to a type of 16 bits, and leave everything else as it is.
+    """Convert float32 images to a 16-bit float type. Other data is returned unchanged.
 
     Args:
         x: any data.

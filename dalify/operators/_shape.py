@@ -10,7 +10,7 @@ from dalify.registry import Spec, operator
 
 @operator(stands_for=".shape()")
 def _shape(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
-    """Return the extents of each sample.
+    """Return the shape of each sample.
 
     Args:
         x: any data.

@@ -1,4 +1,4 @@
-"""The copy of a batch between the CPU and the GPU. The executor carries it out: it needs streams and pinned memory."""
+"""The copy of a batch between the CPU and the GPU. The executor performs it, with streams and pinned memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def _transfer(x: Spec, /) -> Spec:
         x: any data.
 
     Returns:
-        the same, on the device of the node.
+        the same data on the device of the node.
     """
     return x

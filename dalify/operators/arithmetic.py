@@ -1,4 +1,4 @@
-"""Element-wise functions: what ``+``, ``<``, ``abs()`` and ``dalify.math`` become in a graph."""
+"""Element-wise functions: the node that ``+``, ``<``, ``abs()`` and ``dalify.math`` create in a graph."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from dalify.registry import Spec, operator
 def arithmetic(*operands: Spec, function: str) -> Spec:
     """Apply a function to every element of the operands.
 
-    Users write ``a + b``, ``a < b``, ``-a`` or ``dalify.math.sqrt(a)``. Operands meet in a common type: floats win over
-    integers, the wider type over the narrower, UINT8 and INT8 meet in INT16; Python integers are INT32 and Python
-    floats FLOAT. Integers wrap on overflow. ``/`` gives FLOAT or FLOAT64; ``//`` truncates integers toward zero and
-    leaves the quotient of floats as it is; ``%`` has the sign of the dividend; an integer to a negative power is 0.
+    Users write ``a + b``, ``a < b``, ``-a`` or ``dalify.math.sqrt(a)``. Operands are promoted to a common type: floats
+    take precedence over integers, wider types over narrower ones, UINT8 and INT8 become INT16; Python integers are
+    INT32 and Python floats FLOAT. Integers wrap on overflow. ``/`` gives FLOAT or FLOAT64; ``//`` truncates the
+    quotient of integers toward zero and does not round the quotient of floats; ``%`` has the sign of the dividend; an
+    integer to a negative power is 0.
 
-    Unlike DALI: FLOAT16 may be used, and stays FLOAT16 against integers; negative integers compare with floats by their
-    value; ``rsqrt(0)`` is infinite; shifting by more than the width of the type gives 0 (or -1 for negative values).
+    Unlike DALI: FLOAT16 is supported, and stays FLOAT16 when combined with integers; negative integers compare with
+    floats by their value; ``rsqrt(0)`` is infinite; shifting by more than the width of the type gives 0 (or -1 for
+    negative values).
 
     Args:
-        operands: any types; the samples broadcast against each other, aligned at the end. Layouts must be equal, or one
-            the end of the other.
+        operands: any types; samples broadcast against each other, aligned at the last axis. Layouts must be equal, or
+            one must be a suffix of the other.
         function: a name in `dalify.kernels.promotion.FUNCTIONS`.
 
     Returns:
-        the broadcast shape and the longest layout.
+        data of the broadcast shape, with the longest layout.
 
     Raises:
-        DTypeError: the function is not defined on such types, e.g. the sum of two BOOL.
+        DTypeError: the function is not defined for these types, e.g. the sum of two BOOL.
         LayoutError: layouts contradict each other.
         ShapeError: shapes do not broadcast.
         ArgumentValueError: an integer is divided by zero.
 
     Example:
-        >>> normalised = (images - 127.5) / 127.5  # doctest: +SKIP
+        >>> normalized = (images - 127.5) / 127.5  # doctest: +SKIP
     """
     dtype = result_dtype(function, *(operand.dtype for operand in operands if operand.dtype is not None))
     layout = common_layout([operand.layout or "" for operand in operands])

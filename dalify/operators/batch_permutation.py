@@ -1,4 +1,4 @@
-"""Draw an order of the samples of a batch."""
+"""Draw a random permutation of the samples of a batch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _ATTEMPTS = 60
 
 @operator(random=True, batchwise=True)
 def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool = False) -> Spec:
-    """Draw a permutation of the numbers of the samples in the batch, for ``fn.permute_batch``.
+    """Draw a permutation of the sample indices of the batch, for ``fn.permute_batch``.
 
     Args:
-        allow_repetitions: draw each number independently of the others; some then occur more than once, some never.
-        no_fixed_points: no sample gets its own number. A batch of one sample gets 0 all the same.
+        allow_repetitions: draw each index independently, with repetitions.
+        no_fixed_points: no sample gets its own index. A batch of one sample still gets 0.
 
     Returns:
-        one INT32 number per sample, 0 to batch size - 1.
+        one INT32 index per sample, 0 to batch size - 1.
 
     Example:
         >>> others = fn.permute_batch(images, indices=fn.batch_permutation())  # doctest: +SKIP

@@ -18,8 +18,8 @@ def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, v
     """Mirror bounding boxes in relative coordinates (0 to 1) with their image.
 
     Args:
-        x: float32 boxes, four numbers each, last.
-        horizontal: non-zero mirrors left and right; on by default.
+        x: float32 boxes; the last axis holds four numbers per box.
+        horizontal: non-zero mirrors left and right; the default.
         ltrb: boxes are left, top, right, bottom; False: left, top, width, height.
         vertical: non-zero mirrors top and bottom.
 
@@ -28,7 +28,7 @@ def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, v
 
     Raises:
         DTypeError: elements are not float32.
-        ShapeError: the last axis is no multiple of four numbers.
+        ShapeError: the length of the last axis is not a multiple of four.
 
     Example:
         >>> boxes = fn.bb_flip(boxes, ltrb=True, horizontal=fn.random.coin_flip())  # doctest: +SKIP
@@ -36,7 +36,7 @@ def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, v
     if x.dtype != DALIDataType.FLOAT:
         raise DTypeError(f"boxes must be float32; got {x.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
     if x.ndim == 0 or (x.shape is not None and x.shape[-1] % 4):
-        raise ShapeError(f"boxes have four numbers, in the last axis; got the shape {x.shape}.")
+        raise ShapeError(f"boxes must have four numbers in the last axis; got the shape {x.shape}.")
     return x
 
 

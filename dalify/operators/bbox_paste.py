@@ -29,18 +29,18 @@ def bbox_paste(
     ``extent / ratio``.
 
     Args:
-        x: float32 boxes, four numbers each, last.
+        x: float32 boxes; the last axis holds four numbers per box.
         ltrb: boxes are left, top, right, bottom; False: left, top, width, height.
-        paste_x: where the image lies on the canvas: 0 left, 1 right.
-        paste_y: likewise: 0 top, 1 bottom.
-        ratio: extents of the canvas, as a multiple of those of the image.
+        paste_x: horizontal position of the image on the canvas: 0 left, 1 right.
+        paste_y: vertical position of the image on the canvas: 0 top, 1 bottom.
+        ratio: extents of the canvas as a multiple of the extents of the image.
 
     Returns:
         Same shape and layout.
 
     Raises:
         DTypeError: elements are not float32.
-        ShapeError: the last axis is no multiple of four numbers.
+        ShapeError: the length of the last axis is not a multiple of four.
 
     Example:
         >>> boxes = fn.bbox_paste(boxes, ratio=2.0, paste_x=0.1, paste_y=0.6)  # doctest: +SKIP
@@ -48,7 +48,7 @@ def bbox_paste(
     if x.dtype != DALIDataType.FLOAT:
         raise DTypeError(f"boxes must be float32; got {x.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
     if x.ndim == 0 or (x.shape is not None and x.shape[-1] % 4):
-        raise ShapeError(f"boxes have four numbers, in the last axis; got the shape {x.shape}.")
+        raise ShapeError(f"boxes must have four numbers in the last axis; got the shape {x.shape}.")
     return x
 
 

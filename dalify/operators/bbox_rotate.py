@@ -1,4 +1,4 @@
-"""Turn bounding boxes with their image."""
+"""Rotate bounding boxes with their image."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ def bbox_rotate(
     shape_layout: str = "HW",
     size: PerSample[list[float]] | None = None,
 ) -> tuple[Spec, ...]:
-    """Turn bounding boxes with their image, as fn.rotate turns it with the same `angle`, `keep_size` and `size`.
+    """Rotate bounding boxes as fn.rotate rotates their image with the same `angle`, `keep_size` and `size`.
 
-    Boxes are clipped to the canvas and dropped where less than `remove_threshold` of them remains, and where they have
-    no area.
+    Boxes are clipped to the canvas. A box is dropped if less than the fraction `remove_threshold` of its area remains,
+    or if it has no area.
 
     Args:
         bboxes: float32 [n, 4].
-        labels: integers [n] or [n, 1], dropped with their boxes.
-        angle: degrees, counter-clockwise as seen.
+        labels: integers [n] or [n, 1]; those of dropped boxes are dropped.
+        angle: degrees, counterclockwise.
         bbox_layout: "xyXY" or "xyWH".
         bbox_normalized: boxes are relative to the image (0 to 1); False: in pixels.
-        input_shape: extents of the image before it is turned, in the order of `shape_layout`; more may follow.
+        input_shape: extents of the image before the rotation, in the order of `shape_layout`; further ones are ignored.
         keep_size: the image keeps its canvas.
-        mode: "expand": a box that holds the turned one; "fixed": one of the size before, its sides exchanged beyond 45
-            degrees; "halfway": in between.
-        remove_threshold: 0 to 1; 0 drops none that has an area.
+        mode: "expand": the box that encloses the rotated one; "fixed": a box of the original size, with its sides
+            swapped beyond 45 degrees; "halfway": the mean of both.
+        remove_threshold: a fraction in [0, 1]; 0 keeps every box that has an area.
         shape_layout: names the extents of `input_shape`.
         size: height and width of the canvas; not with `keep_size`.
 
     Returns:
-        Boxes in the same layout, relative to the canvas (or in pixels), and labels, if given.
+        Boxes in the same layout, relative to the canvas (or in pixels), and labels if specified.
 
     Raises:
-        ArgumentValueError: an unknown option, or `size` with `keep_size`.
-        DTypeError: boxes that are not float32.
-        ShapeError: boxes that are not [n, 4], or not one label each.
+        ArgumentValueError: an unknown option, or `size` together with `keep_size`.
+        DTypeError: the boxes are not float32.
+        ShapeError: the boxes are not [n, 4], or the number of labels differs.
 
     Example:
         >>> boxes, labels = fn.bbox_rotate(
@@ -77,31 +77,31 @@ def bbox_rotate(
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
     if keep_size and size is not None:
-        raise ArgumentValueError("give either `keep_size` or `size`.")
+        raise ArgumentValueError("specify either keep_size or size, not both.")
     if not 0 <= remove_threshold <= 1:
-        raise ArgumentValueError(f"remove_threshold must lie between 0 and 1; got {remove_threshold:g}.")
+        raise ArgumentValueError(f"remove_threshold must be between 0 and 1; got {remove_threshold:g}.")
     if "H" not in shape_layout or "W" not in shape_layout:
         raise ArgumentValueError(f"shape_layout must name H and W; got {shape_layout!r}.")
     if labels is None:
         return (bboxes.replace(shape=None),)
     if bboxes.shape is not None and labels.shape is not None and labels.shape[:1] != bboxes.shape[:1]:
-        raise ShapeError(f"{bboxes.shape[0]} boxes need as many labels; got {labels.shape}.")
+        raise ShapeError(f"{bboxes.shape[0]} boxes require {bboxes.shape[0]} labels; got shape {labels.shape}.")
     return bboxes.replace(shape=None), labels.replace(shape=None)
 
 
-def _rotated(rotate: Any, bboxes: Rows, labels: Rows | None, **given: Any) -> Any:
-    """Turn the boxes of a chunk with the kernel of one device."""
+def _rotate(rotate: Any, bboxes: Rows, labels: Rows | None, **given: Any) -> Any:
+    """Rotate the boxes of a chunk with the kernel of one device."""
     input_shape, size, layout = given["input_shape"], given["size"], given["shape_layout"]
     if input_shape.shape[1] <= max(layout.index("H"), layout.index("W")):
-        raise ShapeError(f"input_shape must have the axes {layout!r}; got {input_shape.shape[1]} numbers.")
+        raise ShapeError(
+            f"input_shape must have one number for each axis of shape_layout {layout!r}; got {input_shape.shape[1]}."
+        )
     if size is not None and size.shape[1] != 2:
         raise ShapeError(f"size must be a height and a width; got {size.shape[1]} numbers.")
     image = input_shape[:, [layout.index("W"), layout.index("H")]].astype(np.float64)
     canvas, bad = canvases(image, given["angle"], size, given["keep_size"])
     if bad < len(bboxes):
-        raise ArgumentValueError(
-            f"an angle must be a finite number of degrees; got {given['angle'][bad]:g}.", sample=bad
-        )
+        raise ArgumentValueError(f"angle must be a finite number of degrees; got {given['angle'][bad]:g}.", sample=bad)
     result, kept = rotate(
         bboxes,
         given["angle"],
@@ -120,7 +120,7 @@ def _(
     bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,
     shape_layout, size,
 ):  # fmt: skip
-    return _rotated(
+    return _rotate(
         rotate_boxes, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
         input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,
         shape_layout=shape_layout, size=size,
@@ -132,7 +132,7 @@ def _(
     bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,
     shape_layout, size,
 ):  # fmt: skip
-    return _rotated(
+    return _rotate(
         rotate_boxes_on_device, bboxes, labels, angle=angle, bbox_layout=bbox_layout, bbox_normalized=bbox_normalized,
         input_shape=input_shape, keep_size=keep_size, mode=mode, remove_threshold=remove_threshold,
         shape_layout=shape_layout, size=size,

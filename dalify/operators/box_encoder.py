@@ -1,4 +1,4 @@
-"""Assign bounding boxes to anchors, as single-shot detectors are trained."""
+"""Assign bounding boxes to anchors, for training single-shot detectors."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ def box_encoder(
     *,
     anchors: list[float],
     criteria: float = 0.5,
-    means: list[float] = [0.0, 0.0, 0.0, 0.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    means: list[float] = [0.0, 0.0, 0.0, 0.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
     offset: bool = False,
     scale: float = 1.0,
     stds: list[float] = [1.0, 1.0, 1.0, 1.0],  # noqa: B006
 ) -> tuple[Spec, Spec]:
     """Assign bounding boxes to anchors (Liu et al., SSD: Single Shot MultiBox Detector, arXiv:1512.02325).
 
-    Each anchor gets the box with the largest intersection over union, if that is above `criteria`; in any case the best
-    anchor of each box gets that box. Among equals, the last counts. Other anchors get label 0 and keep their own
-    coordinates (zeros with `offset`).
+    Each anchor gets the box with the largest intersection over union if that is above `criteria`. The best anchor of
+    each box always gets that box. Ties go to the last one. Other anchors get label 0 and keep their own coordinates
+    (zeros with `offset`).
 
     Args:
         boxes: float32 [n, 4], left, top, right, bottom.
         labels: n integers.
-        anchors: boxes in the same form, one after the other.
-        criteria: threshold of the intersection over union, 0 to 1.
+        anchors: boxes in the same format, concatenated.
+        criteria: threshold for the intersection over union, in [0, 1].
         means: subtracted from the offsets, in the order x, y, w, h.
-        offset: return offsets from the anchors: ``(x - x_anchor) / w_anchor``, ``log(w / w_anchor)``, less the means
+        offset: return offsets from the anchors: ``(x - x_anchor) / w_anchor``, ``log(w / w_anchor)``, minus the means
             and divided by `stds`.
-        scale: factor of boxes and anchors before offsets are computed; it cancels out.
+        scale: scales boxes and anchors before offsets are computed; it cancels out.
         stds: divisors of the offsets.
 
     Returns:
-        float32 [anchors, 4]: x and y of the centre, width, height, or offsets; int32 [anchors] labels.
+        float32 [anchors, 4]: x and y of the center, width, height, or offsets; int32 [anchors] labels.
 
     Raises:
-        ArgumentValueError: `anchors`, `means` or `stds` of a wrong number of elements, `criteria` out of range.
-        DTypeError: boxes that are not float32.
-        ShapeError: boxes that are not [n, 4], or not one label each.
+        ArgumentValueError: `anchors`, `means` or `stds` has the wrong number of elements, or `criteria` is out of
+            range.
+        DTypeError: the boxes are not float32.
+        ShapeError: the boxes are not [n, 4], or the number of labels differs.
 
     Example:
         >>> boxes, labels = fn.box_encoder(boxes, labels, anchors=anchors)  # doctest: +SKIP
@@ -59,15 +60,15 @@ def box_encoder(
     if not anchors or len(anchors) % 4:
         raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {len(anchors)} numbers.")
     if not 0 <= criteria <= 1:
-        raise ArgumentValueError(f"criteria must lie between 0 and 1; got {criteria:g}.")
+        raise ArgumentValueError(f"criteria must be between 0 and 1; got {criteria:g}.")
     if len(means) != 4 or len(stds) != 4:
-        raise ArgumentValueError(f"means and stds need 4 numbers each; got {len(means)} and {len(stds)}.")
+        raise ArgumentValueError(f"means and stds must have 4 numbers each; got {len(means)} and {len(stds)}.")
     count = len(anchors) // 4
     if boxes.shape is not None and labels.shape is not None:
         if len(boxes.shape) != 2 or boxes.shape[1] != 4:
             raise ShapeError(f"boxes must be [n, 4]; got {boxes.shape}.")
         if int(np.prod(labels.shape)) != boxes.shape[0]:
-            raise ShapeError(f"{boxes.shape[0]} boxes need as many labels; got {labels.shape}.")
+            raise ShapeError(f"{boxes.shape[0]} boxes require {boxes.shape[0]} labels; got shape {labels.shape}.")
     return Spec(DALIDataType.FLOAT, 2, "", (count, 4)), Spec(DALIDataType.INT32, 1, "", (count,))
 
 
@@ -76,7 +77,7 @@ _TABLES = 16
 
 
 def _table_of(anchors: tuple[float, ...]) -> np.ndarray:
-    """Return the table of some anchors, made once: a step gives the same tuple, of thousands of numbers, every time."""
+    """Return the table of a tuple of anchors, cached by identity: each step passes the same large tuple."""
     found = _tables.get(id(anchors))
     if found is None or found[0] is not anchors:
         table = anchor_table(np.array(anchors, np.float32).reshape(-1, 4))
@@ -86,7 +87,7 @@ def _table_of(anchors: tuple[float, ...]) -> np.ndarray:
     return found[1]
 
 
-def _encoded(kernel: Any, outs: tuple[Any, Any], boxes: Any, labels: Any, **given: Any) -> None:
+def _encode(kernel: Any, outs: tuple[Any, Any], boxes: Any, labels: Any, **given: Any) -> None:
     means, stds = np.array(given["means"], np.float32), np.array(given["stds"], np.float32)
     out, out_labels = (rows.dense() for rows in outs)
     kernel(
@@ -97,7 +98,7 @@ def _encoded(kernel: Any, outs: tuple[Any, Any], boxes: Any, labels: Any, **give
 
 @box_encoder.cpu
 def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset, scale, stds):
-    _encoded(
+    _encode(
         match, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means, offset=offset,
         scale=scale, stds=stds,
     )  # fmt: skip
@@ -105,7 +106,7 @@ def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset,
 
 @box_encoder.gpu
 def _(out_boxes, out_labels, boxes, labels, *, anchors, criteria, means, offset, scale, stds):
-    _encoded(
+    _encode(
         match_on_device, (out_boxes, out_labels), boxes, labels, anchors=anchors, criteria=criteria, means=means,
         offset=offset, scale=scale, stds=stds,
     )  # fmt: skip

@@ -22,8 +22,8 @@ def brightness(
 
     Args:
         x: images HWC, sequences FHWC or volumes DHWC, any number of channels, any numeric type.
-        brightness: factor; one value per sample or per frame.
-        brightness_shift: summand as a part of the result's range: of 1 for floats, of the largest value for
+        brightness: multiplier; one value per sample or per frame.
+        brightness_shift: offset as a fraction of the output range: of 1 for floats, of the largest value for
             integers; one value per sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
@@ -32,8 +32,8 @@ def brightness(
         Same shape and layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: an argument with a wrong number of values.
+        LayoutError: the layout is not supported.
+        ShapeError: an argument has the wrong number of values.
 
     Example:
         >>> images = fn.brightness(images, brightness=1.2)  # doctest: +SKIP

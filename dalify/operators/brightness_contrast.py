@@ -25,12 +25,12 @@ def brightness_contrast(
 
     Args:
         x: images HWC, sequences FHWC or volumes DHWC, any number of channels, any numeric type.
-        brightness: factor; one value per sample or per frame.
-        brightness_shift: summand as a part of the result's range: of 1 for floats, of the largest value for
+        brightness: multiplier; one value per sample or per frame.
+        brightness_shift: offset as a fraction of the output range: of 1 for floats, of the largest value for
             integers; one value per sample or per frame.
-        contrast: factor of the distance to `contrast_center`, 0 gives uniform grey; one value per sample or per
+        contrast: multiplier of the distance to `contrast_center`; 0 gives uniform gray; one value per sample or per
             frame.
-        contrast_center: the value that contrast leaves alone, in units of the input; by default half of the
+        contrast_center: the value that contrast does not change, in units of the input; by default half of the
             input type's positive range: 0.5 for floats, 128 for uint8; one value per sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
@@ -39,8 +39,8 @@ def brightness_contrast(
         Same shape and layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: an argument with a wrong number of values.
+        LayoutError: the layout is not supported.
+        ShapeError: an argument has the wrong number of values.
 
     Example:
         >>> images = fn.brightness_contrast(images, brightness=1.2, contrast=0.8)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Keep what was computed of a sample for the next time that it comes."""
+"""Cache computed samples across epochs."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ def cache(
     cache_threshold: int = 0,
     cache_folder: str = "",
 ) -> tuple[Spec, ...]:
-    """Keep samples for the next epoch: what is in front of this operator is computed once for each sample of a reader.
+    """Cache samples across epochs: the operators before this one run once for each sample of a reader.
 
-    A sample that is in the cache is neither decoded nor otherwise computed, and its file is not read, unless something
-    outside needs its contents. Everything between the reader and this operator has to give the same in each epoch:
-    random numbers, external sources, operators that look at the whole batch, and Python functions without
-    ``deterministic=True`` are refused. A sample is known by what its reader knows of it (path, size and time of change
-    of a file; the place in a container), by all operators in front and their arguments, and by the version of dalify.
+    A cached sample is not decoded or computed again, and its file is not read, unless another part of the graph needs
+    it. All operators between the reader and this one must be deterministic: random numbers, external sources,
+    operators that process whole batches, and Python functions without ``deterministic=True`` raise an error. The cache
+    key of a sample consists of the reader's record of it (path, size and modification time of a file, or the position
+    in a container), all preceding operators with their arguments, and the version of dalify.
 
-    In memory, all pipelines of a process that compute the same share one cache. Outside of pipelines, and with
-    ``debug=True``, nothing is kept.
+    In memory, all pipelines of a process that compute the same data share one cache. Outside pipelines, and with
+    ``debug=True``, nothing is cached.
 
     Args:
-        *xs: what is to be kept, on the CPU. All come from the cache together.
-        cache_size: bound in MiB: in memory for these samples, in a folder for all samples in it. With 0 nothing is
-            kept.
-        cache_type: "threshold": keep what comes first, until the cache is full; "largest": keep the largest samples
+        *xs: data to cache, on the CPU. All inputs of a sample are cached together.
+        cache_size: maximum size in MiB, of these samples in memory or of all samples in the folder. 0 disables
+            the cache.
+        cache_type: "threshold": cache samples in order until the cache is full; "largest": keep the largest samples
             (in memory only).
-        cache_threshold: only samples whose first value has more than so many bytes are kept.
-        cache_folder: a folder that all processes of this machine may share; it outlasts them. The memory of this
-            process where not given.
+        cache_threshold: minimum size: cache only samples whose first input has more bytes than this.
+        cache_folder: folder for the cache, which processes of this machine can share and which persists; by default the
+            cache is in the memory of this process.
 
     Returns:
-        the same, one output for each input.
+        the same data, one output for each input.
 
     Raises:
-        CacheError: something in front is not the same in each epoch; names it and its line.
+        CacheError: a preceding operator is not deterministic; the message names it and its line.
         ArgumentValueError: an unknown type, or a negative size.
 
     Example:

@@ -11,8 +11,8 @@ from dalify.registry import Spec, operator
 def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     """Convert elements to another type.
 
-    Floats become integers by rounding half away from zero; what the type cannot hold is saturated, NaN becomes 0. A
-    float becomes a boolean by rounding first: 0.3 is False, -0.5 is True. Values are not rescaled.
+    Floats are rounded half away from zero to integers; values out of range are saturated, and NaN becomes 0. Floats are
+    rounded before they are converted to booleans: 0.3 is False, -0.5 is True. Values are not rescaled.
 
     Args:
         x: any data.

@@ -1,4 +1,4 @@
-"""Convert to the element type of other data."""
+"""Convert data to the element type of other data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dalify.registry import Spec, operator
 
 @operator
 def cast_like(x: Spec, like: Spec, /) -> Spec:
-    """Convert elements to the type of other data, by the rules of ``fn.cast``.
+    """Convert elements to the type of other data, with the rules of ``fn.cast``.
 
     Args:
         x: any data.
-        like: data of the wanted type; their values and shapes do not matter.
+        like: data of the output type; its values and shapes are ignored.
 
     Returns:
         same shape and layout as `x`.

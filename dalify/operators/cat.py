@@ -1,4 +1,4 @@
-"""Join data along an axis that they have."""
+"""Concatenate data along an existing axis."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dalify.registry import Spec, operator
 
 @operator
 def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None) -> Spec:
-    """Join samples along one of their axes.
+    """Concatenate samples along one of their axes.
 
     Args:
         first: any data with at least one dimension.
-        more: data of the same type, whose samples differ along the axis only. Samples without elements are left out,
-            whatever their shape is.
-        axis: the axis; negative ones count from the back.
-        axis_name: the axis by its letter in the layout, instead of `axis`.
+        more: data of the same type, whose extents differ only along the axis. Empty samples are skipped, whatever
+            their shape.
+        axis: the axis; negative values count from the end.
+        axis_name: letter of the axis in the layout, instead of `axis`.
 
     Returns:
-        the layout of the first input that has one.
+        concatenated samples, with the layout of the first input that has one.
 
     Raises:
         DTypeError: different element types.
         ShapeError: other extents differ.
-        IndexingError: there is no such axis.
+        IndexingError: an axis does not exist.
         ArgumentValueError: both `axis` and `axis_name`.
 
     Example:
@@ -48,7 +48,7 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
 def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:
     if axis_name is not None:
         if axis:
-            raise ArgumentValueError(f"give either axis, {axis}, or axis_name, {axis_name!r}.")
+            raise ArgumentValueError(f"specify either axis or axis_name, not both; got {axis} and {axis_name!r}.")
         return Spec(layout=layout).axis(axis_name)
     return normal_axis(axis, ndim)
 

@@ -1,4 +1,4 @@
-"""Equalise histograms locally, with limited contrast."""
+"""Contrast-limited adaptive histogram equalization (CLAHE)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalify.kernels.tile_equalisation import equalise_plane, equalise_planes_tor
 from dalify.registry import Spec, operator
 
 _LEVELS = 256
-_MOST_TILES = 4096
+_MAX_TILES = 4096
 
 
 @operator
@@ -27,16 +27,17 @@ def clahe(
     tiles_x: int,
     tiles_y: int,
 ) -> Spec:
-    """Equalise histograms locally, with limited contrast (CLAHE: Zuiderveld, Graphics Gems IV, 1994).
+    """Equalize histograms locally, with limited contrast (CLAHE: Zuiderveld, Graphics Gems IV, 1994).
 
-    The image is divided into tiles; each has its own table, and pixels blend the tables of the four nearest tiles.
+    The image is divided into tiles; each has its own lookup table, and each pixel interpolates between the
+    tables of the four nearest tiles.
 
     Args:
         x: uint8 images HWC with 1 or 3 channels, R, G, B in this order.
-        bins: grey levels that are told apart, a power of two; a pixel's level is ``value * bins / 256``. More than 256
-            there are not. DALI's CPU operator takes no notice of it.
-        clip_limit: largest count of a level in a tile, as a multiple of the mean count; what is above is spread evenly.
-        luma_only: of colour images, equalise the lightness L of CIE Lab alone; False: each channel by itself.
+        bins: number of histogram bins, a power of two; the bin of a pixel is ``value * bins / 256``. Values above 256
+            act as 256. DALI's CPU operator ignores it.
+        clip_limit: maximum count of a bin in a tile, as a multiple of the mean count; the excess is distributed evenly.
+        luma_only: equalize only the lightness L (CIE Lab) of color images; False: each channel separately.
         tiles_x: tiles along the width.
         tiles_y: tiles along the height.
 
@@ -44,27 +45,27 @@ def clahe(
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
         DTypeError: elements are not uint8.
         ShapeError: neither 1 nor 3 channels.
-        ArgumentValueError: tiles or `clip_limit` are not positive, or `bins` is no power of two.
+        ArgumentValueError: tiles or `clip_limit` are not positive, or `bins` is not a power of two.
 
     Example:
         >>> images = fn.clahe(images, tiles_x=8, tiles_y=8, clip_limit=2.0)  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, ("HWC",)))
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"histograms are equalised in uint8; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     if x.shape is not None and x.shape[-1] not in (1, 3):
-        raise ShapeError(f"images need 1 or 3 channels; the input has {x.shape[-1]}.")
+        raise ShapeError(f"the input must have 1 or 3 channels; got {x.shape[-1]}.")
     if tiles_x < 1 or tiles_y < 1 or not clip_limit > 0:
         raise ArgumentValueError(
             f"tiles_x, tiles_y and clip_limit must be positive; got {tiles_x}, {tiles_y} and {clip_limit:g}."
         )
-    if max(tiles_x, tiles_y) > _MOST_TILES:
-        raise ArgumentValueError(f"there can be {_MOST_TILES} tiles a side at most; got {tiles_x} x {tiles_y}.")
+    if max(tiles_x, tiles_y) > _MAX_TILES:
+        raise ArgumentValueError(f"there can be at most {_MAX_TILES} tiles per side; got {tiles_x} x {tiles_y}.")
     if bins < 2 or bins & (bins - 1):
-        raise ArgumentValueError(f"bins must be a power of two, 256 for all levels of uint8 images; got {bins}.")
+        raise ArgumentValueError(f"bins must be a power of two, at least 2, e.g. 256; got {bins}.")
     return x
 
 

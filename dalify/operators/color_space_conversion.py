@@ -1,4 +1,4 @@
-"""Convert images between RGB, BGR, grey and YCbCr."""
+"""Convert images between RGB, BGR, gray and YCbCr."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dalify.registry import Spec, operator
 _LAYOUTS = ("FDHWC", "FHWC", "DHWC", "HWC")
 _CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1, DALIImageType.YCbCr: 3}
 
-# ITU-R BT.601 with studio range: luma 16 … 235, chroma 16 … 240. Grey is the full-range luma 0 … 255.
+# ITU-R BT.601 with studio range: luma 16 … 235, chroma 16 … 240. Gray is the full-range luma 0 … 255.
 _LUMA = np.array([0.299, 0.587, 0.114])
 _TO_BLUE = (np.array([0.0, 0.0, 1.0]) - _LUMA) * 112 / 255 / (1 - 0.114)
 _TO_RED = (np.array([1.0, 0.0, 0.0]) - _LUMA) * 112 / 255 / (1 - 0.299)
 _RGB_TO_YCBCR = np.stack([_LUMA * 219 / 255, _TO_BLUE, _TO_RED])
 _YCBCR_TO_RGB = np.linalg.inv(_RGB_TO_YCBCR)
-_FOOT = np.array([16.0, 128.0, 128.0])
+_BLACK_LEVEL = np.array([16.0, 128.0, 128.0])
 _IDENTITY = (np.eye(3), np.zeros(3))
 _SWAP = (np.eye(3)[::-1], np.zeros(3))
 
-# What OpenCV has ready, with integers and somewhat faster than a matrix; it knows no studio range.
+# Conversions that OpenCV implements in integers, somewhat faster than a matrix. It does not support studio range.
 _OPENCV_CODES = {
     (DALIImageType.RGB, DALIImageType.BGR): cv2.COLOR_RGB2BGR,
     (DALIImageType.BGR, DALIImageType.RGB): cv2.COLOR_BGR2RGB,
@@ -36,23 +36,23 @@ _OPENCV_CODES = {
 }
 
 _Step = tuple[np.ndarray, np.ndarray]
-# Each space from and to RGB; a conversion is one of the first kind followed by one of the second.
+# A conversion from each space to RGB, and from RGB to each space; both are composed.
 _TO_RGB: dict[DALIImageType, _Step] = {
     DALIImageType.RGB: _IDENTITY,
     DALIImageType.BGR: _SWAP,
     DALIImageType.GRAY: (np.ones((3, 1)), np.zeros(3)),
-    DALIImageType.YCbCr: (_YCBCR_TO_RGB, -_YCBCR_TO_RGB @ _FOOT),
+    DALIImageType.YCbCr: (_YCBCR_TO_RGB, -_YCBCR_TO_RGB @ _BLACK_LEVEL),
 }
 _FROM_RGB: dict[DALIImageType, _Step] = {
     DALIImageType.RGB: _IDENTITY,
     DALIImageType.BGR: _SWAP,
     DALIImageType.GRAY: (_LUMA[None], np.zeros(1)),
-    DALIImageType.YCbCr: (_RGB_TO_YCBCR, _FOOT),
+    DALIImageType.YCbCr: (_RGB_TO_YCBCR, _BLACK_LEVEL),
 }
 
 
 def _conversion(source: DALIImageType, target: DALIImageType) -> _Step:
-    """Return matrix and constants of the whole conversion; nothing is clipped on the way."""
+    """Return matrix and offset of the whole conversion; intermediate values are not clipped."""
     first, first_offset = _TO_RGB[source]
     second, second_offset = _FROM_RGB[target]
     return (second @ first).astype(np.float32), (second @ first_offset + second_offset).astype(np.float32)
@@ -63,42 +63,40 @@ _CONVERSIONS = {(source, target): _conversion(source, target) for source in _CHA
 
 @operator
 def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type: DALIImageType) -> Spec:
-    """Convert images between RGB, BGR, grey and YCbCr.
+    """Convert images between RGB, BGR, gray and YCbCr.
 
-    YCbCr is that of ITU-R BT.601 in studio range (luma 16 to 235, chroma 16 to 240); grey is the luma stretched to 0 to
-    255. Converting a space to itself copies.
+    YCbCr follows ITU-R BT.601 in studio range (luma 16 to 235, chroma 16 to 240); gray is full-range luma, 0 to 255.
+    Converting a space to itself copies.
 
     Args:
-        x: uint8 images HWC, sequences FHWC or volumes DHWC, FDHWC; 3 channels, or 1 for grey.
-        image_type: colour space of the input: RGB, BGR, GRAY or YCbCr.
-        output_type: colour space of the result.
+        x: uint8 images HWC, sequences FHWC or volumes DHWC, FDHWC; 3 channels, or 1 for gray.
+        image_type: color space of the input: RGB, BGR, GRAY or YCbCr.
+        output_type: color space of the result.
 
     Returns:
-        uint8, same layout, 3 channels, or 1 for grey.
+        uint8, same layout, 3 channels, or 1 for gray.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
         DTypeError: elements are not uint8.
-        ShapeError: the number of channels does not fit `image_type`.
-        ArgumentValueError: ANY_DATA is no colour space.
+        ShapeError: the number of channels does not match `image_type`.
+        ArgumentValueError: an image type is ANY_DATA, which is not a color space.
 
     Example:
-        >>> grey = fn.color_space_conversion(
+        >>> gray = fn.color_space_conversion(
         ...     images, image_type=types.RGB, output_type=types.GRAY
         ... )  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if image_type not in _CHANNELS or output_type not in _CHANNELS:
-        raise ArgumentValueError(
-            "image_type and output_type must be RGB, BGR, GRAY or YCbCr; ANY_DATA is none of these."
-        )
+        raise ArgumentValueError("image_type and output_type must be RGB, BGR, GRAY or YCbCr, not ANY_DATA.")
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"colours are converted in uint8; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     if x.shape is None:
         return x
     if x.shape[-1] != _CHANNELS[image_type]:
         raise ShapeError(
-            f"image_type {image_type.name} means {_CHANNELS[image_type]} channels; the image has {x.shape[-1]}."
+            f"image_type {image_type.name} requires {_CHANNELS[image_type]} channels; the image has {x.shape[-1]}."
         )
     return x.replace(shape=(*x.shape[:-1], _CHANNELS[output_type]))
 

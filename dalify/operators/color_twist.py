@@ -21,28 +21,28 @@ def color_twist(
 ) -> Spec:
     """Change hue, saturation, contrast and brightness of images, in this order.
 
-    The colour is taken to YIQ (NTSC luma and chroma), where hue turns the chroma plane (I, Q), saturation scales it and
-    value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it a
-    linear approximation). Then out = brightness * (contrast * v + half * (1 - contrast)) with half = 128 for integers
+    The color is converted to YIQ (NTSC luma and chroma), where hue rotates the chroma plane (I, Q), saturation scales
+    it and value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it
+    a linear approximation). Then out = brightness * (contrast * v + half * (1 - contrast)) with half = 128 for integers
     and 0.5 for floats.
 
     Args:
         x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
-        brightness: factor of the result, applied last; 0 gives black; one value per sample or per frame.
-        contrast: factor of the distance to mid-grey (128, or 0.5 for floats), 0 gives that grey; one value per
+        brightness: multiplier of the result, applied last; 0 gives black; one value per sample or per frame.
+        contrast: multiplier of the distance to mid-gray (128, or 0.5 for floats); 0 gives that gray; one value per
             sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
-        hue: turn of the hue in degrees; one value per sample or per frame.
+        hue: rotation of the hue in degrees; one value per sample or per frame.
         image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
-        saturation: factor, 0 gives grey, 1 leaves the image alone; one value per sample or per frame.
+        saturation: multiplier; 0 gives gray, 1 leaves the image unchanged; one value per sample or per frame.
 
     Returns:
         Same shape and layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: not three channels, or an argument with a wrong number of values.
+        LayoutError: the layout is not supported.
+        ShapeError: not three channels, or an argument has the wrong number of values.
 
     Example:
         >>> images = fn.color_twist(images, brightness=1.1, contrast=0.9, hue=10, saturation=1.2)  # doctest: +SKIP

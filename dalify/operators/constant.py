@@ -1,4 +1,4 @@
-"""Make the same data for every sample."""
+"""Return the same data for every sample."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ def constant(
     layout: str = "",
     shape: list[int] | None = None,
 ) -> Spec:
-    """Give every sample the same values. ``types.Constant`` is the shorter way to write it.
+    """Return the same values for every sample. ``types.Constant`` is a shorthand for it.
 
     Args:
-        dtype: of the elements; FLOAT for `fdata` and INT32 for `idata` by default. Values are rounded and saturated.
+        dtype: element type; by default FLOAT for `fdata` and INT32 for `idata`. Values are rounded and saturated.
         fdata: the values, as floats.
         idata: the values, as integers.
         layout: one letter for each dimension.
-        shape: of a sample; as many values as are given, in one dimension, without it. One value fills any shape.
+        shape: shape of a sample; by default one dimension with all values. A single value fills any shape.
 
     Returns:
         the values.
 
     Raises:
         ArgumentValueError: neither or both of `fdata` and `idata`.
-        ShapeError: the number of values does not fit the shape.
-        LayoutError: the layout does not fit the shape.
+        ShapeError: the number of values does not match the shape.
+        LayoutError: the layout does not match the shape.
 
     Example:
         >>> mean = fn.constant(fdata=[0.485, 0.456, 0.406])  # doctest: +SKIP
     """
     if (fdata is None) == (idata is None):
-        raise ArgumentValueError("give the values as fdata or as idata, one of them.")
+        raise ArgumentValueError("specify the values as either fdata or idata.")
     count = len(fdata or idata or ())
     extents = (count,) if shape is None else tuple(shape)
     if count not in (1, math.prod(extents)):
-        raise ShapeError(f"{count} values do not fill the shape {extents}.")
+        raise ShapeError(f"{count} values do not match the shape {extents}.")
     check_layout(layout, len(extents))
     default = DALIDataType.INT32 if fdata is None else DALIDataType.FLOAT
     return Spec(default if dtype is None else dtype, None, layout, extents)

@@ -29,16 +29,16 @@ def coord_flip(
     flip_z: PerSample[int] = 0,
     layout: str = "",
 ) -> Spec:
-    """Mirror points about a center: ``out = 2 * center - x`` in the axes that are flipped.
+    """Mirror points about a center: ``out = 2 * center - x`` along the flipped axes.
 
     Args:
         x: float32 points [n, k], k = 1, 2 or 3.
-        center_x: where the mirror stands, in units of the points; 0.5 suits relative coordinates.
-        center_y: likewise.
-        center_z: likewise.
-        flip_x: non-zero mirrors the axis; x is mirrored by default.
-        flip_y: likewise.
-        flip_z: likewise.
+        center_x: position of the mirror, in units of the points; 0.5 suits relative coordinates.
+        center_y: as `center_x`, for y.
+        center_z: as `center_x`, for z.
+        flip_x: non-zero mirrors x; the default.
+        flip_y: non-zero mirrors y.
+        flip_z: non-zero mirrors z.
         layout: order of the coordinates, of the letters x, y, z; by default "x", "xy" or "xyz".
 
     Returns:
@@ -47,7 +47,7 @@ def coord_flip(
     Raises:
         DTypeError: elements are not float32.
         ShapeError: not two axes, or more than 3 coordinates.
-        ArgumentValueError: `layout` does not name the coordinates.
+        ArgumentValueError: `layout` does not match the coordinates.
 
     Example:
         >>> points = fn.coord_flip(points, flip_x=fn.random.coin_flip())  # doctest: +SKIP
@@ -60,7 +60,7 @@ def coord_flip(
         raise ArgumentValueError(f"layout must consist of the letters x, y and z; got {layout!r}.")
     if x.shape is not None:
         if not 1 <= x.shape[1] <= 3:
-            raise ShapeError(f"points have 1 to 3 coordinates; got {x.shape[1]}.")
+            raise ShapeError(f"points must have 1 to 3 coordinates; got {x.shape[1]}.")
         if layout and len(layout) != x.shape[1]:
             raise ArgumentValueError(
                 f"layout {layout!r} names {len(layout)} coordinates; the points have {x.shape[1]}."
@@ -76,7 +76,7 @@ def _columns(layout: str, count: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _mirror(out, x, starts, axes, flips_x, flips_y, flips_z, x_center, y_center, z_center):
-    # What happens to a number depends on its place in the row alone. Written down for many rows, it is one for vectors.
+    # A value's result depends only on its column. Tabulated for many rows at once, the loop vectorizes.
     is_mirrored, doubled = np.empty(_PERIOD, np.bool_), np.empty(_PERIOD, np.float32)
     for n in range(starts.size - 1):
         flips, centers = (flips_x[n], flips_y[n], flips_z[n]), (x_center[n], y_center[n], z_center[n])

@@ -27,35 +27,35 @@ def coord_transform(
     """Apply a matrix and a translation to points or vectors: ``out = M * x + T``.
 
     Args:
-        x: vectors of n numbers, last; at least two axes; sequences of these where the layout begins with F.
-        M: m rows of n numbers, row by row; a single number stands for that multiple of the identity; by default the
-            identity. One matrix per sample, or per frame where the argument's layout begins with F; the frames are
-            then those of the input, or, where that is no sequence, of the result: the input is repeated.
+        x: vectors of n numbers in the last axis; at least two axes; sequences if the layout starts with F.
+        M: matrix of m rows and n columns, in row-major order; a single number is multiplied by the identity; by
+            default the identity. One matrix per sample, or per frame if the argument's layout starts with F. If the
+            input is not a sequence, it is then repeated for each frame.
         MT: M and T side by side, m rows of n + 1 numbers; instead of both.
-        T: m numbers, or one for all.
+        T: translation: m numbers, or one for all.
         dtype: type of the result; integers are rounded half away from zero and saturated.
 
     Returns:
-        The same axes, the last of m numbers; same layout. Before them an axis of frames, F, where an argument has
-        frames and the input none.
+        The same axes and layout, with m numbers in the last axis. An axis F comes first if an argument has frames and
+        the input does not.
 
     Raises:
         ArgumentValueError: `MT` together with `M` or `T`.
-        ShapeError: fewer than two axes, or arguments of sizes that do not fit the vectors.
+        ShapeError: fewer than two axes, or arguments whose sizes do not match the vectors.
         DTypeError: elements are booleans.
 
     Example:
         >>> points = fn.coord_transform(points, MT=fn.transforms.rotation(angle=30))  # doctest: +SKIP
     """
     if MT is not None and (M is not None or T is not None):
-        raise ArgumentValueError("give either `MT`, or `M` and `T`.")
+        raise ArgumentValueError("specify either MT, or M and T.")
     if DALIDataType.BOOL in (x.dtype, dtype):
-        raise DTypeError("coordinates are numbers, not booleans.")
+        raise DTypeError("coordinates must be numbers, not booleans.")
     is_sequence = (x.layout or "").startswith("F")
     if x.ndim is not None and x.ndim < 2 + is_sequence:
         raise ShapeError(
-            f"{'a frame of ' if is_sequence else ''}the input needs at least two axes, the last one for the numbers of "
-            "a vector.",
+            f"{'a frame of ' if is_sequence else ''}the input must have at least two axes; the last one holds the "
+            "numbers of a vector.",
             hint="x[newaxis]",
         )
     result = x.replace(dtype=dtype)
@@ -69,7 +69,7 @@ def coord_transform(
 
 
 def _rows(m: Any, mt: Any, columns: int) -> int:
-    """Return the rows of the matrix; as many as columns where the arguments are not known yet or are single numbers."""
+    """Return the number of rows of the matrix: that of the columns if the argument is unknown or a single number."""
     given, width = (mt, columns + 1) if mt is not None else (m, columns)
     if not isinstance(given, (tuple, np.ndarray)):
         return columns
@@ -77,7 +77,7 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
     if size == 1:
         return columns
     if not width or size % width:
-        raise ShapeError(f"{size} numbers do not make a matrix with {width} columns, for vectors of {columns} numbers.")
+        raise ShapeError(f"{size} numbers do not form a matrix with {width} columns, for vectors of {columns} numbers.")
     return size // width
 
 
@@ -110,7 +110,7 @@ def _(x, *, M, MT, T):  # noqa: N803
 
 
 def _frames(*arguments: Any) -> list[int] | None:
-    """Return how many frames the arguments of each sample have; None where none has frames.
+    """Return the number of frames of the arguments per sample; None if no argument has frames.
 
     Raises:
         ShapeError: two arguments differ.
@@ -120,11 +120,13 @@ def _frames(*arguments: Any) -> list[int] | None:
         if values is None or values[0].ndim < 2:
             continue
         counts = [len(value) for value in values]
-        # One frame is for all.
+        # A single frame broadcasts.
         found = counts if found is None else [max(pair) for pair in zip(found, counts, strict=True)]
-        for index, (count, most) in enumerate(zip(counts, found, strict=True)):
-            if count not in (1, most):
-                raise ShapeError(f"M, MT and T are given for {count} and {most} frames.", sample=index)
+        for index, (count, largest) in enumerate(zip(counts, found, strict=True)):
+            if count not in (1, largest):
+                raise ShapeError(
+                    f"M, MT and T must have the same number of frames; got {count} and {largest}.", sample=index
+                )
     return found
 
 
@@ -135,7 +137,7 @@ def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
         if array.shape[1] == 1:
             return np.repeat(array[:, 0], frames, axis=0)
         if array.shape[1] != frames:
-            raise ShapeError(f"{name} is given for {array.shape[1]} frames; the input has {frames}.")
+            raise ShapeError(f"{name} has {array.shape[1]} frames; the input has {frames}.")
         return array.reshape(count * frames, -1)
     return np.repeat(array, frames, axis=0) if frames > 1 else array
 
@@ -160,7 +162,7 @@ def _map(x: Any, spec: Spec, out_spec: Spec, m: Any, mt: Any, t: Any) -> tuple[n
     if t is not None:
         shift = _columns(t, count, frames, "T")
         if shift.shape[1] not in (1, rows):
-            raise ShapeError(f"T needs {rows} numbers, or one; got {shift.shape[1]}.")
+            raise ShapeError(f"T must have {rows} numbers or one; got {shift.shape[1]}.")
         translation = np.broadcast_to(shift, (count * frames, rows))
     return matrix, translation
 
@@ -170,7 +172,7 @@ def _is_sequence(spec: Spec) -> bool:
 
 
 def _in_frames(out: Any, x: Any, spec: Spec) -> tuple[Any, Any]:
-    """Return output and input with frames and samples in one axis; an input without frames for each of the output."""
+    """Return output and input with samples and frames in one axis; an input without frames is repeated."""
     if out.ndim > x.ndim:
         repeated = (
             np.repeat(x, out.shape[1], axis=0) if isinstance(x, np.ndarray) else x.repeat_interleave(out.shape[1], 0)

@@ -9,13 +9,13 @@ from dalify.registry import Spec, operator
 
 @operator
 def copy(x: Spec, /) -> Spec:
-    """Copy the data to memory of their own.
+    """Copy data to new memory.
 
     Args:
         x: any data.
 
     Returns:
-        the same.
+        the same data.
 
     Example:
         >>> again = fn.copy(images)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Cut a window out of images, sequences and volumes."""
+"""Crop a window from images, sequences and volumes."""
 
 from __future__ import annotations
 
@@ -35,37 +35,37 @@ def crop(
     crop_pos_z: PerSample[float] = 0.5,
     crop_w: Shaping[float] = 0.0,
     dtype: DALIDataType | None = None,
-    fill_values: list[float] = [0.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    fill_values: list[float] = [0.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
     out_of_bounds_policy: str = "error",
     rounding: str = "round",
 ) -> Spec:
-    """Cut a window out of each sample.
+    """Crop a window from each sample.
 
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, or sequences of them, any dtype.
         crop: extents of the window in pixels for the last axes of D (or F), H, W: [height, width] or
-            [depth, height, width]; fractions are cut off. Without any extents the whole sample is taken.
+            [depth, height, width]; fractions are truncated. Without any extents the whole sample is taken.
         crop_d: depth of the window; 0: all of it.
         crop_h: height of the window, with `crop_w`.
-        crop_pos_x: place of the window, 0 (left) to 1 (right): it begins at ``crop_pos_x * (W - width)``.
-        crop_pos_y: the same from 0 (top) to 1 (bottom).
-        crop_pos_z: the same along D (or F).
+        crop_pos_x: position of the window, 0 (left) to 1 (right): it starts at ``crop_pos_x * (W - width)``.
+        crop_pos_y: vertical position, 0 (top) to 1 (bottom).
+        crop_pos_z: position along D (or F), 0 to 1.
         crop_w: width of the window, with `crop_h`.
-        dtype: element type of the result; floats are cut off and saturated in integers. That of `x` by default.
+        dtype: element type of the result; floats are truncated and saturated for integers. That of `x` by default.
         fill_values: values outside the sample, one for all channels or one each; with ``pad``. Integers are
             truncated and saturated.
-        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (or ``constant``, ``const``): they are
-            filled with `fill_values`; ``trim_to_shape``: they are cut; ``edge`` (``clamp``), ``reflect``
-            (``reflect_1001``), ``reflect_101``, ``wrap``: the sample continues, as of ``fn.slice``.
-        rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
+        out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (or ``constant``, ``const``): the
+            outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped; ``edge`` (``clamp``),
+            ``reflect`` (``reflect_1001``), ``reflect_101``, ``wrap``: the sample is extended, as in ``fn.slice``.
+        rounding: how the start of the window is rounded: ``round`` (half away from zero) or ``truncate``.
 
     Returns:
         Same layout, extents of the window.
 
     Raises:
-        ArgumentValueError: contradicting arguments, or a position outside 0..1.
-        IndexingError: a window that reaches out of its sample, and the policy is ``error``.
-        LayoutError: the data are no images, volumes or sequences.
+        ArgumentValueError: contradictory arguments, or a position outside [0, 1].
+        IndexingError: a window extends outside its sample and the policy is ``error``.
+        LayoutError: the data is not images, volumes or sequences.
 
     Example:
         >>> images = fn.crop(images, crop=[224, 224])  # doctest: +SKIP

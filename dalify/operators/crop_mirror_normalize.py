@@ -1,4 +1,4 @@
-"""Crop, mirror, normalise and transpose images: the last step before a network."""
+"""Crop, mirror, normalize and transpose images, usually as the last step of a pipeline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def crop_mirror_normalize(
     crop_pos_z: PerSample[float] = 0.5,
     crop_w: Shaping[float] = 0.0,
     dtype: DALIDataType = DALIDataType.FLOAT,
-    fill_values: list[float] = [0.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    fill_values: list[float] = [0.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
     mean: PerSample[list[float]] = [0.0],  # noqa: B006
     mirror: PerSample[int] = 0,
     out_of_bounds_policy: str = "error",
@@ -43,40 +43,41 @@ def crop_mirror_normalize(
     shift: float = 0.0,
     std: PerSample[list[float]] = [1.0],  # noqa: B006
 ) -> Spec:
-    """Cut out a window, mirror it, and normalise: ``scale * (window - mean) / std + shift``, in float32.
+    """Crop a window, mirror it, and normalize it: ``scale * (window - mean) / std + shift``, in float32.
 
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, or sequences of them, any dtype.
         crop: extents of the window in pixels for the last axes of D (or F), H, W: [height, width] or
-            [depth, height, width]; fractions are cut off. Without any extents the whole sample is taken.
+            [depth, height, width]; fractions are truncated. Without any extents the whole sample is taken.
         crop_d: depth of the window; 0: all of it.
         crop_h: height of the window, with `crop_w`.
-        crop_pos_x: place of the window, 0 (left) to 1 (right): it begins at ``crop_pos_x * (W - width)``.
-        crop_pos_y: the same from 0 (top) to 1 (bottom).
-        crop_pos_z: the same along D (or F).
+        crop_pos_x: position of the window, 0 (left) to 1 (right): it starts at ``crop_pos_x * (W - width)``.
+        crop_pos_y: vertical position, 0 (top) to 1 (bottom).
+        crop_pos_z: position along D (or F), 0 to 1.
         crop_w: width of the window, with `crop_h`.
         dtype: element type of the result; integers are rounded half away from zero and saturated.
         fill_values: values of the result outside the sample, one for all channels or one each; with ``pad``.
             Integers are truncated and saturated.
         mean: subtracted; one number for all channels or one each, in units of `x` (0..255 for uint8).
-        mirror: non-zero: reverse W after the crop.
-        out_of_bounds_policy: ``error``: windows have to be inside; ``pad`` (``constant``, ``const``): they are filled
-            with `fill_values`; ``trim_to_shape``: they are cut.
+        mirror: non-zero reverses W after the crop.
+        out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (``constant``, ``const``): the
+            outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped.
         output_layout: order of the axes of the result, a permutation of the input's.
         pad_output: add channels up to the next power of two: of zeros, or of a single fill value with ``pad``.
-        rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the window.
-        scale: factor.
+        rounding: how the start of the window is rounded: ``round`` (half away from zero) or ``truncate``.
+        scale: multiplier of the normalized values.
         shift: added at the end.
-        std: divided by; one number for all channels or one each.
+        std: divisor; one number for all channels or one each.
 
     Returns:
         dtype `dtype`, layout `output_layout`, extents of the window.
 
     Raises:
-        ArgumentValueError: contradicting arguments, or a position outside 0..1.
-        IndexingError: a window that reaches out of its sample, and the policy is ``error``.
-        LayoutError: the data are no images, volumes or sequences, or `output_layout` does not fit them.
-        ShapeError: a number of means or deviations that is neither 1 nor that of the channels.
+        ArgumentValueError: contradictory arguments, or a position outside [0, 1].
+        IndexingError: a window extends outside its sample and the policy is ``error``.
+        LayoutError: the data is not images, volumes or sequences, or `output_layout` is not a permutation of the input
+            layout.
+        ShapeError: the number of means or standard deviations is neither 1 nor the number of channels.
 
     Example:
         >>> mean, std = [123.7, 116.3, 103.5], [58.4, 57.1, 57.4]
@@ -90,7 +91,7 @@ def crop_mirror_normalize(
     if sorted(target) != sorted(layout):
         spatial = "".join(letter for letter in layout if letter in "DHW")
         raise LayoutError(
-            f"output_layout {target!r} has not the axes of the data, whose layout is {layout!r}.",
+            f"output_layout {target!r} must be a permutation of the input layout {layout!r}.",
             hint=f"For example output_layout={'F' * ('F' in layout) + 'C' + spatial!r}.",
         )
     result = Spec(dtype, x.ndim, target, None, x.device)
@@ -136,7 +137,7 @@ def _(
     if out_of_bounds_policy in FILLING or len(fill_values) != 1:
         check_fill_values(fill_values, channels)
     for name, values in (("mean", mean), ("std", std)):
-        counts = np.array([len(own) for own in values]) if isinstance(values, list) else values.shape[1]
+        counts = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
         wrong = np.flatnonzero((counts != 1) & (counts != channels))
         if len(wrong):
             sample = int(wrong[0])

@@ -1,4 +1,4 @@
-"""Make colour images of what a sensor behind a Bayer filter saw."""
+"""Convert Bayer mosaics to color images."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ _TYPES = (DALIDataType.UINT8, DALIDataType.UINT16)
 _ALGORITHMS = ("bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv", "default_npp")
 _TILES = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 _ENDINGS = {"bilinear_ocv": "2RGB", "edgeaware_ocv": "2RGB_EA", "vng_ocv": "2RGB_VNG", "gray_ocv": "2GRAY"}
-# Below this extent OpenCV leaves the image black: it has no pixel with neighbours on all sides.
-_LEAST_EXTENT = 4
-_MARGIN = 2  # even, so that the mosaic goes on in the mirrored border
-_RED, _GREEN, _BLUE = 4899, 9617, 1868  # of grey, in parts of 2**14: ITU-R BT.601
+# Below this extent OpenCV returns a black image: no pixel has neighbors on all sides.
+_MIN_EXTENT = 4
+_MARGIN = 2  # even, so that the mosaic continues in the mirrored border
+_RED, _GREEN, _BLUE = 4899, 9617, 1868  # weights of gray times 2**14, ITU-R BT.601
 
 
 @operator
 def debayer(x: Spec, /, *, algorithm: str | None = None, blue_position: PerSample[int | list[int]]) -> Spec:
-    """Make colour images of what a sensor behind a Bayer filter saw: each pixel gets the two colours it lacks.
+    """Convert Bayer mosaics of image sensors to color images by interpolating the two missing colors of each pixel.
 
-    Red and blue are the means of the nearest pixels that have them. The algorithms differ in green, and in what is done
-    with all three:
+    Red and blue are the means of the nearest pixels that have them. The algorithms differ in how they compute green and
+    in the output:
 
-    - ``bilinear_ocv``: green, too, is the mean of the nearest pixels;
-    - ``edgeaware_ocv``: of the two pixels beside or above and below, whichever differ less;
-    - ``vng_ocv``: means in directions of small gradients (Chang, Cheung, Pang, 1999), uint8 only;
-    - ``gray_ocv``: the grey image of the bilinear colours, one channel;
-    - ``default_npp``: green along the direction in which the known colour bends less (Laroche, Prescott, US patent
-      5373322). DALI has an algorithm of this name and kind on GPUs; its exact formula is not published.
+    - ``bilinear_ocv``: green is the mean of the nearest pixels;
+    - ``edgeaware_ocv``: green is the mean of the horizontal or the vertical pair of neighbors, whichever differ less;
+    - ``vng_ocv``: means along directions of small gradients (Chang, Cheung, Pang, 1999), uint8 only;
+    - ``gray_ocv``: the bilinear result converted to gray, one channel;
+    - ``default_npp``: green is interpolated along the direction with the smaller second derivative (Laroche, Prescott,
+      US patent 5373322). DALI has an algorithm of this name on the GPU; its exact formula is not published.
 
     Args:
-        x: uint8 or uint16 mosaics HW, HWC with one channel, or sequences of them. Extents are even.
-        algorithm: one of the above; bilinear_ocv by default on both devices (DALI: default_npp on GPUs).
-        blue_position: row and column, 0 or 1, of the blue pixel in the 2 x 2 tile **that begins in the second row and
-            column** of the image, OpenCV's way: [0, 0] is BGGR there, [0, 1] GBRG, [1, 0] GRBG, [1, 1] RGGB. One for
-            both; per frame, too.
+        x: uint8 or uint16 mosaics HW, HWC with one channel, or sequences of them. Extents must be even.
+        algorithm: one of the above; by default bilinear_ocv on both devices (in DALI default_npp on the GPU).
+        blue_position: row and column, 0 or 1, of the blue pixel in the 2 x 2 tile **that starts at the second row and
+            column** of the image, as in OpenCV: [0, 0] is BGGR, [0, 1] GBRG, [1, 0] GRBG, [1, 1] RGGB. A single number
+            applies to both. Can be per frame.
 
     Returns:
         HWC or FHWC of the same type, in the order R, G, B.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: several channels, or odd extents.
+        LayoutError: the layout is not supported.
+        ShapeError: more than one channel, or odd extents.
         DTypeError: neither uint8 nor uint16; uint16 with vng_ocv.
         ArgumentValueError: an unknown algorithm, or a position outside the tile.
 
@@ -67,7 +67,7 @@ def debayer(x: Spec, /, *, algorithm: str | None = None, blue_position: PerSampl
         raise ArgumentValueError(option_error_text("algorithm", algorithm, _ALGORITHMS))
     if x.dtype not in _TYPES or (x.dtype != DALIDataType.UINT8 and algorithm == "vng_ocv"):
         only = "UINT8" if algorithm == "vng_ocv" else "UINT8 or UINT16"
-        raise DTypeError(f"a mosaic has elements of type {only} here; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have elements of type {only}; got {x.dtype!s}.")
     channels = 1 if algorithm == "gray_ocv" else 3
     result = x.replace(layout="FHWC" if layout.startswith("F") else "HWC", ndim=4 if layout.startswith("F") else 3)
     if x.shape is None:
@@ -75,10 +75,16 @@ def debayer(x: Spec, /, *, algorithm: str | None = None, blue_position: PerSampl
     plain = x.shape
     if layout.endswith("C"):
         if plain[-1] != 1:
-            raise ShapeError(f"a mosaic has one channel; got {plain[-1]}.", hint="Frames need the layout 'FHW'.")
+            raise ShapeError(
+                f"the input must have one channel; got {plain[-1]}.",
+                hint="Sequences without channels have the layout 'FHW'.",
+            )
         plain = plain[:-1]
     if plain[-1] % 2 or plain[-2] % 2:
-        raise ShapeError(f"a mosaic has even extents; got {plain[-2]} x {plain[-1]}.", hint="Crop it first.")
+        raise ShapeError(
+            f"the input must have even extents; got {plain[-2]} x {plain[-1]}.",
+            hint="Crop it first, e.g. with fn.crop.",
+        )
     return result.replace(shape=(*plain, channels))
 
 
@@ -95,7 +101,7 @@ def _positions(blue_position: Any, frames: int) -> list[tuple[int, int]]:
     rows = per_frame(given, frames, "blue_position", 2)
     if ((rows < 0) | (rows > 1)).any():
         wrong = rows[((rows < 0) | (rows > 1)).any(axis=1)][0]
-        raise ArgumentValueError(f"blue_position is a row and a column, each 0 or 1; got {wrong.tolist()}.")
+        raise ArgumentValueError(f"blue_position must be a row and a column, each 0 or 1; got {wrong.tolist()}.")
     return [(int(row), int(column)) for row, column in rows]
 
 
@@ -106,14 +112,14 @@ def _(out, x, *, algorithm, blue_position, spec):
     positions = _positions(blue_position, frame_count(layout, spec.shape))
     for mosaic, image, position in zip(source, target, positions, strict=True):
         if algorithm == "default_npp":
-            _correlate(image, _bordered(mosaic), (1 + position[0]) % 2, (1 + position[1]) % 2)
-        elif min(mosaic.shape) < _LEAST_EXTENT:
-            image[:] = _demosaic(_bordered(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+            _correlate(image, _add_border(mosaic), (1 + position[0]) % 2, (1 + position[1]) % 2)
+        elif min(mosaic.shape) < _MIN_EXTENT:
+            image[:] = _demosaic(_add_border(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
         else:
             _demosaic(mosaic, algorithm, position, image)
 
 
-def _bordered(mosaic: np.ndarray) -> np.ndarray:
+def _add_border(mosaic: np.ndarray) -> np.ndarray:
     return cv2.copyMakeBorder(mosaic, _MARGIN, _MARGIN, _MARGIN, _MARGIN, cv2.BORDER_REFLECT_101)
 
 
@@ -127,7 +133,7 @@ def _demosaic(
 
 @njit(nogil=True, cache=True)
 def _correlate(out, padded, blue_row, blue_column):
-    """Fill one image with red and blue as means and green by the bends of the known colour; see `debayer`."""
+    """Fill one image by ``default_npp``: red and blue as means, green along the smaller second derivative."""
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):
             i, j = y + 2, x + 2
@@ -165,8 +171,8 @@ def _(out, x, *, algorithm, blue_position, spec):
     positions = _positions(blue_position, frame_count(layout, spec.shape))
     if algorithm == "vng_ocv":  # branches per pixel over eight directions: left to OpenCV, on the host
         for mosaic, image, position in zip(source.cpu().numpy(), target, positions, strict=True):
-            if min(mosaic.shape) < _LEAST_EXTENT:
-                result = _demosaic(_bordered(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+            if min(mosaic.shape) < _MIN_EXTENT:
+                result = _demosaic(_add_border(mosaic), algorithm, position)[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
             else:
                 result = _demosaic(mosaic, algorithm, position)
             image.copy_(torch.as_tensor(np.ascontiguousarray(result)))
@@ -176,7 +182,7 @@ def _(out, x, *, algorithm, blue_position, spec):
 
 
 def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> None:
-    """Do what the CPU kernel does, on [N, H, W]; `blue` is the parity of the blue rows and columns, [N, 2]."""
+    """Demosaic [N, H, W] like the CPU kernel; `blue` is the parity of the blue rows and columns, [N, 2]."""
     height, width = x.shape[1:]
     padded = x.int()
     for axis in (1, 2):
@@ -193,7 +199,7 @@ def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> Non
     columns = torch.arange(width, device=x.device)[None, None, :] % 2 == blue[:, 1, None, None]
     is_blue, is_red = rows & columns, ~rows & ~columns
     if algorithm == "gray_ocv":
-        # Weighed before anything is rounded: everything in quarters.
+        # All sums are in quarters, so that nothing is rounded before the colors are weighted.
         beside, upright, cross = 2 * (left + right), 2 * (above + below), left + right + above + below
         green = torch.where(is_blue | is_red, cross, 4 * here)
         red, blues = (
@@ -218,7 +224,7 @@ def _demosaic_torch(out: Tensor, x: Tensor, algorithm: str, blue: Tensor) -> Non
         )
         result = torch.stack([red, green, blues], dim=-1)
     out.copy_(result)
-    if algorithm != "default_npp" and min(height, width) >= _LEAST_EXTENT:
-        # OpenCV gives the outermost pixels the colours of their neighbours inside.
+    if algorithm != "default_npp" and min(height, width) >= _MIN_EXTENT:
+        # OpenCV copies the colors of the border pixels from their inner neighbors.
         out[:, :, 0], out[:, :, -1] = out[:, :, 1].clone(), out[:, :, -2].clone()
         out[:, 0], out[:, -1] = out[:, 1].clone(), out[:, -2].clone()

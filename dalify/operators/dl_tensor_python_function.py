@@ -21,7 +21,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
 
 
 class _Holder:
-    """Lets numpy take a bare capsule of host memory."""
+    """Adapts a bare capsule of host memory to ``np.from_dlpack``."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -57,25 +57,25 @@ def dl_tensor_python_function(
     batch_processing: bool = True,
     output_layouts: object = None,
 ) -> tuple[Spec, ...]:
-    """Call a Python function on DLPack capsules, which every array library can turn into its own arrays without a copy.
+    """Call a Python function on DLPack capsules, which array libraries can import without a copy.
 
     Args:
-        *xs: any inputs; the function gets one argument for each.
-        function: gets, for each input, a capsule (or with ``batch_processing`` a list of one capsule per sample) and
-            returns capsules, arrays or tensors in the same form, several outputs as a tuple.
-        num_outputs: number of outputs; with 0 it is called for what it does.
+        *xs: any inputs; the function receives one argument for each.
+        function: receives a capsule for each input (with ``batch_processing`` a list of one capsule per sample) and
+            returns capsules, arrays or tensors in the same form; several outputs as a tuple.
+        num_outputs: number of outputs; with 0 it is called for its side effects.
         synchronize_stream: accepted; on a GPU the function runs on torch's current stream, which is the pipeline's.
         batch_processing: call the function once per batch; otherwise once per sample.
-        output_layouts: layout of the outputs: one text for all, or a list with one for each; none where not given.
+        output_layouts: layout of the outputs: one string for all, or a list with one for each; by default none.
 
     Returns:
         ``num_outputs`` outputs.
 
     Raises:
-        SourceError: the function returned None or another number of values.
-        DTypeError: it returned something that is no array of numbers, or arrays of different types.
+        SourceError: the function returned None or a wrong number of values.
+        DTypeError: it returned an object that is not a numeric array, or arrays of different types.
         ShapeError: it returned arrays with different numbers of dimensions.
-        LayoutError: a layout for another number of dimensions.
+        LayoutError: a layout does not match the number of dimensions.
 
     Example:
         >>> from torch.utils.dlpack import from_dlpack, to_dlpack
@@ -85,7 +85,7 @@ def dl_tensor_python_function(
     """
     del synchronize_stream, batch_processing
     if not isinstance(function, Callable):
-        raise ArgumentTypeError(f"function must be something that can be called; got {type(function).__name__}.")
+        raise ArgumentTypeError(f"function must be callable; got {type(function).__name__}.")
     device = xs[0].device if xs else "cpu"
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 

@@ -1,4 +1,4 @@
-"""Write images to files, to look at."""
+"""Write images to files, for inspection."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from dalify.base.whole_files import write_whole
 from dalify.data import DALIDataType
 from dalify.registry import Spec, operator
 
-# Each byte as text with a space behind it, zeros in front.
-_TEXTS = np.array([list(f"{value} ".encode().rjust(4, b"\0")) for value in range(256)], np.uint8)
+# Decimal digits of each byte value, followed by a space and padded with zero bytes in front.
+_DIGITS = np.array([list(f"{value} ".encode().rjust(4, b"\0")) for value in range(256)], np.uint8)
 
 
 @operator(batchwise=True, serial=True, side_effect=True)
 def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Spec:
-    """Write each image of the batch to a file in the working folder, and pass it on unchanged.
+    """Write each image of the batch to a file in the current directory, and return it unchanged.
 
-    The files are ``<number in the batch>-<suffix>-0.ppm``, in the text form of PPM (three channels) or PGM (one), as
-    DALI's; the next batch writes over them.
+    The files are named ``<index in the batch>-<suffix>-0.ppm``, in the contents format of PPM (three channels) or PGM
+    (one), as in DALI. The next batch overwrites them.
 
     Args:
         x: images of type UINT8, HWC, with 1 or 3 channels.
-        input_layout: HWC; nothing else.
-        suffix: part of the files' names.
+        input_layout: must be HWC.
+        suffix: part of the file names.
 
     Returns:
         ``x``.
 
     Raises:
-        ArgumentValueError: another layout, or a suffix that leads into another folder.
-        LayoutError: images of another layout.
-        DTypeError: images of another type.
-        ShapeError: no images, or another number of channels.
+        ArgumentValueError: an unsupported layout, or a suffix with a path separator.
+        LayoutError: the images are not HWC.
+        DTypeError: the images are not uint8.
+        ShapeError: the samples are not images, or have neither 1 nor 3 channels.
 
     Example:
         >>> images = fn.dump_image(images, suffix="augmented")  # doctest: +SKIP
@@ -42,13 +42,13 @@ def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Sp
     if input_layout != "HWC":
         raise ArgumentValueError(f"input_layout must be HWC; got {input_layout!r}.")
     if "/" in suffix or "\\" in suffix or "\0" in suffix:
-        raise ArgumentValueError(f"suffix is a part of a file's name, without folders; got {suffix!r}.")
+        raise ArgumentValueError(f"suffix must be part of a file name, without path separators; got {suffix!r}.")
     if x.dtype not in (None, DALIDataType.UINT8):
-        raise DTypeError(f"images to be written must be of type UINT8; got {x!r}.", hint="Convert them with fn.cast.")
+        raise DTypeError(f"images must be of type UINT8; got {x!r}.", hint="Convert them with fn.cast.")
     if x.layout not in (None, "", "HWC"):
-        raise LayoutError(f"images to be written must be HWC; got {x!r}.", hint="Use fn.transpose.")
+        raise LayoutError(f"images must be HWC; got {x!r}.", hint="Use fn.transpose.")
     if x.ndim not in (None, 3):
-        raise ShapeError(f"images have three dimensions; got {x!r}.")
+        raise ShapeError(f"images must have three dimensions; got {x!r}.")
     return x
 
 
@@ -57,15 +57,15 @@ def _(x, *, suffix):
     for index, image in enumerate(x.samples):
         height, width, channels = image.shape
         if channels not in (1, 3):
-            raise ShapeError(f"images with 1 or 3 channels can be written; got the shape {image.shape}.", sample=index)
-        # One line per row, with a space behind each value.
-        rows = _TEXTS[np.reshape(image, (height, width * channels))].reshape(height, 4 * width * channels)
+            raise ShapeError(f"images must have 1 or 3 channels; got the shape {image.shape}.", sample=index)
+        # One line per row, with a space after each value.
+        rows = _DIGITS[np.reshape(image, (height, width * channels))].reshape(height, 4 * width * channels)
         lines = np.concatenate([rows, np.full((height, 1), ord("\n"), np.uint8)], axis=1)
-        text = f"P{3 if channels == 3 else 2}\n{width} {height}\n255\n".encode() + lines[lines != 0].tobytes()
+        contents = f"P{3 if channels == 3 else 2}\n{width} {height}\n255\n".encode() + lines[lines != 0].tobytes()
         path = Path(f"{index}-{suffix}-0.ppm")
         try:
-            # Batches are made ahead: whoever looks at a file must not find it half written.
-            write_whole(path, [text])
+            # Batches run ahead, so the file can be opened meanwhile: it is replaced atomically.
+            write_whole(path, [contents])
         except OSError as error:
             raise ReaderError(f"cannot write the file {str(path)!r}: {error.strerror}.") from None
     return x

@@ -1,4 +1,4 @@
-"""Equalise the histogram of each channel."""
+"""Equalize the histogram of each channel."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dalify.kernels.frames import visual_layout
 from dalify.registry import Spec, operator
 
 _LAYOUTS = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW")
-_MOST_CHANNELS = 128  # that OpenCV takes at once
+_MAX_CHANNELS = 128  # OpenCV's limit per call
 
 
 @operator
 def equalize(x: Spec, /) -> Spec:
-    """Equalise the histogram of each channel of each image, so that all grey levels become about equally frequent.
+    """Equalize the histogram of each channel, so that all levels become about equally frequent.
 
-    A level goes to ``255 * (values up to it, less those of the lowest level) / (all values, less those of the lowest
-    level)``, as in OpenCV's equalizeHist; an image of one level stays as it is.
+    A level is mapped to ``255 * (cumulative count - count of the lowest level) / (total count - count of the lowest
+    level)``, as in OpenCV's equalizeHist. A channel with a single level is unchanged.
 
     Args:
         x: uint8 images HW, HWC, CHW or sequences of them.
@@ -32,7 +32,7 @@ def equalize(x: Spec, /) -> Spec:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
         DTypeError: elements are not uint8.
 
     Example:
@@ -40,13 +40,13 @@ def equalize(x: Spec, /) -> Spec:
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"histograms are equalised in uint8; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     return x
 
 
 @njit(nogil=True, cache=True)
 def _fill_table(table: np.ndarray, counts: np.ndarray, pixels: int) -> None:
-    """Make the table of one channel from how often each level is there."""
+    """Fill the lookup table of one channel from its histogram."""
     first = 0
     while counts[first] == 0:
         first += 1
@@ -63,8 +63,8 @@ def _fill_table(table: np.ndarray, counts: np.ndarray, pixels: int) -> None:
 
 @njit(nogil=True, cache=True)
 def _equalize_rgb(out: np.ndarray, x: np.ndarray) -> None:
-    """Equalise three channels of ``[images, pixels, 3]`` where they lie, without taking them apart."""
-    # Two of each, for the upper and the lower half of the image: one waits less often for what it has just counted.
+    """Equalize three interleaved channels of ``[images, pixels, 3]`` without splitting them."""
+    # Two histograms per channel, for the two halves of the image: increments depend less on the previous store.
     counts = np.empty((6, 256), np.int64)
     table = np.empty((3, 256), np.uint8)
     red, green, blue = table[0], table[1], table[2]
@@ -107,7 +107,7 @@ def _(out, x, *, spec):
     for one, result in zip(source, target, strict=True):
         if channels == 1:
             cv2.equalizeHist(one[..., 0], dst=result[..., 0])
-        elif channels <= _MOST_CHANNELS:
+        elif channels <= _MAX_CHANNELS:
             cv2.merge([cv2.equalizeHist(channel) for channel in cv2.split(one)], dst=result)
         else:
             for channel in range(channels):

@@ -11,7 +11,7 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, S
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import PerSample, Spec, operator
 
-_FARTHEST = np.float32(2.0**62)
+_MAX_COORDINATE = np.float32(2.0**62)
 
 
 def _axes(x: Spec, axes: Sequence[int] | None, axis_names: str | None) -> tuple[int, ...]:
@@ -22,11 +22,11 @@ def _axes(x: Spec, axes: Sequence[int] | None, axis_names: str | None) -> tuple[
     if axes:
         for axis in axes:
             if not 0 <= axis < (x.ndim or 0):
-                raise IndexingError(f"axes has the entry {axis}; the data have {x.ndim} axes.")
+                raise IndexingError(f"axes contains {axis}; the data has {x.ndim} axes.")
         return tuple(axes)
     if not layout:
         raise LayoutError(
-            "the data have no layout, so `axes` must say what anchor and shape refer to.", hint="axes=[0, 1]"
+            "the data has no layout, so axes must specify what anchor and shape refer to.", hint="axes=[0, 1]"
         )
     return tuple(axis for axis, letter in enumerate(layout) if letter != "C")
 
@@ -48,62 +48,64 @@ def erase(
 ) -> Spec:
     """Fill one or more regions with a value.
 
-    A region covers the positions from ``trunc(anchor)`` up to, not including, ``trunc(anchor + shape)`` in each axis
-    that is named, and all positions of the others; what lies outside the data is ignored.
+    A region covers the positions from ``trunc(anchor)`` to ``trunc(anchor + shape)``, exclusive, along the specified
+    axes, and all positions along the others. Positions outside the data are ignored.
 
     Args:
         x: any data.
-        anchor: first corner of the regions, one after the other, a number for each axis; by default 0.
-        axes: the axes that anchors and shapes refer to; by default, without `axis_names`, all but C.
-        axis_names: the same by letters of the layout; goes before `axes`.
-        centered_anchor: the anchors are the middles of the regions.
+        anchor: first corners of the regions, concatenated, a number for each axis; by default 0.
+        axes: the axes that anchors and shapes refer to; by default all but C.
+        axis_names: the same as letters of the layout; overrides `axes`.
+        centered_anchor: the anchors are the centers of the regions.
         fill_value: one value, or one per channel; integers are truncated and saturated.
-        normalized: anchors and shapes are parts of the extents.
-        normalized_anchor: the same for anchors alone.
-        normalized_shape: the same for shapes alone.
-        shape: extents of the regions, as many numbers as `anchor`; none erases nothing.
+        normalized: anchors and shapes are fractions of the extents.
+        normalized_anchor: the same for anchors only.
+        normalized_shape: the same for shapes only.
+        shape: extents of the regions, as many numbers as `anchor`; by default nothing is erased.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
         ArgumentValueError: `normalized` together with one of the other two.
-        ShapeError: anchors and shapes do not fit each other, or the axes; or fill values do not fit the channels.
-        LayoutError: an axis that the layout does not name.
-        IndexingError: an axis that the data do not have.
+        ShapeError: the sizes of anchors, shapes and axes, or of fill values and channels, do not match.
+        LayoutError: an axis is not in the layout.
+        IndexingError: an axis does not exist.
 
     Example:
         >>> images = fn.erase(images, anchor=[0.2, 0.3], shape=[0.1, 0.2], normalized=True)  # doctest: +SKIP
     """
     if normalized and (normalized_anchor is not None or normalized_shape is not None):
-        raise ArgumentValueError("give either `normalized`, or `normalized_anchor` and `normalized_shape`.")
+        raise ArgumentValueError("specify either normalized, or normalized_anchor and normalized_shape.")
     _axes(x, axes, axis_names)
     return x
 
 
 def _regions(anchor: Any, shape: Any, extents: np.ndarray, options: tuple[bool, bool, bool]) -> np.ndarray:
     """Return the regions of each sample as int [N, count, 2, axes]: starts and ends, within the data."""
-    centered, anchor_is_part, shape_is_part = options
-    # In float32 and in this order like DALI, since truncating makes a pixel of a rounding error.
+    centered, is_anchor_relative, is_shape_relative = options
+    # In float32 and in the same order as DALI, since truncation can turn a rounding error into a pixel.
     sizes = np.asarray(shape, np.float32).reshape(len(shape), -1)
     starts = np.zeros_like(sizes) if anchor is None else np.asarray(anchor, np.float32).reshape(len(anchor), -1)
     if starts.shape != sizes.shape:
-        raise ShapeError(f"anchor has {starts.shape[1]} numbers and shape {sizes.shape[1]}; they must be as many.")
+        raise ShapeError(
+            f"anchor and shape must have the same size; got {starts.shape[1]} and {sizes.shape[1]} numbers."
+        )
     if sizes.shape[1] % extents.size:
         raise ShapeError(
-            f"anchor and shape need {extents.size} numbers per region, one per axis; got {sizes.shape[1]}."
+            f"anchor and shape must have {extents.size} numbers per region, one per axis; got {sizes.shape[1]}."
         )
     form = (len(sizes), sizes.shape[1] // extents.size, extents.size)
     starts, sizes, scale = starts.reshape(form), sizes.reshape(form), extents.astype(np.float32)
-    starts = starts * scale if anchor_is_part else starts
-    sizes = sizes * scale if shape_is_part else sizes
+    starts = starts * scale if is_anchor_relative else starts
+    sizes = sizes * scale if is_shape_relative else sizes
     starts = starts - sizes * np.float32(0.5) if centered else starts
     bounds = np.empty((len(sizes), form[1], 2, form[2]), np.float32)
     bounds[:, :, 0], bounds[:, :, 1] = starts, starts + sizes
     np.trunc(bounds, out=bounds)
     bounds[np.isnan(bounds)] = 0
-    # In integers: float32 does not hold all extents.
-    return np.minimum(np.clip(bounds, 0, _FARTHEST).astype(np.int64), extents)
+    # In integers: float32 cannot represent all extents.
+    return np.minimum(np.clip(bounds, 0, _MAX_COORDINATE).astype(np.int64), extents)
 
 
 def _fills(values: np.ndarray, spec: Spec) -> np.ndarray:
@@ -124,9 +126,9 @@ def _fills(values: np.ndarray, spec: Spec) -> np.ndarray:
     axis = spec.axis("C")
     channels = spec.shape[axis]
     if fills.shape[1] != channels:
-        raise ShapeError(f"fill_value has {fills.shape[1]} values; the data have {channels} channels.")
+        raise ShapeError(f"fill_value has {fills.shape[1]} values; the data has {channels} channels.")
     fills = fills.reshape(-1, *[1] * axis, channels, *[1] * (axes - 1 - axis))
-    if axis == axes - 1 and axes > 1:  # a whole row: single pixels are moved twenty times as slowly
+    if axis == axes - 1 and axes > 1:  # a whole row: copying single pixels is twenty times as slow
         fills = np.repeat(fills, spec.shape[-2], axis=-2)
     return fills
 
@@ -136,12 +138,12 @@ def _is_same_for_all(values: np.ndarray) -> bool:
 
 
 def _erase(out: Any, x: Any, spec: Spec, convert: Any, **arguments: Any) -> None:
-    """Fill `out`; works on arrays and on tensors, `convert` brings fill values to the device."""
+    """Fill `out`, an array or a tensor; `convert` moves fill values to its device."""
     shape, anchor, values = arguments["shape"], arguments["anchor"], arguments["fill_value"]
     out[...] = x
     if shape is None:
         if anchor is not None:
-            raise ShapeError("anchor is given without shape.")
+            raise ShapeError("anchor requires shape.")
         return
     axes = _axes(spec, arguments["axes"], arguments["axis_names"])
     assert spec.shape is not None, "dalify bug: a kernel without the shape of its input"
@@ -159,9 +161,9 @@ def _erase(out: Any, x: Any, spec: Spec, convert: Any, **arguments: Any) -> None
         regions, samples = regions[:1], [slice(None)]
     else:
         samples = [slice(n, n + 1) for n in range(len(x))]
-    for sample, own in zip(samples, regions.tolist(), strict=True):
+    for sample, sample_regions in zip(samples, regions.tolist(), strict=True):
         fill = fills if is_one_fill else fills[sample]
-        for begin, end in own:
+        for begin, end in sample_regions:
             window = [sample, *[slice(None)] * len(spec.shape)]
             for axis, first, last in zip(axes, begin, end, strict=True):
                 window[axis + 1] = slice(first, max(first, last))

@@ -19,9 +19,9 @@ def expand_dims(data: Spec, /, *, axes: list[int], new_axis_names: str = "") -> 
         the same elements.
 
     Raises:
-        IndexingError: a position that the result does not have.
-        ArgumentValueError: a position named twice, or not one letter for each.
-        LayoutError: letters for data that have dimensions and no layout.
+        IndexingError: a position is out of range.
+        ArgumentValueError: a position is repeated, or the number of letters differs.
+        LayoutError: letters are specified for data that has dimensions but no layout.
 
     Example:
         >>> sequence = fn.expand_dims(images, axes=[0], new_axis_names="F")  # doctest: +SKIP
@@ -29,18 +29,20 @@ def expand_dims(data: Spec, /, *, axes: list[int], new_axis_names: str = "") -> 
     assert data.ndim is not None, "dalify bug: new axes of data of unknown dimensions"
     ndim = data.ndim + len(axes)
     if len(set(axes)) != len(axes):
-        raise ArgumentValueError(f"axes {tuple(axes)} names a position twice.")
+        raise ArgumentValueError(f"axes must not contain a position twice; got {tuple(axes)}.")
     for axis in axes:
         if not 0 <= axis < ndim:
-            raise IndexingError(f"axes has the entry {axis}; the result has the axes 0 to {ndim - 1}.")
+            raise IndexingError(f"axes contains {axis}; the result has the axes 0 to {ndim - 1}.")
     if not axes:
         return data
     letters: dict[int, str] = {}
     if new_axis_names:
         if len(new_axis_names) != len(axes):
-            raise ArgumentValueError(f"new_axis_names needs {len(axes)} letters; got {new_axis_names!r}.")
+            raise ArgumentValueError(
+                f"new_axis_names must have {len(axes)} letters, one per axis; got {new_axis_names!r}."
+            )
         if not data.layout and data.ndim:
-            raise LayoutError("new_axis_names needs data with a layout; these have none.")
+            raise LayoutError("new_axis_names requires data with a layout.")
         letters = dict(zip(axes, new_axis_names, strict=True))
     old = iter(data.layout or "")
     layout = "".join(letters[axis] if axis in letters else next(old) for axis in range(ndim)) if letters else ""

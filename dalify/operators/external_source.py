@@ -1,4 +1,4 @@
-"""Data from the user's own Python: a callable, an iterable, a generator function, or batches fed by hand."""
+"""Data from Python: a callable, an iterable, a generator function, or batches passed to ``feed_input``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
 
 
 def _effect(arguments: Mapping[str, Any]) -> str:
-    """Without a source, the data are fed by hand."""
+    """Without a source, data comes from ``feed_input`` and no Python code runs."""
     return "" if arguments.get("source") is None else "runs Python code"
 
 
@@ -38,32 +38,32 @@ def external_source(
     prefetch_queue_depth: int | None = None,
     batch_info: bool = False,
 ) -> tuple[Spec, ...]:
-    """Take data from a Python source.
+    """Read data from a Python source.
 
-    Samples are arrays of numpy or torch, numbers, pictures of Pillow, and texts and bytes, which become uint8 ``[n]``.
-    An iterable data set of PyTorch or Hugging Face is a source with ``batch=False``; where it has ``state_dict()`` and
-    ``load_state_dict()``, a resumed pipeline goes on from there at once.
+    Samples are NumPy arrays, torch tensors, numbers, Pillow images, or strings and bytes, which become uint8 ``[n]``.
+    Iterable datasets of PyTorch or Hugging Face can be used with ``batch=False``; if they have ``state_dict()`` and
+    ``load_state_dict()``, a restored pipeline continues without repeating iterations.
 
     Args:
-        source: a callable (of no argument, or of one), an iterable, or a generator function; None when data are fed
-            with ``Pipeline.feed_input`` or ``Pipeline.run(name=data)``.
-        num_outputs: None when the source gives one item; otherwise it gives tuples or dictionaries of so many, and the
-            result is a list of nodes, those of a dictionary in the order of the first one.
-        cycle: what follows the last item of an iterable: None or "no" (the end), "quiet" or True (the first again,
-            without end), "raise" (StopIteration once, then the first again).
-        layout: layout of the samples, one text or one per output.
-        dtype: element type that is expected, one or one per output.
-        ndim: dimensions of a sample that are expected, one or one per output.
-        cuda_stream: accepted; data on a device are used in the order of torch's current stream.
-        use_copy_kernel: accepted, without effect.
-        blocking: whether a run waits for data that have not been fed yet; accepted: a missing feed is an error.
-        batch: whether the source gives whole batches (the default) or single samples.
-        repeat_last: with fed data, use the last batch again when no new one was fed.
-        parallel: call the source in worker processes. A process that dies costs one batch and is replaced; an iterable
-            is then walked again from its beginning, up to the batch after the lost one.
-        no_copy: use the data where they lie; the user must not change them while they are in use.
+        source: a callable with zero or one argument, an iterable, or a generator function; None if data is passed
+            to ``Pipeline.feed_input`` or ``Pipeline.run(name=data)``.
+        num_outputs: None if the source returns one item. Otherwise it returns tuples or dictionaries with this number
+            of items, and the result is a list of nodes; keys are ordered as in the first dictionary.
+        cycle: what happens at the end of an iterable: None or "no" (the data ends), "quiet" or True (it restarts),
+            "raise" (StopIteration is raised once, then it restarts).
+        layout: layout of the samples, one string or one per output.
+        dtype: expected element type, one or one per output.
+        ndim: expected number of dimensions of a sample, one or one per output.
+        cuda_stream: accepted but ignored; data on a device is used in the order of torch's current stream.
+        use_copy_kernel: accepted but ignored.
+        blocking: accepted but ignored: running without fed data is an error.
+        batch: whether the source returns whole batches (the default) or single samples.
+        repeat_last: with fed data, repeat the last batch if no new one was fed.
+        parallel: call the source in worker processes. A process that dies loses one batch and is replaced; an iterable
+            is then replayed from its start up to the batch after the lost one.
+        no_copy: use the data without a copy; it must not be modified while it is in use.
         prefetch_queue_depth: batches that workers prepare ahead (only with ``parallel``).
-        batch_info: whether a callable for batches gets a ``BatchInfo`` instead of the number of the iteration.
+        batch_info: whether a callable for batches receives a ``BatchInfo`` instead of the iteration number.
 
     Returns:
         one output per item, on the CPU unless ``device="gpu"``.
@@ -74,9 +74,11 @@ def external_source(
     del cycle, cuda_stream, use_copy_kernel, blocking, batch, repeat_last, no_copy, batch_info
     declared = declarations(num_outputs, dtype=dtype, ndim=ndim, layout=layout)
     if prefetch_queue_depth is not None and not parallel:
-        raise ArgumentValueError("prefetch_queue_depth is for parallel=True only; the pipeline has its own queue.")
+        raise ArgumentValueError(
+            "prefetch_queue_depth requires parallel=True; the queue of the pipeline is configured separately."
+        )
     if parallel and source is None:
         raise ArgumentValueError(
-            "parallel=True needs a source.", hint="Data that are fed by hand need no workers: leave parallel out."
+            "parallel=True requires a source.", hint="Omit parallel if data is passed to feed_input."
         )
     return tuple(Spec(each.dtype, each.ndim, each.layout or (None if each.ndim is None else "")) for each in declared)

@@ -1,4 +1,4 @@
-"""Weigh the neighbours of each pixel by a filter of the user's."""
+"""Filter images and volumes with a user-defined matrix."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BORDERS = {
     "clamp": cv2.BORDER_REPLICATE,
     "constant": cv2.BORDER_CONSTANT,
 }
-# Other names that DALI has for them.
+# DALI's aliases.
 _ALIASES = {"fill": "constant", "101": "reflect_101", "1001": "reflect_1001", "reflect": "reflect_1001"}
 _MODES = ("same", "valid")
 _IMAGE_AXES = 2
-# Elements of a filter from which OpenCV filters by discrete Fourier transforms, and from which that pays.
-_TRANSFORMED_FROM, _TRANSFORMED_WELL_FROM = 130, 700
-_OURS_FROM, _OURS_CHANNELS = 25, 3
-_MOST_CHANNELS = 128  # that OpenCV takes at once
+# Filter sizes (elements) from which OpenCV uses the discrete Fourier transform, and from which it is faster.
+_DFT_FROM, _DFT_FASTER_FROM = 130, 700
+_KERNEL_FROM, _KERNEL_CHANNELS = 25, 3
+_MAX_CHANNELS = 128  # OpenCV's limit per call
 
 
 @operator
@@ -46,29 +46,30 @@ def filter(
     dtype: DALIDataType | None = None,
     mode: str = "same",
 ) -> Spec:
-    """Weigh the neighbours of each pixel with the elements of a matrix, those of voxels with a block.
+    """Filter images with a matrix, or volumes with a three-dimensional array.
 
     ``out[y, x] = sum over i, j of filter[i, j] * data[y + i - anchor_y, x + j - anchor_x]``: a correlation, the filter
-    is not mirrored. Sums are in float32 and rounded once. For volumes, whose CPU operator DALI lacks, alike with z.
+    is not mirrored. Sums are in float32 and rounded once. Volumes, which DALI supports only on the GPU, have an
+    additional z.
 
     Args:
-        data: images or volumes with the data axes H and W, or D, H and W, C first or last, F in front; any numeric
+        data: images or volumes with the data axes H and W, or D, H and W, C first or last, F first; any numeric
             type.
         filter: float32 [r, s], or [q, r, s] for volumes; [F, …] for frames.
-        fill_value: what lies outside with border "constant", a single number per sample (or per frame); by default 0.
-        anchor: the filter's element that lies on the pixel, row and column (depth first); -1 for the middle, rounded
-            down; per frame as well. Mode "valid" takes no notice of it.
-        border: what lies outside: "reflect_101" or "101" (dcb|abcd), "reflect_1001", "1001" or "reflect" (cba|abcd),
-            "wrap", "clamp", "constant" or "fill".
+        fill_value: value outside with border "constant", one number per sample or per frame; by default 0.
+        anchor: filter element aligned with the output pixel, row and column (depth first); -1 for the center, rounded
+            down. Can be per frame. Ignored in mode "valid".
+        border: values outside the data: "reflect_101" or "101" (dcb|abcd), "reflect_1001", "1001" or "reflect"
+            (cba|abcd), "wrap", "clamp", "constant" or "fill".
         dtype: the input's type (default) or FLOAT.
-        mode: "same", or "valid" for the positions where the whole filter lies inside.
+        mode: "same", or "valid" for only the positions where the whole filter is inside.
 
     Returns:
-        Same layout; with mode "valid" less by the filter's extents minus 1.
+        Same layout; with mode "valid", extents are smaller by the extents of the filter minus 1.
 
     Raises:
-        LayoutError: not two or three neighbouring data axes.
-        ShapeError: a filter of another form, or larger than the image in mode "valid".
+        LayoutError: the data does not have two or three adjacent data axes.
+        ShapeError: a filter with the wrong number of axes, or larger than the image in mode "valid".
         ArgumentValueError: an unknown option, or an anchor outside the filter.
         DTypeError: `dtype` is neither the input's type nor FLOAT.
 
@@ -79,17 +80,17 @@ def filter(
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
     if dtype not in (None, data.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"dtype must be the input's type ({data.dtype!s}), FLOAT, or left out; got {dtype!s}.")
+        raise DTypeError(f"dtype must be the type of the input ({data.dtype!s}), FLOAT, or omitted; got {dtype!s}.")
     result = data.replace(dtype=data.dtype if dtype is None else dtype)
     first, axes = data_axes(_letters(data), data.ndim or 0)
     if axes < _IMAGE_AXES:
-        raise LayoutError(f"images and volumes have two or three data axes; the layout {data.layout!r} has {axes}.")
+        raise LayoutError(f"the input must have 2 or 3 data axes; layout {data.layout!r} has {axes}.")
     if data.shape is None or filter.shape is None:
         return result
     if len(filter.shape) not in (axes, axes + 1):
-        raise ShapeError(f"a filter for {axes} data axes has as many; got the shape {filter.shape}.")
+        raise ShapeError(f"the filter must have {axes} axes, one per data axis; got the shape {filter.shape}.")
     if 0 in filter.shape:
-        raise ShapeError(f"a filter needs at least one element; got the shape {filter.shape}.")
+        raise ShapeError(f"the filter must have at least one element; got the shape {filter.shape}.")
     if mode == "same":
         return result
     shape = list(data.shape)
@@ -97,18 +98,18 @@ def filter(
         shape[axis] += 1 - extent
         if shape[axis] < 1:
             raise ShapeError(
-                f"the filter {filter.shape} is larger than the image {data.shape}; mode 'valid' has no pixels."
+                f"the filter {filter.shape} is larger than the image {data.shape}; mode 'valid' returns no pixels."
             )
     return result.replace(shape=tuple(shape))
 
 
 def _letters(spec: Spec) -> str:
-    """Return the layout; of data without one, that of an image or a volume of as many dimensions."""
+    """Return the layout, by default that of an image or a volume with the same number of dimensions."""
     return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
 def _planes(x: Any, layout: str, first: int, axes: int) -> Any:
-    """Return a group as [N * F, planes, H, W, C], or with D before H: channels in front become planes."""
+    """Return a group as [N * F, planes, H, W, C], or with D before H: leading channels become planes."""
     flat = flat_frames(x, layout)
     at = first + 1 - layout.startswith("F")  # of the first data axis in the flat group
     channels = flat.shape[at + axes] if flat.ndim > at + axes else 1
@@ -121,7 +122,7 @@ def _filters(
     """Return filters [N * F, r, s] or [N * F, q, r, s], and anchors [N * F, axes]."""
     stack = filters.reshape(count, -1, *filters.shape[-axes:]).astype(np.float32)
     if stack.shape[1] not in (1, frames):
-        raise ShapeError(f"there are filters for {stack.shape[1]} frames; the input has {frames}.")
+        raise ShapeError(f"the filter has {stack.shape[1]} frames; the input has {frames}.")
     stack = np.broadcast_to(stack, (count, frames, *stack.shape[2:])).reshape(count * frames, *stack.shape[2:])
     size = np.array(stack.shape[1:])
     if mode == "valid":
@@ -133,7 +134,7 @@ def _filters(
     anchors = np.where(anchors == -1, size // 2, anchors)
     if (anchors < 0).any() or (anchors >= size).any():
         extents = " x ".join(map(str, size.tolist()))
-        raise ArgumentValueError(f"anchor must lie within the filter of {extents}; got {anchors.tolist()}.")
+        raise ArgumentValueError(f"anchor must be inside the filter of {extents}; got {anchors.tolist()}.")
     return stack, anchors
 
 
@@ -154,17 +155,17 @@ def _sums(
     depth: int,
     place: Any,
 ) -> np.ndarray:
-    """Return the sums for one image, rounded where `depth` has bytes; in `place` where they can be written there."""
+    """Return the sums for one image, rounded if `depth` is uint8; written to `place` if possible."""
     (rows, columns), (row, column) = weights.shape, anchor
-    if place is not None and _is_ours(image, weights):
+    if place is not None and _uses_own_kernel(image, weights):
         correlate_image(place, image, weights, (row, column) if mode == "same" else None, border, fill)
         return place
-    if image.ndim > _IMAGE_AXES and image.shape[2] > _MOST_CHANNELS:
-        parts = [image[..., first : first + _MOST_CHANNELS] for first in range(0, image.shape[2], _MOST_CHANNELS)]
+    if image.ndim > _IMAGE_AXES and image.shape[2] > _MAX_CHANNELS:
+        parts = [image[..., first : first + _MAX_CHANNELS] for first in range(0, image.shape[2], _MAX_CHANNELS)]
         sums = [_sums(np.ascontiguousarray(part), weights, anchor, border, mode, fill, depth, None) for part in parts]
         return np.concatenate([part.reshape(*part.shape[:2], -1) for part in sums], axis=2)
     if mode == "same" and border != "wrap" and fill == 0:
-        # OpenCV mirrors and repeats by itself; it neither wraps nor pads with a value other than 0.
+        # OpenCV supports these borders; it does not wrap or pad with a value other than 0.
         return cv2.filter2D(image, depth, weights, dst=place, anchor=(column, row), borderType=_BORDERS[border])
     height, width = image.shape[:2]
     if mode == "same":
@@ -173,21 +174,21 @@ def _sums(
         )
     else:
         height, width = height + 1 - rows, width + 1 - columns
-    # The anchor in the corner: the sums that use nothing but the image then come first.
+    # With the anchor in the corner, the sums that use only the image come first.
     return cv2.filter2D(image, depth, weights, anchor=(0, 0))[:height, :width]
 
 
-def _is_ours(image: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether our own kernel is faster than OpenCV's: direct sums for bytes, and the transforms of large matrices."""
-    if weights.size >= _TRANSFORMED_FROM:
-        return weights.size <= _TRANSFORMED_WELL_FROM
-    return weights.size >= _OURS_FROM and image.dtype == np.uint8 and image.shape[2] >= _OURS_CHANNELS
+def _uses_own_kernel(image: np.ndarray, weights: np.ndarray) -> bool:
+    """Return whether our kernel is faster than OpenCV: for direct sums of bytes and moderately large DFT sizes."""
+    if weights.size >= _DFT_FROM:
+        return weights.size <= _DFT_FASTER_FROM
+    return weights.size >= _KERNEL_FROM and image.dtype == np.uint8 and image.shape[2] >= _KERNEL_CHANNELS
 
 
 def _volume_sums(
     volume: np.ndarray, weights: np.ndarray, anchor: list[int], border: str, mode: str, fill: float, out_depth: int
 ) -> np.ndarray:
-    """Return the sums for one volume, float32: those of its slices with the slices of the filter, added up."""
+    """Return the sums for one volume, float32: the slices are filtered with the filter's slices and added."""
     before = anchor[0] if mode == "same" else 0
     after = len(weights) - 1 - before if mode == "same" else 0
     index, outside = bordered_indices(len(volume), before, after, border)
@@ -204,7 +205,7 @@ def _volume_sums(
 
 
 def _arguments(spec: Spec, data: Any, out: Any) -> tuple[Any, Any, int, int]:
-    """Return input and output as planes, the number of data axes and that of frames."""
+    """Return input and output as planes, the number of data axes and the number of frames."""
     layout = _letters(spec)
     first, axes = data_axes(layout, len(spec.shape or ()))
     source, target = _planes(data, layout, first, axes), _planes(out, layout, first, axes)

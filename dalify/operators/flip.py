@@ -31,20 +31,20 @@ def flip(
         Same shape, dtype and layout.
 
     Raises:
-        LayoutError: the layout is none of images, volumes or sequences, or `depthwise` is given and there is no D.
+        LayoutError: the layout is not supported, or `depthwise` is specified and there is no D.
 
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if depthwise != 0 and "D" not in (x.layout or "") and isinstance(depthwise, int):
-        raise LayoutError(f"depthwise needs a D axis; the layout is {x.layout!r}.")
+        raise LayoutError(f"depthwise requires a D axis; the layout is {x.layout!r}.")
     return x
 
 
 def _flags(layout, horizontal, vertical, depthwise):
-    wanted = {"W": horizontal, "H": vertical, "D": depthwise}
-    return {axis: wanted[letter] for axis, letter in enumerate(layout) if letter in wanted}
+    flags = {"W": horizontal, "H": vertical, "D": depthwise}
+    return {axis: flags[letter] for axis, letter in enumerate(layout) if letter in flags}
 
 
 @flip.cpu_samples

@@ -1,4 +1,4 @@
-"""Make data of one value."""
+"""Return data filled with a value."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def full(fill_value: Spec, /, *, layout: str | None = None, shape: Shaping[list[
     """Repeat a value until it fills a shape.
 
     Args:
-        fill_value: a number, or data that broadcast to `shape`, aligned at the end.
+        fill_value: a number, or data that broadcasts to `shape`, aligned at the last axis.
         layout: one letter for each dimension.
-        shape: of one sample; that of `fill_value` without it (DALI then gives its first element only).
+        shape: shape of one sample; by default that of `fill_value` (DALI then returns only its first element).
 
     Returns:
-        the type of `fill_value`.
+        data of the type of `fill_value`.
 
     Raises:
         ShapeError: `fill_value` does not broadcast to the shape.
-        LayoutError: the layout does not fit the shape.
+        LayoutError: the layout does not match the shape.
 
     Example:
-        >>> grey = fn.full(128, shape=[64, 64, 3], layout="HWC")  # doctest: +SKIP
+        >>> gray = fn.full(128, shape=[64, 64, 3], layout="HWC")  # doctest: +SKIP
     """
     extents = fill_value.shape if shape is None else requested_shape(shape, is_known=shape is not VARIES)
     ndim = fill_value.ndim if shape is None else None

@@ -1,4 +1,4 @@
-"""Make data of one value in the shape of other data."""
+"""Return data filled with a value, in the shape of other data."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
     """Repeat a value until it fills the shape of other data.
 
     Args:
-        data_like: any data; their values do not matter.
-        fill_value: a number, or data that broadcast to that shape, aligned at the end.
+        data_like: any data; its values are ignored.
+        fill_value: a number, or data that broadcasts to that shape, aligned at the last axis.
 
     Returns:
-        the type, shape and layout of `data_like`; values are rounded and saturated.
+        data with the type, shape and layout of `data_like`; values are rounded and saturated.
 
     Raises:
         ShapeError: `fill_value` does not broadcast to the shape.
@@ -37,14 +37,14 @@ def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
 @full_like.cpu
 def _(out, _like, value):
     missing = out.ndim - value.ndim
-    held = np.empty(value.shape, out.dtype)
-    saturate_cast(held, value)
-    np.copyto(out, held.reshape((len(value),) + (1,) * missing + value.shape[1:]))
+    converted = np.empty(value.shape, out.dtype)
+    saturate_cast(converted, value)
+    np.copyto(out, converted.reshape((len(value),) + (1,) * missing + value.shape[1:]))
 
 
 @full_like.gpu
 def _(out, _like, value):
     missing = out.dim() - value.dim()
-    held = torch.empty(value.shape, dtype=out.dtype, device=out.device)
-    saturate_cast_torch(held, value)
-    out.copy_(held.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))
+    converted = torch.empty(value.shape, dtype=out.dtype, device=out.device)
+    saturate_cast_torch(converted, value)
+    out.copy_(converted.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))

@@ -36,17 +36,17 @@ def gaussian_blur(
     ``radius = (window_size - 1) / 2`` (DALI's documentation of fn.gaussian_blur). Sums are in float32 and rounded once.
 
     Args:
-        x: 1 to 3 data axes, C first or last, F in front; for instance HWC, CHW, FHWC, DHWC, HW. Any numeric type.
+        x: 1 to 3 data axes, C first or last, F first; for instance HWC, CHW, FHWC, DHWC, HW. Any numeric type.
         dtype: the input's type (default) or FLOAT.
-        sigma: standard deviation in pixels, 0 for "by window_size"; one value or one per data axis, outermost first;
-            per frame as well.
-        window_size: odd number of pixels, 0 for "by sigma"; one value or one per data axis; per frame as well.
+        sigma: standard deviation in pixels; 0: computed from `window_size`; one value or one per data axis, outermost
+            first. Can be per frame.
+        window_size: odd number of pixels; 0: computed from `sigma`; one value or one per data axis. Can be per frame.
 
     Returns:
         Same shape and layout.
 
     Raises:
-        LayoutError: C stands between the data axes.
+        LayoutError: C is between the data axes.
         DTypeError: `dtype` is neither the input's type nor FLOAT.
         ArgumentValueError: both are 0, sigma is negative, or the window is even.
         ShapeError: neither one value nor one per axis.
@@ -56,7 +56,7 @@ def gaussian_blur(
     """
     data_axes(x.layout or "", x.ndim or 0)
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"dtype must be the input's type ({x.dtype!s}), FLOAT, or left out; got {dtype!s}.")
+        raise DTypeError(f"dtype must be the type of the input ({x.dtype!s}), FLOAT, or omitted; got {dtype!s}.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
@@ -66,30 +66,30 @@ def _rows(values: Any, frames: int, axes: int, name: str) -> np.ndarray:
     given = array.shape[-1]
     if given not in (1, axes) or (array.ndim == 3 and array.shape[1] != frames):
         what = f"{array.shape[1]} frames of {given}" if array.ndim == 3 else str(given)
-        raise ShapeError(f"{name} takes one value or one for each of the {axes} data axes; got {what}.")
+        raise ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {what}.")
     rows = array.reshape(-1, given)
     if array.ndim != 3 and frames != 1:
         rows = np.repeat(rows, frames, axis=0)
     return rows if given == axes else np.repeat(rows, axes, axis=1)
 
 
-_LARGEST_SIGMA = 1000
+_MAX_SIGMA = 1000
 
 
 @lru_cache(maxsize=256)
 def _kernel(sigma: float, window_size: int) -> np.ndarray:
     if sigma < 0:
         raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
-    if not sigma <= _LARGEST_SIGMA:
-        raise ArgumentValueError(f"sigma must be {_LARGEST_SIGMA} pixels at most; got {sigma:g}.")
+    if not sigma <= _MAX_SIGMA:
+        raise ArgumentValueError(f"sigma must be at most {_MAX_SIGMA} pixels; got {sigma:g}.")
     if sigma == 0 and window_size == 0:
         raise ArgumentValueError(
             "sigma and window_size must not both be 0.", hint="For example gaussian_blur(x, sigma=1.0)."
         )
     if window_size and (window_size < 0 or window_size % 2 == 0):
         raise ArgumentValueError(f"window_size must be an odd positive number of pixels; got {window_size}.")
-    if window_size > gaussian_window(_LARGEST_SIGMA):
-        raise ArgumentValueError(f"window_size must be {gaussian_window(_LARGEST_SIGMA)} at most; got {window_size}.")
+    if window_size > gaussian_window(_MAX_SIGMA):
+        raise ArgumentValueError(f"window_size must be at most {gaussian_window(_MAX_SIGMA)}; got {window_size}.")
     return gaussian_kernel(sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma))
 
 

@@ -1,4 +1,4 @@
-"""Notes that travel with samples: where they came from, and their layout."""
+"""Metadata of samples: their source and their layout."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _KEYS = ("source_info", "layout")
 
 @operator(batchwise=True)
 def get_property(x: Spec, /, *, key: str) -> Spec:
-    """Return a note on each sample as a text, in bytes.
+    """Return metadata of each sample as a string of bytes.
 
     Args:
         x: any data.
-        key: ``source_info``: where the sample came from, e.g. the file's path below ``file_root`` (empty where nobody
-            noted it); ``layout``: letters of its dimensions.
+        key: ``source_info``: the source of the sample, e.g. the path of the file relative to ``file_root`` (empty if
+            unknown); ``layout``: the layout of the data.
 
     Returns:
-        UINT8, one dimension: the text in UTF-8.
+        UINT8, one dimension: the string in UTF-8.
 
     Raises:
-        ArgumentValueError: no such key.
+        ArgumentValueError: an unknown key.
 
     Example:
         >>> names = fn.get_property(jpegs, key="source_info")  # doctest: +SKIP
@@ -36,20 +36,20 @@ def get_property(x: Spec, /, *, key: str) -> Spec:
     return Spec(DALIDataType.UINT8, 1, "")
 
 
-def _texts(x, key):
+def _encoded_values(x, key):
     if key == "layout":
-        texts = [x.layout] * len(x)
+        values = [x.layout] * len(x)
     else:
-        texts = [source_info(origin) or "" for origin in x.origins] if x.origins is not None else [""] * len(x)
-    return [np.frombuffer(text.encode(errors="surrogateescape"), np.uint8).copy() for text in texts]
+        values = [source_info(origin) or "" for origin in x.origins] if x.origins is not None else [""] * len(x)
+    return [np.frombuffer(value.encode(errors="surrogateescape"), np.uint8).copy() for value in values]
 
 
 @get_property.cpu
 def _(x, *, key):
-    return _texts(x, key)
+    return _encoded_values(x, key)
 
 
 @get_property.gpu
 def _(x, *, key):
     device = (x.dense if x.dense is not None else x.samples[0]).device
-    return [torch.tensor(text, device=device) for text in _texts(x, key)]
+    return [torch.tensor(value, device=device) for value in _encoded_values(x, key)]

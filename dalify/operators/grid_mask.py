@@ -32,17 +32,17 @@ def grid_mask(
 
     Args:
         x: images HWC or sequences FHWC, any type.
-        angle: radians by which the grid is turned about the origin.
-        ratio: side of a square as a part of the tile.
-        shift_x: pixels by which the grid is moved after turning.
-        shift_y: likewise.
+        angle: rotation of the grid about the origin, in radians.
+        ratio: side of a square as a fraction of the tile.
+        shift_x: horizontal shift of the rotated grid, in pixels.
+        shift_y: vertical shift of the rotated grid, in pixels.
         tile: distance between squares in pixels, > 0.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
         ArgumentValueError: `tile` is not positive.
 
     Example:
@@ -53,7 +53,7 @@ def grid_mask(
 
 
 @njit(nogil=True, cache=True)
-def _blackened(out: np.ndarray, parameters: np.ndarray) -> None:
+def _black_out(out: np.ndarray, parameters: np.ndarray) -> None:
     """Set the pixels of the squares in [N, H, W, C] to zero; parameters [N, 5]: per-pixel steps, shifts, ratio."""
     for n in range(out.shape[0]):
         cosine, sine, shift_x, shift_y, ratio = parameters[n]
@@ -81,9 +81,9 @@ def _(out, x, *, angle, ratio, shift_x, shift_y, tile, spec):
     layout = visual_layout(spec, _LAYOUTS)
     values = {"angle": angle, "ratio": ratio, "shift_x": shift_x, "shift_y": shift_y, "tile": tile}
     np.copyto(out, x)
-    # As words of the same size: 0 is 0 in every type, and numba knows no float16.
+    # As unsigned integers of the same size: 0 is 0 in every type, and Numba does not support float16.
     words = flat_frames(out, layout).view(f"u{out.itemsize}")
-    _blackened(words, _parameters(x, spec, layout, values))
+    _black_out(words, _parameters(x, spec, layout, values))
 
 
 @grid_mask.gpu

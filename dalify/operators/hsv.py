@@ -19,23 +19,23 @@ def hsv(
 ) -> Spec:
     """Change hue, saturation and value of images.
 
-    The colour is taken to YIQ (NTSC luma and chroma), where hue turns the chroma plane (I, Q), saturation scales it and
-    value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it a
-    linear approximation).
+    The color is converted to YIQ (NTSC luma and chroma), where hue rotates the chroma plane (I, Q), saturation scales
+    it and value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it
+    a linear approximation).
 
     Args:
         x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
         dtype: type of the result, rounded half away from zero and saturated.
-        hue: turn of the hue in degrees; one value per sample or per frame.
-        saturation: factor, 0 gives grey, 1 leaves the image alone; one value per sample or per frame.
-        value: factor of all three channels; one value per sample or per frame.
+        hue: rotation of the hue in degrees; one value per sample or per frame.
+        saturation: multiplier; 0 gives gray, 1 leaves the image unchanged; one value per sample or per frame.
+        value: multiplier of all three channels; one value per sample or per frame.
 
     Returns:
         Same shape and layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: not three channels, or an argument with a wrong number of values.
+        LayoutError: the layout is not supported.
+        ShapeError: not three channels, or an argument has the wrong number of values.
 
     Example:
         >>> images = fn.hsv(images, hue=20, saturation=1.2, value=0.9)  # doctest: +SKIP

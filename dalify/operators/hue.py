@@ -1,4 +1,4 @@
-"""Turn the hue of images."""
+"""Rotate the hue of images."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ def hue(
     hue: PerSample[float | list[float]] = 0.0,
     image_type: DALIImageType = DALIImageType.RGB,
 ) -> Spec:
-    """Turn the hue of images by an angle.
+    """Rotate the hue of images by an angle.
 
-    The colour is taken to YIQ (NTSC luma and chroma), where hue turns the chroma plane (I, Q), saturation scales it and
-    value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it a
-    linear approximation).
+    The color is converted to YIQ (NTSC luma and chroma), where hue rotates the chroma plane (I, Q), saturation scales
+    it and value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it
+    a linear approximation).
 
     Args:
         x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
-        hue: turn of the hue in degrees; one value per sample or per frame.
+        hue: rotation of the hue in degrees; one value per sample or per frame.
         image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
 
     Returns:
         Same shape and layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: not three channels, or an argument with a wrong number of values.
+        LayoutError: the layout is not supported.
+        ShapeError: not three channels, or an argument has the wrong number of values.
 
     Example:
         >>> images = fn.hue(images, hue=fn.random.uniform(range=[-20, 20]))  # doctest: +SKIP

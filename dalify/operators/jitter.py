@@ -1,4 +1,4 @@
-"""Move every pixel by a little, at random."""
+"""Displace pixels randomly."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def jitter(
     mask: PerSample[int] = 1,
     nDegree: int = 2,  # noqa: N803 -- DALI's name
 ) -> Spec:
-    """Move every pixel by a little, at random: ``out(x, y) = in(x + u, y + v)``.
+    """Displace every pixel randomly: ``out(x, y) = in(x + u, y + v)``.
 
-    u and v are uniform between -nDegree / 2 and nDegree / 2, in steps of nDegree / 65536, each pixel's its own. All
-    channels of a pixel move together.
+    u and v are uniform in [-nDegree / 2, nDegree / 2], in steps of nDegree / 65536, and drawn per pixel. All channels
+    of a pixel move together.
 
     Args:
         x: images HWC of any numeric type.
         fill_value: value outside the image.
         interp_type: INTERP_NN or INTERP_LINEAR.
-        mask: 0 leaves the image as it is.
-        nDegree: extent of the square, in pixels, out of which a pixel takes its value.
+        mask: 0 leaves the image unchanged.
+        nDegree: side of the square, in pixels, from which a pixel takes its value.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
-        ArgumentValueError: another `interp_type`, or a negative `nDegree`.
+        LayoutError: the layout is not supported.
+        ArgumentValueError: an unsupported `interp_type`, or a negative `nDegree`.
 
     Example:
         >>> images = fn.jitter(images, nDegree=4)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Give images the artifacts of JPEG compression."""
+"""Add JPEG compression artifacts to images."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _LAYOUTS = ("HWC", "FHWC")
 
 @operator
 def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int]] = 50) -> Spec:
-    """Give images the artifacts of JPEG compression, by compressing and decompressing them.
+    """Add JPEG compression artifacts to images by compressing and decompressing them.
 
     Args:
         x: uint8 images HWC or sequences FHWC with 3 channels, R, G, B.
-        quality: 1 (worst) to 100; values beyond are limited; one per sample or per frame.
+        quality: 1 (worst) to 100, clipped to this range; one per sample or per frame.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
         DTypeError: elements are not uint8.
         ShapeError: not three channels.
 
@@ -38,9 +38,9 @@ def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"JPEG holds uint8; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     if x.shape is not None and x.shape[-1] != 3:
-        raise ShapeError(f"JPEG artifacts need 3 channels; the image has {x.shape[-1]}.")
+        raise ShapeError(f"the input must have 3 channels; got {x.shape[-1]}.")
     return x
 
 
@@ -56,7 +56,7 @@ def _(out, x, *, quality, spec):
     for source, target, level in zip(flat_frames(x, layout), flat_frames(out, layout), levels, strict=True):
         blue_first = cv2.cvtColor(source, cv2.COLOR_RGB2BGR)
         _, compressed = cv2.imencode(".jpg", blue_first, [cv2.IMWRITE_JPEG_QUALITY, level])
-        # The same pixels as OpenCV reads, without a turn through its order of channels.
+        # The same pixels as OpenCV decodes, without a conversion from its channel order.
         simplejpeg.decode_jpeg(compressed, "RGB", buffer=target)
 
 

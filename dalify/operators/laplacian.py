@@ -17,7 +17,7 @@ from dalify.kernels.convolve import convolve_axes, convolve_axes_torch, data_axe
 from dalify.kernels.frames import flat_frames
 from dalify.registry import PerSample, operator
 
-_WIDEST = 31
+_MAX_WINDOW = 31
 
 
 @operator
@@ -33,25 +33,27 @@ def laplacian(
 ) -> Spec:
     """Compute the Laplacian: the sum of the second derivatives along all data axes.
 
-    Each derivative is a separable filter: 1, -2, 1, smoothed by binomial weights up to `window_size`, along its own
+    Each derivative is a separable filter: 1, -2, 1, smoothed by binomial weights up to `window_size`, along its
     axis, and binomial weights of `smoothing_size` along the others. Edges are mirrored without repeating the edge
     pixel; sums are in float32 and rounded once.
 
     Args:
-        x: 1 to 3 data axes, C first or last, F in front; any numeric type.
+        x: 1 to 3 data axes, C first or last, F first; any numeric type.
         dtype: the input's type (default) or FLOAT.
         normalized_kernel: scale each derivative by ``2 ** (axes + 2 - sum of its window sizes)``; not with `scale`.
-        scale: factor of the derivatives, 1 by default; one value or one per data axis, outermost first; per frame too.
-        smoothing_size: odd, 1 to 31, 1 for no smoothing; by default the derivative's `window_size`; as `scale`.
-        window_size: odd, 3 to 31; as `scale`.
+        scale: multiplier of the derivatives, by default 1; one value or one per data axis, outermost first. Can be per
+            frame.
+        smoothing_size: odd, 1 to 31, 1 for no smoothing; by default the `window_size` of the derivative; one value or
+            more, as `scale`.
+        window_size: odd, 3 to 31; one value or more, as `scale`.
 
     Returns:
         Same shape and layout.
 
     Raises:
-        LayoutError: C stands between the data axes.
+        LayoutError: C is between the data axes.
         DTypeError: `dtype` is neither the input's type nor FLOAT.
-        ArgumentValueError: a window out of its range, or `scale` with `normalized_kernel`.
+        ArgumentValueError: a window size out of range, or `scale` together with `normalized_kernel`.
         ShapeError: neither one value nor one per axis.
 
     Example:
@@ -59,9 +61,9 @@ def laplacian(
     """
     data_axes(x.layout or "", x.ndim or 0)
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"dtype must be the input's type ({x.dtype!s}), FLOAT, or left out; got {dtype!s}.")
+        raise DTypeError(f"dtype must be the type of the input ({x.dtype!s}), FLOAT, or omitted; got {dtype!s}.")
     if normalized_kernel and scale is not None:
-        raise ArgumentValueError("give either `scale` or normalized_kernel=True.")
+        raise ArgumentValueError("specify either scale or normalized_kernel=True.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
@@ -70,9 +72,9 @@ def _binomial(size: int) -> np.ndarray:
     return np.array([math.comb(size - 1, k) for k in range(size)], np.float64)
 
 
-def _checked(size: int, least: int, name: str) -> int:
-    if size % 2 == 0 or not least <= size <= _WIDEST:
-        raise ArgumentValueError(f"{name} must be odd and between {least} and {_WIDEST}; got {size}.")
+def _check_size(size: int, minimum: int, name: str) -> int:
+    if size % 2 == 0 or not minimum <= size <= _MAX_WINDOW:
+        raise ArgumentValueError(f"{name} must be odd and between {minimum} and {_MAX_WINDOW}; got {size}.")
     return size
 
 
@@ -81,7 +83,7 @@ def _rows(values: Any, count: int, frames: int, axes: int, name: str) -> list[li
     array = np.stack(values) if isinstance(values, list) else values
     given = array.shape[-1]
     if given not in (1, axes) or (array.ndim == 3 and array.shape[1] != frames):
-        raise ShapeError(f"{name} takes one value or one for each of the {axes} data axes; got {given}.")
+        raise ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {given}.")
     rows = array.reshape(-1, given) if array.ndim == 3 else np.repeat(array, frames, axis=0)
     return np.broadcast_to(rows, (count * frames, axes)).tolist()
 
@@ -102,8 +104,8 @@ def _terms(
     for axis in range(axes):
         term: list[list[np.ndarray]] = []
         for window, smoothing, factor in zip(windows, smooth, factors, strict=True):
-            size = _checked(window[axis], 3, "window_size")
-            sizes = [_checked(smoothing[other], 1, "smoothing_size") if given else size for other in range(axes)]
+            size = _check_size(window[axis], 3, "window_size")
+            sizes = [_check_size(smoothing[other], 1, "smoothing_size") if given else size for other in range(axes)]
             sizes[axis] = size
             kernels = [_binomial(length) for length in sizes]
             amount = 2.0 ** (axes + 2 - sum(sizes)) if normalized else factor[axis]

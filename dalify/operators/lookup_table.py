@@ -13,7 +13,7 @@ from dalify.kernels.convert import saturate_cast
 from dalify.kernels.pointwise import apply_table, look_up
 from dalify.registry import Spec, operator
 
-_HIGHEST_KEY = 65535
+_MAX_KEY = 65535
 
 
 @operator
@@ -23,16 +23,16 @@ def lookup_table(
     *,
     default_value: float = 0.0,
     dtype: DALIDataType = DALIDataType.FLOAT,
-    keys: list[int] = [],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    keys: list[int] = [],  # noqa: B006 -- the signature is the schema; the list is never mutated
     values: list[float] = [],  # noqa: B006
 ) -> Spec:
     """Replace integers by values from a table.
 
     Args:
         x: integers of any type.
-        default_value: for what is no key.
+        default_value: value for integers that are not among the keys.
         dtype: type of the result; values are rounded half away from zero and saturated.
-        keys: 0 to 65535; the last one of equal keys counts.
+        keys: 0 to 65535; the last one of repeated keys is used.
         values: one for each key.
 
     Returns:
@@ -40,17 +40,17 @@ def lookup_table(
 
     Raises:
         DTypeError: elements are not integers.
-        ArgumentValueError: not as many values as keys, or a key out of range.
+        ArgumentValueError: different numbers of keys and values, or a key out of range.
 
     Example:
         >>> classes = fn.lookup_table(labels, keys=[3, 5], values=[0, 1], dtype=types.INT32)  # doctest: +SKIP
     """
     if x.dtype is not None and not x.dtype.is_integer:
-        raise DTypeError(f"only integers can be looked up; the data are of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have integer elements; got {x.dtype!s}.")
     if len(keys) != len(values):
-        raise ArgumentValueError(f"keys and values must be as many; got {len(keys)} and {len(values)}.")
-    if any(not 0 <= key <= _HIGHEST_KEY for key in keys):
-        raise ArgumentValueError(f"keys must lie between 0 and {_HIGHEST_KEY}; got {min(keys)} to {max(keys)}.")
+        raise ArgumentValueError(f"keys and values must have the same length; got {len(keys)} and {len(values)}.")
+    if any(not 0 <= key <= _MAX_KEY for key in keys):
+        raise ArgumentValueError(f"keys must be between 0 and {_MAX_KEY}; got {min(keys)} to {max(keys)}.")
     return x.replace(dtype=dtype)
 
 
@@ -59,10 +59,10 @@ def _table(
     keys: tuple[int, ...], values: tuple[float, ...], default: float, dtype: DALIDataType, size: int
 ) -> np.ndarray:
     """Return the table of at least `size` entries; the last entry is the default."""
-    wanted = np.full(max(size, max(keys, default=0) + 2), default, np.float32)
-    wanted[list(keys)] = np.array(values, np.float32)
-    table = np.empty(wanted.shape, dtype.numpy)
-    saturate_cast(table, wanted)
+    entries = np.full(max(size, max(keys, default=0) + 2), default, np.float32)
+    entries[list(keys)] = np.array(values, np.float32)
+    table = np.empty(entries.shape, dtype.numpy)
+    saturate_cast(table, entries)
     table.flags.writeable = False
     return table
 

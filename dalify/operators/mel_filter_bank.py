@@ -1,4 +1,4 @@
-"""Mel spectrogram: a spectrum summed up in bands of equal width on a scale of perceived pitch."""
+"""Mel spectrogram: a spectrum summed in bands that are equally spaced on the mel scale."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ def mel_filter_bank(
     normalize: bool = True,
     sample_rate: float = 44100.0,
 ) -> Spec:
-    """Sum a spectrum up with triangular filters whose corners are equally spaced in mel.
+    """Apply a bank of triangular filters to a spectrum, equally spaced on the mel scale.
 
     Filter m rises from corner m to corner m + 1 and falls to corner m + 2. Corners are equally spaced in mel between
-    `freq_low` and `freq_high`; the triangles are straight in Hz.
+    `freq_low` and `freq_high`; the triangles are linear in Hz.
 
     Args:
-        x: float32 spectra; their frequencies, from 0 to half the sample rate, lie along the axis "f" of the layout,
-            or, without a layout, along the last axis but one (the only one of one-dimensional data).
-        freq_high: where the last filter ends, in Hz, at most `sample_rate`; 0 is half the sample rate.
-        freq_low: where the first filter begins, in Hz.
+        x: float32 spectra; frequencies, from 0 to half the sample rate, are along the axis "f" of the layout, or
+            without a layout along the second to last axis (the only axis of one-dimensional data).
+        freq_high: upper limit of the last filter in Hz, at most `sample_rate`; 0: half the sample rate.
+        freq_low: lower limit of the first filter in Hz.
         mel_formula: "slaney", linear up to 1000 Hz (``3 f / 200``) and logarithmic above (27 mels for a factor of
             6.4), or "htk", ``2595 log10(1 + f / 700)``.
         nfilter: number of filters.
-        normalize: filters have the area 1 over Hz (height ``2 / width``); otherwise the height 1.
-        sample_rate: of the sound, in Hz.
+        normalize: filters have area 1 in Hz (height ``2 / width``); False: height 1.
+        sample_rate: sampling rate of the audio in Hz.
 
     Returns:
-        Same layout, `nfilter` along the axis of frequencies.
+        Same layout, `nfilter` along the frequency axis.
 
     Raises:
-        ArgumentValueError: a range of frequencies that cannot be, or an unknown formula.
+        ArgumentValueError: an invalid frequency range, or an unknown formula.
         DTypeError: the spectra are not float32.
-        LayoutError: there is no axis of frequencies.
+        LayoutError: there is no frequency axis.
 
     Example:
         >>> mel = fn.mel_filter_bank(spectrum, nfilter=80, sample_rate=16000.0)  # doctest: +SKIP
@@ -63,7 +63,7 @@ def mel_filter_bank(
     high = _high(freq_high, sample_rate)
     if not freq_low < high <= sample_rate:
         raise ArgumentValueError(
-            f"freq_high must lie between freq_low, {freq_low:g} Hz, and sample_rate, {sample_rate:g} Hz; it is "
+            f"freq_high must be between freq_low, {freq_low:g} Hz, and sample_rate, {sample_rate:g} Hz; got "
             f"{high:g} Hz{' (half the sample rate)' if freq_high <= 0 else ''}."
         )
     if x.dtype not in (None, DALIDataType.FLOAT):
@@ -81,21 +81,21 @@ def _high(freq_high: float, sample_rate: float) -> float:
 def _axis(x: Spec) -> int:
     if x.layout:
         if "f" not in x.layout:
-            raise LayoutError(f"the data have no axis of frequencies, f: their layout is {x.layout!r}.")
+            raise LayoutError(f"the data must have a frequency axis, f; the layout is {x.layout!r}.")
         return x.layout.index("f")
     if x.ndim == 0:
-        raise LayoutError("spectra need an axis of frequencies; got single numbers.")
+        raise LayoutError("spectra must have a frequency axis; got scalars.")
     return max(0, (x.ndim or 1) - 2)
 
 
-def _forms(out, x, spec):
+def _as_3d(out, x, spec):
     """Return output and input as [A, frequencies, B]."""
     axis = _axis(spec) + 1
     before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     return out.reshape(before, out.shape[axis], after), x.reshape(before, x.shape[axis], after)
 
 
-def _folded(samples: Samples, axis: int) -> Samples:
+def _samples_as_3d(samples: Samples, axis: int) -> Samples:
     """Return samples as [A, frequencies, B]."""
     shapes = samples.shapes
     forms = np.stack([shapes[:, :axis].prod(1), shapes[:, axis], shapes[:, axis + 1 :].prod(1)], 1)
@@ -105,7 +105,7 @@ def _folded(samples: Samples, axis: int) -> Samples:
 @mel_filter_bank.cpu_samples
 def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate, spec):
     axis = _axis(spec)
-    target, source = _folded(out, axis), _folded(x, axis)
+    target, source = _samples_as_3d(out, axis), _samples_as_3d(x, axis)
     high = _high(freq_high, sample_rate)
     counts = source.extents(1)
     for bins in np.unique(counts).tolist():
@@ -116,7 +116,7 @@ def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_ra
 
 @mel_filter_bank.gpu
 def _(out, x, *, freq_high, freq_low, mel_formula, nfilter, normalize, sample_rate, spec):
-    target, source = _forms(out, x, spec)
+    target, source = _as_3d(out, x, spec)
     high = _high(freq_high, sample_rate)
     bank = mel.bank_of(source.shape[1], nfilter, sample_rate, freq_low, high, mel_formula, normalize)
     mel.apply_bank_torch(target, source, mel.matrix_of(bank, nfilter))

@@ -21,27 +21,27 @@ def mfcc(
     n_mfcc: int = 20,
     normalize: bool = False,
 ) -> Spec:
-    """Take the cosine transform of a (logarithmic) mel spectrogram along its frequencies: the cepstrum.
+    """Compute the cosine transform of a (logarithmic) mel spectrogram along its frequencies: the cepstrum.
 
     Coefficient k of the default type is ``sum over n of x[n] * cos(pi / N * (n + 1/2) * k)``. Other types are those of
-    scipy.fft.dct, without its factor 2.
+    scipy.fft.dct, without the factor 2.
 
     Args:
-        x: float32 mel spectrogram, mostly in decibels.
-        axis: of the frequencies, from 0.
+        x: float32 mel spectrogram, usually in decibels.
+        axis: frequency axis, from 0.
         dct_type: 1, 2, 3 or 4.
-        lifter: where not 0, coefficient k is multiplied with ``1 + lifter / 2 * sin(pi * (k + 1) / lifter)``.
-        n_mfcc: number of coefficients; no more come out than there are frequencies.
+        lifter: if not 0, coefficient k is multiplied by ``1 + lifter / 2 * sin(pi * (k + 1) / lifter)``.
+        n_mfcc: number of coefficients, at most the number of frequencies.
         normalize: use an orthonormal basis; not with `dct_type` 1.
 
     Returns:
         Same layout, `n_mfcc` along the axis.
 
     Raises:
-        ArgumentValueError: an argument out of its range.
-        DTypeError: the data are not float32.
-        IndexingError: there is no such axis.
-        ShapeError: a single frequency, which `dct_type` 1 cannot transform.
+        ArgumentValueError: an argument is out of range.
+        DTypeError: the data is not float32.
+        IndexingError: an axis does not exist.
+        ShapeError: a single frequency with `dct_type` 1.
 
     Example:
         >>> coefficients = fn.mfcc(fn.to_decibels(mel), n_mfcc=13, lifter=22.0)  # doctest: +SKIP
@@ -49,25 +49,25 @@ def mfcc(
     if dct_type not in (1, 2, 3, 4):
         raise ArgumentValueError(f"dct_type must be 1, 2, 3 or 4; got {dct_type}.")
     if dct_type == 1 and normalize:
-        raise ArgumentValueError("the cosine transform of type 1 has no orthonormal form: normalize must be False.")
+        raise ArgumentValueError("dct_type 1 has no orthonormal basis: normalize must be False.")
     if n_mfcc < 1:
         raise ArgumentValueError(f"n_mfcc must be at least 1; got {n_mfcc}.")
     if not math.isfinite(lifter):
-        raise ArgumentValueError(f"lifter must be a number; got {lifter:g}.")
+        raise ArgumentValueError(f"lifter must be finite; got {lifter:g}.")
     if axis < 0:
         raise ArgumentValueError(f"axis must not be negative; got {axis}.")
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"the spectrogram must be float32; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
     if x.ndim is not None and axis >= x.ndim:
-        raise IndexingError(f"axis {axis} does not exist: the data have {x.ndim} dimensions.")
+        raise IndexingError(f"axis {axis} does not exist: the data has {x.ndim} dimensions.")
     if x.shape is None:
         return x
     if dct_type == 1 and x.shape[axis] == 1:
-        raise ShapeError("the cosine transform of type 1 needs at least two frequencies; there is one.")
+        raise ShapeError("dct_type 1 requires at least two frequencies; got one.")
     return x.replace(shape=(*x.shape[:axis], min(n_mfcc, x.shape[axis]), *x.shape[axis + 1 :]))
 
 
-def _forms(out, x, axis):
+def _as_3d(out, x, axis):
     """Return output and input as [A, frequencies, B]."""
     before, after = math.prod(x.shape[: axis + 1]), math.prod(x.shape[axis + 2 :])
     return out.reshape(before, out.shape[axis + 1], after), x.reshape(before, x.shape[axis + 1], after)
@@ -75,13 +75,13 @@ def _forms(out, x, axis):
 
 @mfcc.cpu
 def _(out, x, *, axis, dct_type, lifter, normalize):
-    target, source = _forms(out, x, axis)
+    target, source = _as_3d(out, x, axis)
     matrix = cepstrum.cepstral_matrix(source.shape[1], target.shape[1], dct_type, normalize, lifter)
     cepstrum.apply_matrix(target, source, matrix)
 
 
 @mfcc.gpu
 def _(out, x, *, axis, dct_type, lifter, normalize):
-    target, source = _forms(out, x, axis)
+    target, source = _as_3d(out, x, axis)
     matrix = cepstrum.cepstral_matrix(source.shape[1], target.shape[1], dct_type, normalize, lifter)
     cepstrum.apply_matrix_torch(target, source, matrix)

@@ -1,4 +1,4 @@
-"""Paste regions of several images on one canvas."""
+"""Paste regions of several images onto one canvas."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ def multi_paste(
     shapes: PerSample[list[int]] | None = None,
     shapes_rel: PerSample[list[float]] | None = None,
 ) -> Spec:
-    """Paste regions of several images on one canvas; what no region covers is 0, later regions cover earlier ones.
+    """Paste regions of several images onto one canvas of zeros; later regions overwrite earlier ones.
 
-    With `in_ids` the regions come from samples of the one input batch; without, region i comes from input i. Relative
-    anchors are rounded down, relative extents up.
+    With `in_ids` the regions come from samples of the single input batch; otherwise region i comes from input i.
+    Relative anchors are rounded down, relative extents up.
 
     Args:
         x: images HWC or sequences FHWC, any numeric type.
-        inputs: more of them, of the same type.
+        inputs: further inputs, of the same type.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
         in_anchors: upper left corners of the regions, (y, x) each; by default 0.
-        in_anchors_rel: the same as parts of the source image's extents.
-        in_ids: positions in the batch of the images that the regions come from.
-        out_anchors: where on the canvas the upper left corners lie; by default 0.
-        out_anchors_rel: the same as parts of the canvas.
-        output_size: height and width of the canvas; by default that of the inputs, if they all have the same.
-        shapes: height and width of the regions; by default all from the corner on.
-        shapes_rel: the same as parts of the source image's extents.
+        in_anchors_rel: the same as fractions of the extents of the source image.
+        in_ids: indices in the batch of the images that the regions come from.
+        out_anchors: positions of the upper left corners on the canvas; by default 0.
+        out_anchors_rel: the same as fractions of the extents of the canvas.
+        output_size: height and width of the canvas; by default that of the inputs, if they are all equal.
+        shapes: height and width of the regions; by default to the end of the image.
+        shapes_rel: the same as fractions of the extents of the source image.
 
     Returns:
         Same layout, extents `output_size`.
 
     Raises:
-        ArgumentValueError: an argument together with its relative twin, or `in_ids` with several inputs.
-        IndexingError: a region that is not within its image or the canvas, or an id that is not in the batch.
-        ShapeError: images of different extents without `output_size` or of different channels, or a wrong number of
-            numbers.
+        ArgumentValueError: an argument together with its relative counterpart, or `in_ids` with several inputs.
+        IndexingError: a region is not inside its image or the canvas, or an id is not in the batch.
+        ShapeError: images of different extents without `output_size`, different numbers of channels, or an argument
+            with the wrong number of values.
 
     Example:
         >>> mosaic = fn.multi_paste(
@@ -73,37 +73,37 @@ def multi_paste(
         ("shapes", shapes, shapes_rel),
     ):
         if one is not None and other is not None:
-            raise ArgumentValueError(f"give either `{name}` or `{name}_rel`.")
+            raise ArgumentValueError(f"specify either {name} or {name}_rel, not both.")
     if in_ids is not None and inputs:
-        raise ArgumentValueError("`in_ids` chooses from one input; leave it out to paste from several inputs.")
+        raise ArgumentValueError("in_ids requires a single input; omit it for several inputs.")
     if any(other.dtype != x.dtype for other in inputs):
         raise DTypeError("all inputs must have the same element type.")
     return x.replace(dtype=x.dtype if dtype is None else dtype, shape=None)
 
 
 def _numbers(values: Any, owners: np.ndarray, count: int, name: str) -> np.ndarray | None:
-    """Return an argument of all regions of the batch as [regions, 2], or None. `owners`: whose each region is."""
+    """Return an argument as [regions, 2] for all regions of the batch, or None. `owners`: the sample of each region."""
     if values is None:
         return None
-    wanted = 2 * np.bincount(owners, minlength=count)
+    expected = 2 * np.bincount(owners, minlength=count)
     sizes = np.full(count, values[0].size) if isinstance(values, np.ndarray) else np.array([row.size for row in values])
-    if (sizes != wanted).any():
-        sample = int((sizes != wanted).argmax())
+    if (sizes != expected).any():
+        sample = int((sizes != expected).argmax())
         raise ShapeError(
-            f"{name} needs a y and an x for each of the {wanted[sample] // 2} regions; got {sizes[sample]} numbers."
+            f"{name} must have y and x for each of the {expected[sample] // 2} regions; got {sizes[sample]} numbers."
         )
-    return _joined(values).reshape(-1, 2)
+    return _concatenated(values).reshape(-1, 2)
 
 
-def _joined(values: Any) -> np.ndarray:
+def _concatenated(values: Any) -> np.ndarray:
     """Return the elements of an argument, sample by sample."""
     return values.reshape(-1) if isinstance(values, np.ndarray) else np.concatenate([row.reshape(-1) for row in values])
 
 
-def _placed(
+def _to_pixels(
     absolute: np.ndarray | None, relative: np.ndarray | None, extents: np.ndarray, rounding: Callable[..., Any]
 ) -> np.ndarray | None:
-    """Return corners or extents in pixels, whichever way they are given; None where they are not."""
+    """Return corners or extents in pixels from absolute or relative values; None if neither is specified."""
     if absolute is not None:
         return absolute.astype(np.int64)
     if relative is None:
@@ -115,7 +115,7 @@ def _check_inside(start: np.ndarray, extent: np.ndarray, bounds: np.ndarray, wha
     wrong = ((start < 0) | (extent < 0) | (start + extent > bounds)).any(axis=1)
     if wrong.any():
         place, size, limit = (numbers[wrong.argmax()].tolist() for numbers in (start, extent, bounds))
-        raise IndexingError(f"the region at {place} of {size} pixels is not within the {what} of {limit}.")
+        raise IndexingError(f"the region at {place} of {size} pixels is not inside the {what} of {limit}.")
 
 
 def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Any) -> np.ndarray:
@@ -127,12 +127,12 @@ def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Any) -
         return np.asarray(output_size, np.int64)
     extents = np.array([[shape[-3:-1] for shape in batch.shapes()] for batch in inputs])
     if (extents != (extents[:1, :1] if is_mixed else extents[:1])).any():
-        raise ShapeError("images of different extents need `output_size`.", hint="output_size=[height, width]")
+        raise ShapeError("output_size is required for images of different extents.", hint="output_size=[height, width]")
     return extents[0]
 
 
-def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return of each region of the batch, in order, whose canvas it goes to, and the sample that it comes from.
+def _region_sources(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the canvas and the source sample of each region of the batch, in order.
 
     Samples are numbered input by input.
     """
@@ -140,43 +140,45 @@ def _chosen(inputs: tuple[Batch, ...], ids: Any) -> tuple[np.ndarray, np.ndarray
     if ids is None:
         order = np.arange(len(inputs) * len(first)).reshape(len(inputs), len(first))
         return np.repeat(np.arange(len(first)), len(inputs)), order.T.reshape(-1)
-    chosen = _joined(ids)
+    chosen = _concatenated(ids)
     wrong = (chosen < 0) | (chosen >= len(first))
     owners = np.repeat(np.arange(len(first)), ids[0].size if isinstance(ids, np.ndarray) else [row.size for row in ids])
     if wrong.any():
         raise IndexingError(
-            f"in_ids must lie between 0 and {len(first) - 1}, the last of the batch; "
+            f"in_ids must be between 0 and {len(first) - 1}, the last index of the batch; "
             f"got {ids[owners[wrong.argmax()]].reshape(-1).tolist()}."
         )
     return owners, chosen.astype(np.int64)
 
 
 def _paste(inputs: tuple[Batch, ...], memory: Any, fill: Any, ids: Any, output_size: Any, given: dict[str, Any]) -> Any:
-    """Return the canvases. `memory` makes them, `fill` writes a region into one; both know the device."""
+    """Return the canvases. `memory` allocates them, and `fill` writes a region, both for one device."""
     first = inputs[0]
     count = len(first)
-    owners, chosen = _chosen(inputs, ids)
+    owners, chosen = _region_sources(inputs, ids)
     images = [sample for batch in inputs for sample in batch.samples]
     if len({(*shape[:-3], shape[-1]) for batch in inputs for shape in batch.shapes()}) > 1:
-        raise ShapeError("all images must have the same number of channels, and sequences as many frames.")
+        raise ShapeError(
+            "all images must have the same number of channels, and all sequences the same number of frames."
+        )
     sizes = _canvas_sizes(inputs, ids is not None, output_size)
     numbers = {name: _numbers(values, owners, count, name) for name, values in given.items()}
     extents = np.array([image.shape[-3:-1] for image in images], np.int64).reshape(-1, 2)[chosen]
-    corners = _placed(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
+    corners = _to_pixels(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
     corners = np.zeros_like(extents) if corners is None else corners
-    shapes = _placed(numbers["shapes"], numbers["shapes_rel"], extents, np.ceil)
+    shapes = _to_pixels(numbers["shapes"], numbers["shapes_rel"], extents, np.ceil)
     shapes = extents - corners if shapes is None else shapes
-    places = _placed(numbers["out_anchors"], numbers["out_anchors_rel"], sizes[owners], np.floor)
+    places = _to_pixels(numbers["out_anchors"], numbers["out_anchors_rel"], sizes[owners], np.floor)
     places = np.zeros_like(extents) if places is None else places
     _check_inside(corners, shapes, extents, "image")
     _check_inside(places, shapes, sizes[owners], "canvas")
 
     image = first.samples[0]
-    wanted = [(*image.shape[:-3], *size, image.shape[-1]) for size in sizes.tolist()]
+    expected = [(*image.shape[:-3], *size, image.shape[-1]) for size in sizes.tolist()]
     table = np.concatenate([owners[:, None], places, corners, shapes], axis=1)
-    is_uniform = len(set(wanted)) == 1
+    is_uniform = len(set(expected)) == 1
     canvases: Any = (
-        memory(0, count, wanted[0]) if is_uniform else [memory(n, 1, shape)[0] for n, shape in enumerate(wanted)]
+        memory(0, count, expected[0]) if is_uniform else [memory(n, 1, shape)[0] for n, shape in enumerate(expected)]
     )
     dense = first.dense if len(inputs) == 1 and image.ndim == _IMAGE_DIMENSIONS and first.device == "cpu" else None
     if dense is not None and is_uniform and canvases.dtype == dense.dtype:

@@ -1,4 +1,4 @@
-"""Where a recording begins and ends, between the silences."""
+"""Find the region of audio between leading and trailing silence."""
 
 from __future__ import annotations
 
@@ -24,38 +24,36 @@ def nonsilent_region(
     reset_interval: int = 8192,
     window_length: int = 2048,
 ) -> tuple[Spec, Spec]:
-    """Find the part of a recording that is not silent: from the first to the last window that is loud enough.
+    """Find the non-silent region of audio: from the first to the last window above a threshold.
 
-    The power of a window is the mean of the squares of its samples. It is loud enough where
+    The power of a window is the mean of the squares of its samples. It is not silent if
     ``10 * log10(power / reference_power)`` is at least `cutoff_db`.
 
     Args:
-        x: sound of one channel, ``[samples]``, of FLOAT or any integer type.
-        cutoff_db: what is quieter is silence.
-        reference_power: what is 0 dB; 0, the default, takes the power of the loudest window.
-        reset_interval: samples after which the sliding sum of floats is computed anew, a multiple of
-            `window_length`; -1 for never. Integers need none.
-        window_length: samples of a window; a shorter recording is one window.
+        x: mono audio, ``[samples]``, of FLOAT or any integer type.
+        cutoff_db: threshold in dB; windows below it are silent.
+        reference_power: power of 0 dB; 0, the default, uses the power of the loudest window.
+        reset_interval: number of samples after which the sliding sum of floats is recomputed, a multiple of
+            `window_length`; -1: never. Ignored for integers.
+        window_length: number of samples of a window; shorter audio is one window.
 
     Returns:
-        index of the first sample that is not silent, and the number of samples from there, both int32. All silent or
-        empty: 0 and 0.
+        index of the first non-silent sample, and the length of the region, both int32; 0 and 0 for silent or empty
+        audio.
 
     Raises:
-        ArgumentValueError: an argument out of its range.
+        ArgumentValueError: an argument is out of range.
         DTypeError: BOOL, FLOAT16 or FLOAT64.
-        ShapeError: the sound has several channels.
+        ShapeError: the audio has more than one axis.
 
     Example:
-        >>> begin, length = fn.nonsilent_region(sound, cutoff_db=-40.0)  # doctest: +SKIP
-        >>> sound = fn.slice(sound, begin, length, axes=[0])  # doctest: +SKIP
+        >>> begin, length = fn.nonsilent_region(audio, cutoff_db=-40.0)  # doctest: +SKIP
+        >>> audio = fn.slice(audio, begin, length, axes=[0])  # doctest: +SKIP
     """
     if window_length < 1:
         raise ArgumentValueError(f"window_length must be at least 1; got {window_length}.")
     if not 0 <= reference_power < math.inf:
-        raise ArgumentValueError(
-            f"reference_power must be positive, or 0 for the loudest window; got {reference_power:g}."
-        )
+        raise ArgumentValueError(f"reference_power must be finite and not negative; got {reference_power:g}.")
     if math.isnan(cutoff_db):
         raise ArgumentValueError("cutoff_db must be a number; got NaN.")
     is_float = x.dtype in (None, DALIDataType.FLOAT)
@@ -64,11 +62,11 @@ def nonsilent_region(
             f"reset_interval must be -1 or a positive multiple of window_length, {window_length}; got {reset_interval}."
         )
     if x.dtype in _OTHER_TYPES:
-        raise DTypeError(f"the sound must be FLOAT or integers; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
+        raise DTypeError(f"audio must be FLOAT or integers; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
     if x.ndim not in (None, 1):
         raise ShapeError(
-            f"the sound must have one axis, of samples; it has {x.ndim}.",
-            hint="Mix its channels: fn.decoders.audio(…, downmix=True); or drop the axis: fn.squeeze(x, axes=[1]).",
+            f"audio must have one axis, of samples; got {x.ndim} axes.",
+            hint="Use fn.decoders.audio(…, downmix=True), or drop the axis with fn.squeeze(x, axes=[1]).",
         )
     result = Spec(DALIDataType.INT32, 0, "", (), device=x.device)
     return result, result
@@ -87,7 +85,7 @@ def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_le
 
 @nonsilent_region.gpu
 def _(begin, length, x, *, cutoff_db, reference_power, reset_interval, window_length):
-    # On the host, as in DALI: a sliding sum has its order, and the two numbers have to be the same on both devices.
+    # On the CPU, as in DALI: a sliding sum is sequential, and the results must be the same on both devices.
     regions = nonsilent_regions(
         Samples.of_dense(x.cpu().contiguous().numpy()),
         cutoff_db=cutoff_db,

@@ -1,4 +1,4 @@
-"""Bring data to mean 0 and standard deviation 1."""
+"""Normalize data to mean 0 and standard deviation 1."""
 
 from __future__ import annotations
 
@@ -40,40 +40,40 @@ def normalize(
     shift: float = 0.0,
     stddev: PerSample[list[float]] | None = None,
 ) -> Spec:
-    """Subtract the mean and divide by the standard deviation: (x - mean) / sqrt(stddev**2 + epsilon) * scale + shift.
+    """Normalize data by mean and standard deviation: (x - mean) / sqrt(stddev**2 + epsilon) * scale + shift.
 
-    Both are measured in each sample, over all axes or the chosen ones, unless they are given. Data that do not vary,
-    and a given standard deviation of 0, give `shift`.
+    Both are computed per sample, over all axes or the specified ones, unless they are specified. If the standard
+    deviation is 0, the result is `shift`.
 
     Args:
         x: data of any type.
-        axes: axes over which mean and standard deviation are taken; all by default, or with a given mean or stddev of
-            several entries those axes (channels first of all) that leave as many results. Negative ones count from
-            the back.
-        axis_names: the axes by their letters in the layout, instead of `axes`.
-        batch: measure over all samples of the batch together; extents along other axes must agree.
-        ddof: what is subtracted from the number of values before dividing by it; 1 for an unbiased variance. A given
-            stddev is taken as it is.
-        dtype: of the result; integers are rounded and saturated.
+        axes: axes over which mean and standard deviation are computed; by default all, or if `mean` or `stddev` has
+            several entries, the axes other than those (channels preferred) that match them. Negative axes count from
+            the end.
+        axis_names: the axes as letters of the layout, instead of `axes`.
+        batch: compute over all samples of the batch together; extents along the other axes must match.
+        ddof: delta degrees of freedom: the divisor of the variance is the number of values minus `ddof`. Ignored if
+            `stddev` is specified.
+        dtype: type of the result; integers are rounded and saturated.
         epsilon: added to the variance.
-        mean: given mean, in units of the data: one number, or one for each result.
+        mean: mean in units of the data: one number, or one for each result; by default computed.
         scale: standard deviation of the result.
         shift: mean of the result.
-        stddev: given standard deviation, like `mean`.
+        stddev: standard deviation, like `mean`.
 
     Returns:
         same shape and layout.
 
     Raises:
-        ArgumentValueError: no axes, or a mean or stddev that does not fit them.
-        IndexingError: there is no such axis.
+        ArgumentValueError: no axes, or a mean or stddev that does not match them.
+        IndexingError: an axis does not exist.
         ShapeError: with `batch`, extents of other axes differ.
 
     Example:
         >>> standard = fn.normalize(images, axis_names="HW", epsilon=1e-6)  # doctest: +SKIP
     """
     if not chosen_axes(x, axes, axis_names) and x.ndim:
-        raise ArgumentValueError("normalize needs at least one axis to take mean and standard deviation over.")
+        raise ArgumentValueError("axes must not be empty.")
     return x.replace(dtype=dtype)
 
 
@@ -92,10 +92,10 @@ def _(data, *, axes, axis_names, batch, ddof, epsilon, mean, scale, stddev, spec
     if not batch or (mean is not None and stddev is not None):
         return {"batch_mean": None, "batch_factor": None}
     if any(values is not None and len(values[0]) != 1 for values in (mean, stddev)):
-        raise ArgumentValueError("with batch=True, a given mean or stddev must be one number.")
+        raise ArgumentValueError("with batch=True, mean and stddev must be a single number.")
     chosen = _axes(spec, data.shapes()[0], axes, axis_names)
-    centre = None if mean is None else np.asarray(mean[:1], np.float64)
-    found, squares, number = batch_statistics(data, chosen, centre)
+    center = None if mean is None else np.asarray(mean[:1], np.float64)
+    found, squares, number = batch_statistics(data, chosen, center)
     factor = np.asarray(scale_factors(squares, number, ddof, epsilon, scale, np))
     return {
         "batch_mean": np.repeat(found, count, axis=0),
@@ -103,8 +103,8 @@ def _(data, *, axes, axis_names, batch, ddof, epsilon, mean, scale, stddev, spec
     }
 
 
-def _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec):
-    """Return axes, mean and factor as far as they are known."""
+def _resolve(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec):
+    """Return axes, mean and factor; None where they are to be computed."""
     shape = tuple(x.shape[1:])
     mean, stddev = (None if values is None else np.asarray(values, np.float64) for values in (mean, stddev))
     chosen = _axes(spec, shape, axes, axis_names, mean, stddev)
@@ -126,12 +126,12 @@ def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, ba
             return
     for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
         one, two, three, four = (None if values is None else np.asarray(values[n])[None] for values in given)
-        chosen, center, factor = _resolved(source[None], axes, axis_names, one, two, three, four, epsilon, scale, spec)
+        chosen, center, factor = _resolve(source[None], axes, axis_names, one, two, three, four, epsilon, scale, spec)
         normalize_cpu(target[None], source[None], center, factor, chosen, **options)
 
 
 @normalize.gpu
 def _(out, x, *, axes, axis_names, ddof, epsilon, mean, scale, shift, stddev, batch_mean, batch_factor, spec):
-    chosen, *given = _resolved(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec)
+    chosen, *given = _resolve(x, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec)
     mean, factor = (None if values is None else torch.tensor(values, device=x.device) for values in given)
     normalize_torch(out, x, mean, factor, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)

@@ -1,4 +1,4 @@
-"""Turn class numbers into vectors with one entry set."""
+"""Convert class indices to one-hot vectors."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def one_hot(
     off_value: float = 0.0,
     on_value: float = 1.0,
 ) -> Spec:
-    """Replace each class number by a vector that has `on_value` at that place and `off_value` elsewhere.
+    """Replace each class index by a vector with `on_value` at that index and `off_value` elsewhere.
 
-    Numbers that are no class, negative or too large, give vectors of `off_value` only. Where `axis` is not given and
-    all samples of a batch hold a single number, ``[1]`` like the labels of readers or ``[1, 1]``, the result has one
-    dimension, and the layout is that of the new axis alone.
+    Indices that are negative or too large give vectors of `off_value`. If `axis` is not specified and all samples of a
+    batch hold a single number, ``[1]`` as the labels of readers or ``[1, 1]``, the result has one dimension, and its
+    layout is that of the new axis.
 
     Args:
-        x: class numbers; fractions are cut off.
-        axis: where the axis of the classes stands in the result: 0 to the dimensions of `x`, or -1 for last (default).
+        x: class indices; fractions are truncated.
+        axis: position of the class axis in the result, 0 to the number of dimensions of `x`; -1 (the default): last.
         axis_name: letter of that axis; without it the layout is dropped.
-        dtype: of the result.
+        dtype: type of the result.
         num_classes: length of the vectors.
-        off_value: entry of the other classes. Integers: fractions are cut off, and what is too large saturates.
+        off_value: entry of the other classes. For integer types, fractions are truncated and values are saturated.
         on_value: entry of the class.
 
     Returns:
-        one dimension more than `x`.
+        data with one dimension more than `x`.
 
     Raises:
-        IndexingError: there is no such place for the axis.
-        LayoutError: a letter for data that have dimensions and no layout.
+        IndexingError: `axis` is out of range.
+        LayoutError: a letter is specified for data that has dimensions but no layout.
 
     Example:
         >>> targets = fn.one_hot(labels, num_classes=1000)  # doctest: +SKIP
@@ -57,14 +57,14 @@ def one_hot(
     is_single = axis is None and ndim > 0 and x.shape is not None and math.prod(x.shape) == 1
     axis = -1 if axis is None else axis
     if not -1 <= axis <= ndim:
-        raise IndexingError(f"axis {axis} is out of range for {ndim}-D class numbers: it must be in [-1, {ndim}].")
+        raise IndexingError(f"axis {axis} is out of range for {ndim}-D class indices: it must be in [-1, {ndim}].")
     at = ndim if axis < 0 else axis
     layout = ""
     if axis_name is not None:
         if len(axis_name) != 1:
             raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
         if ndim and not x.layout and not is_open and not is_single:
-            raise LayoutError("axis_name needs data with a layout; these have none.")
+            raise LayoutError("axis_name requires data with a layout.")
         layout = (x.layout or "")[:at] + axis_name + (x.layout or "")[at:]
     shape = None if x.shape is None else (*x.shape[:at], num_classes, *x.shape[at:])
     return Spec(dtype, None if is_open else ndim + 1, None if is_open else layout, shape, x.device)
@@ -75,7 +75,7 @@ def _(x, *, axis, axis_name, num_classes):
     if axis is None and x.ndim and all(math.prod(shape) == 1 for shape in x.shapes()):
         return {"out_shapes": [(num_classes,)] * len(x), "out_layout": axis_name or ""}
     if axis_name is not None and x.ndim and not x.layout:
-        raise LayoutError("axis_name needs data with a layout; these have none.")
+        raise LayoutError("axis_name requires data with a layout.")
     return {}
 
 
@@ -91,7 +91,7 @@ def _(out, x, *, axis, num_classes, off_value, on_value):
     entries = _entries(out.dtype, off_value, on_value)
     last = np.moveaxis(out, 1 + axis, -1) if axis is not None and axis >= 0 else out
     last[...] = entries[0]
-    with np.errstate(invalid="ignore"):  # what is not finite becomes a number that is no class
+    with np.errstate(invalid="ignore"):  # values that are not finite become an index out of range
         classes = x.astype(np.int64).reshape(last.shape[:-1])
     places = np.nonzero((classes >= 0) & (classes < num_classes))
     last[(*places, classes[places])] = entries[1]

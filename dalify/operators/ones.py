@@ -1,4 +1,4 @@
-"""Make data of ones."""
+"""Return data filled with ones."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from dalify.registry import VARIES, Shaping, Spec, operator
 def ones(
     *, dtype: DALIDataType = DALIDataType.INT32, layout: str | None = None, shape: Shaping[list[int]] | None = None
 ) -> Spec:
-    """Make data of ones.
+    """Return data filled with ones.
 
     Args:
-        dtype: of the elements.
+        dtype: element type.
         layout: one letter for each dimension.
-        shape: of one sample; a single number without it.
+        shape: shape of one sample; by default a scalar.
 
     Returns:
         ones.
 
     Raises:
-        LayoutError: the layout does not fit the shape.
+        LayoutError: the layout does not match the shape.
 
     Example:
-        >>> empty = fn.ones(shape=[3, 4])  # doctest: +SKIP
+        >>> mask = fn.ones(shape=[3, 4])  # doctest: +SKIP
     """
     extents = requested_shape(() if shape is None else shape, is_known=shape is not VARIES)
     ndim = len(layout) if extents is None and layout else None

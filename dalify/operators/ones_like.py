@@ -1,4 +1,4 @@
-"""Make ones in the shape of other data."""
+"""Return ones in the shape of other data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dalify.registry import Spec, operator
 
 @operator
 def ones_like(data_like: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
-    """Make ones in the shape of other data.
+    """Return ones in the shape of other data.
 
     Args:
-        data_like: any data; only their shape, layout and type matter.
-        dtype: of the elements, that of `data_like` by default.
+        data_like: any data; its values are ignored.
+        dtype: element type, by default that of `data_like`.
 
     Returns:
         ones, in the shape and layout of `data_like`.

@@ -1,4 +1,4 @@
-"""How pixels move from frame to frame."""
+"""Estimate the optical flow between frames."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PRESETS = {
 }
 _OUTPUT_GRIDS = (1, 2, 4)
 _HINT_GRIDS = (1, 2, 4, 8)
-_TO_GREY = {DALIImageType.RGB: cv2.COLOR_RGB2GRAY, DALIImageType.BGR: cv2.COLOR_BGR2GRAY}
-# OpenCV refuses smaller frames; these are continued at their borders.
-_LEAST_EXTENT = 16
+_TO_GRAY = {DALIImageType.RGB: cv2.COLOR_RGB2GRAY, DALIImageType.BGR: cv2.COLOR_BGR2GRAY}
+# OpenCV rejects smaller frames; they are padded by replicating their border.
+_MIN_EXTENT = 16
 
 
 @operator
@@ -36,32 +36,33 @@ def optical_flow(
     output_grid: int = 4,
     preset: float = 0.0,
 ) -> Spec:
-    """Estimate, for each frame but the last, where its pixels are in the next one.
+    """Estimate the optical flow from each frame to the next one.
 
-    DALI uses the flow engine of a GPU. Here it is dense inverse search on the CPU (DIS: Kroeger, Timofte, Dai, Van Gool
-    2016; OpenCV's implementation): form and units of the result are DALI's, its values are another estimate.
+    DALI uses the optical flow hardware of a GPU. This operator uses dense inverse search on the CPU (DIS: Kroeger,
+    Timofte, Dai, Van Gool 2016; OpenCV's implementation): shape and units of the result are the same as in DALI, the
+    estimated values differ.
 
     Args:
         x: sequences of type UINT8, FHWC, of at least 2 frames, with 3 channels, or 1 for GRAY.
-        hints: where to begin to search, like the result, but with one vector per ``hint_grid`` pixels; FLOAT,
+        hints: initial flow for the search, like the result, but with one vector per ``hint_grid`` pixels; FLOAT,
             ``[frames - 1, height / hint_grid, width / hint_grid, 2]``, extents rounded up.
-        enable_external_hints: use ``hints``, which have to be given then.
-        enable_temporal_hints: begin each search with what was found for the frames before.
+        enable_external_hints: use ``hints``, which are then required.
+        enable_temporal_hints: start each search with the flow of the previous frame.
         hint_grid: 1, 2, 4 or 8.
         image_type: RGB, BGR or GRAY.
         output_grid: 1, 2 or 4: pixels per vector of the result along each axis. A vector is the mean of its cell.
-        preset: 0.0: slow and good; 0.5: quicker; 1.0: quickest.
+        preset: 0.0: slow and accurate; 0.5: faster; 1.0: fastest.
 
     Returns:
         FLOAT ``[frames - 1, height / output_grid, width / output_grid, 2]``, extents rounded up, layout FHWC: x and y
         in pixels of the frames, whatever ``output_grid``.
 
     Raises:
-        ArgumentValueError: an unknown grid, preset or image type, or hints without ``enable_external_hints``, or none
-            with it.
-        DTypeError: frames that are not UINT8, hints that are not FLOAT.
-        LayoutError: no FHWC.
-        ShapeError: fewer than 2 frames, another number of channels, or hints of another shape.
+        ArgumentValueError: an unknown grid, preset or image type, or hints without ``enable_external_hints`` or
+            vice versa.
+        DTypeError: the frames are not UINT8, or the hints are not FLOAT.
+        LayoutError: the layout is not FHWC.
+        ShapeError: fewer than 2 frames, or a wrong number of channels or shape of the hints.
 
     Example:
         >>> flow = fn.optical_flow(clips, output_grid=4)  # doctest: +SKIP
@@ -72,10 +73,10 @@ def optical_flow(
         raise ArgumentValueError(option_error_text("output_grid", output_grid, _OUTPUT_GRIDS))
     if hint_grid not in _HINT_GRIDS:
         raise ArgumentValueError(option_error_text("hint_grid", hint_grid, _HINT_GRIDS))
-    if image_type not in (*_TO_GREY, DALIImageType.GRAY):
+    if image_type not in (*_TO_GRAY, DALIImageType.GRAY):
         raise ArgumentValueError(option_error_text("image_type", image_type, ["types.RGB", "types.BGR", "types.GRAY"]))
     if enable_external_hints != (hints is not None):
-        raise ArgumentValueError("enable_external_hints=True and a second input, the hints, belong together.")
+        raise ArgumentValueError("enable_external_hints=True requires a second input, the hints, and vice versa.")
     if x.dtype not in (None, DALIDataType.UINT8):
         raise DTypeError(f"frames must be of type UINT8; got {x!r}.")
     if x.layout not in (None, "", "FHWC") or x.ndim not in (None, 4):
@@ -87,13 +88,14 @@ def optical_flow(
         return result
     frames, height, width, channels = x.shape
     if frames < 2:
-        raise ShapeError(f"flow is between frames: a sequence needs at least 2; got {frames}.")
-    if channels != (1 if image_type == DALIImageType.GRAY else 3):
-        raise ShapeError(f"frames of image_type {image_type.name} cannot have {channels} channels.")
-    wanted = (frames - 1, -(-height // hint_grid), -(-width // hint_grid), 2)
-    if hints is not None and hints.shape is not None and hints.shape != wanted:
+        raise ShapeError(f"a sequence must have at least 2 frames; got {frames}.")
+    expected = 1 if image_type == DALIImageType.GRAY else 3
+    if channels != expected:
+        raise ShapeError(f"frames of image_type {image_type.name} must have {expected} channels; got {channels}.")
+    hints_shape = (frames - 1, -(-height // hint_grid), -(-width // hint_grid), 2)
+    if hints is not None and hints.shape is not None and hints.shape != hints_shape:
         raise ShapeError(
-            f"hints must have the shape {wanted} for frames of {height} x {width} and hint_grid={hint_grid}; "
+            f"hints must have the shape {hints_shape} for frames of {height} x {width} and hint_grid={hint_grid}; "
             f"got {hints.shape}."
         )
     return result.replace(shape=(frames - 1, -(-height // output_grid), -(-width // output_grid), 2))
@@ -102,34 +104,34 @@ def optical_flow(
 @optical_flow.cpu
 def _(out, x, hints, *, enable_temporal_hints, hint_grid, image_type, output_grid, preset):
     for index, frames in enumerate(x):
-        grey = [_prepared(frame, image_type) for frame in frames]
+        gray = [_prepare(frame, image_type) for frame in frames]
         height, width = frames.shape[1:3]
         last: Any = None
-        for number in range(len(grey) - 1):
+        for number in range(len(gray) - 1):
             begin = last if enable_temporal_hints else None
             if hints is not None:
-                begin = _spread(hints[index, number], hint_grid, grey[0].shape)
-            # A fresh one each time: it keeps what it began with.
+                begin = _expand_hints(hints[index, number], hint_grid, gray[0].shape)
+            # A new object each time, since it keeps its initial flow.
             search = cv2.DISOpticalFlow.create(_PRESETS[preset])
             given: Any = None if begin is None else begin.copy()
-            last = search.calc(grey[number], grey[number + 1], given)
+            last = search.calc(gray[number], gray[number + 1], given)
             out[index, number] = _cells(last[:height, :width], output_grid)
 
 
-def _prepared(frame: np.ndarray[Any, Any], image_type: DALIImageType) -> np.ndarray[Any, Any]:
-    grey = frame[..., 0] if image_type == DALIImageType.GRAY else cv2.cvtColor(frame, _TO_GREY[image_type])
-    below, beside = (max(0, _LEAST_EXTENT - extent) for extent in grey.shape)
-    return cv2.copyMakeBorder(grey, 0, below, 0, beside, cv2.BORDER_REPLICATE)
+def _prepare(frame: np.ndarray[Any, Any], image_type: DALIImageType) -> np.ndarray[Any, Any]:
+    gray = frame[..., 0] if image_type == DALIImageType.GRAY else cv2.cvtColor(frame, _TO_GRAY[image_type])
+    below, beside = (max(0, _MIN_EXTENT - extent) for extent in gray.shape)
+    return cv2.copyMakeBorder(gray, 0, below, 0, beside, cv2.BORDER_REPLICATE)
 
 
-def _spread(hints: np.ndarray[Any, Any], grid: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Give each pixel the vector of its cell; what is no number is no hint."""
-    spread = np.nan_to_num(hints, nan=0.0, posinf=0.0, neginf=0.0).repeat(grid, 0).repeat(grid, 1)
-    missing = [(0, max(0, wanted - extent)) for wanted, extent in zip(shape, spread.shape[:2], strict=True)]
-    spread = np.pad(spread, [*missing, (0, 0)], "edge")[: shape[0], : shape[1]]
-    # A search that begins far outside of the frame cannot come back.
+def _expand_hints(hints: np.ndarray[Any, Any], grid: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Expand hints to one vector per pixel; values that are not finite become 0."""
+    expanded = np.nan_to_num(hints, nan=0.0, posinf=0.0, neginf=0.0).repeat(grid, 0).repeat(grid, 1)
+    missing = [(0, max(0, hints_shape - extent)) for hints_shape, extent in zip(shape, expanded.shape[:2], strict=True)]
+    expanded = np.pad(expanded, [*missing, (0, 0)], "edge")[: shape[0], : shape[1]]
+    # A search that starts far outside the frame does not converge.
     limit = np.array([shape[1], shape[0]], np.float32)
-    return np.ascontiguousarray(np.clip(spread, -limit, limit), np.float32)
+    return np.ascontiguousarray(np.clip(expanded, -limit, limit), np.float32)
 
 
 def _cells(flow: np.ndarray[Any, Any], grid: int) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""Pad samples at their ends, to a shape, an alignment, or the largest of the batch."""
+"""Pad samples to a shape, an alignment, or the maximum extents of the batch."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ def pad(
     fill_value: PerSample[float] = 0.0,
     shape: PerSample[list[int]] | None = None,
 ) -> Spec:
-    """Pad samples at the end of the chosen axes. Nothing is ever cut off.
+    """Pad samples at the end of the specified axes. Samples are never cropped.
 
     Args:
-        x: anything.
+        x: any data.
         align: extents become multiples of these, after `shape`; one number for all axes or one each.
-        axes: axes to pad; negative: from the end. All axes where neither this nor `axis_names` is given.
+        axes: axes to pad; negative axes count from the end. By default, without `axis_names`, all axes.
         axis_names: letters of the axes to pad.
-        fill_value: what to pad with.
-        shape: least extents; -1: the largest in the batch (the default). One number for all axes or one each.
+        fill_value: value of the padding.
+        shape: minimum extents; -1 (the default): the maximum of the batch. One number for all axes or one each.
 
     Returns:
         Same dtype and layout.
 
     Raises:
         ArgumentValueError: `axes` together with `axis_names`, or a wrong number of extents.
-        IndexingError: an axis that is not there.
-        LayoutError: a letter that is not in the layout.
+        IndexingError: an axis does not exist.
+        LayoutError: a letter is not in the layout.
 
     Example:
         >>> boxes = fn.pad(boxes, axes=[0], fill_value=-1)  # doctest: +SKIP
     """
     if axes is not None and axis_names:
-        raise ArgumentValueError("axes and axis_names exclude each other.")
+        raise ArgumentValueError("axes and axis_names are mutually exclusive.")
     if axis_names and not set(axis_names) <= set(x.layout or ""):
-        raise LayoutError(f"axis_names {axis_names!r} are not all in the layout of the data, {x.layout!r}.")
+        raise LayoutError(f"axis_names {axis_names!r} must all be in the layout of the data, {x.layout!r}.")
     return x.replace(shape=None)
 
 
@@ -60,7 +60,7 @@ def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[
         return [layout.index(letter) for letter in axis_names]
     chosen = list(range(ndim)) if axes is None or len(axes) == 0 else [int(axis) for axis in axes]
     if not all(-ndim <= axis < ndim for axis in chosen):
-        raise IndexingError(f"axes {chosen} are not all axes of data of {ndim} dimensions.")
+        raise IndexingError(f"axes {chosen} are out of range for data with {ndim} dimensions.")
     return [axis % ndim for axis in chosen]
 
 
@@ -83,13 +83,13 @@ def _padded_shapes(x: Batch, axes: Any, axis_names: str | None, shape: Any, alig
     results = []
     for n, extents in enumerate(shapes):
         chosen = _axes_of(len(extents), x.layout, None if axes is None else axes[n], axis_names)
-        least = _per_axis("shape", None if shape is None else shape[n], chosen, -1)
+        minima = _per_axis("shape", None if shape is None else shape[n], chosen, -1)
         multiples = _per_axis("align", None if align is None else align[n], chosen, 1)
-        for axis, extent, multiple in zip(chosen, least, multiples, strict=True):
+        for axis, extent, multiple in zip(chosen, minima, multiples, strict=True):
             if multiple < 1:
                 raise ArgumentValueError(f"align must be positive; got {multiple}.")
-            wanted = max(int(largest[axis]) if extent < 0 else extent, extents[axis])
-            extents[axis] = -(-wanted // multiple) * multiple
+            required = max(int(largest[axis]) if extent < 0 else extent, extents[axis])
+            extents[axis] = -(-required // multiple) * multiple
         check_shape(extents, x.dtype.numpy.itemsize if x.dtype is not None else 1, "a result")
         results.append(tuple(extents))
     return results * count if is_uniform else results
@@ -101,7 +101,7 @@ def _(x, *, axes, axis_names, shape, align, fill_value, memory):
     shapes = _padded_shapes(x, axes, axis_names, shape, align)
     count = len(shapes)
     copy: Any = copy_window if x.device == "cpu" else copy_window_torch
-    # DALI cuts fractions off here, and nowhere else.
+    # As in DALI, which truncates fractions here, unlike in other operators.
     fills = fill_value if x.dtype.is_float else np.trunc(fill_value)
     results = memory(0, count, shapes[0]) if len(set(shapes)) == 1 else None
     if results is not None and x.dense is not None and (fills == fills[0]).all():
@@ -113,7 +113,7 @@ def _(x, *, axes, axis_names, shape, align, fill_value, memory):
     values = np.empty(count, x.dtype.numpy)
     saturate_cast(values, fills)
     for n, (sample, result) in enumerate(zip(x.samples, results, strict=True)):
-        if x.device == "cpu" and result.nbytes < _SMALL_BYTES:  # filled as a whole sooner than the border is found
+        if x.device == "cpu" and result.nbytes < _SMALL_BYTES:  # filling everything is faster than computing the border
             result[...] = values[n]
             result[tuple(slice(extent) for extent in sample.shape)] = sample
         else:

@@ -29,27 +29,27 @@ def paste(
 
     Args:
         x: images HWC, uint8.
-        fill_value: colour of the canvas, 0..255, one number for all channels or one each.
-        min_canvas_size: least height and width of the canvas in pixels.
+        fill_value: color of the canvas, 0 to 255, one number for all channels or one each.
+        min_canvas_size: minimum height and width of the canvas in pixels.
         n_channels: number of channels of the images.
-        paste_x: place of the image, 0 (left) to 1 (right).
-        paste_y: place of the image, 0 (top) to 1 (bottom).
-        ratio: extent of the canvas per extent of the image, at least 1.
+        paste_x: horizontal position of the image, 0 (left) to 1 (right).
+        paste_y: vertical position of the image, 0 (top) to 1 (bottom).
+        ratio: ratio of the extents of the canvas to those of the image, at least 1.
 
     Returns:
         HWC uint8, extents of the canvas.
 
     Raises:
-        ArgumentValueError: `ratio` below 1, a place outside 0..1, or a wrong number of fill values.
+        ArgumentValueError: `ratio` below 1, a position outside [0, 1], or a wrong number of fill values.
         DTypeError: the images are not uint8.
-        ShapeError: the images have not `n_channels` channels.
+        ShapeError: the number of channels is not `n_channels`.
 
     Example:
         >>> images = fn.paste(images, ratio=1.5, fill_value=[104, 117, 123])  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, ("HWC",)))
     if x.dtype is not None and x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"paste takes uint8 images; these are {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     if len(fill_value) not in (1, n_channels):
         raise ArgumentValueError(
             f"fill_value must be one number or one for each of the {n_channels} channels; got {len(fill_value)}."
@@ -58,12 +58,12 @@ def paste(
         return x
     if x.shape[2] != n_channels:
         raise ShapeError(
-            f"the image has {x.shape[2]} channels; n_channels is {n_channels}.", hint=f"Write n_channels={x.shape[2]}."
+            f"the image has {x.shape[2]} channels; n_channels is {n_channels}.", hint=f"Pass n_channels={x.shape[2]}."
         )
     if not ratio >= 1:
         raise ArgumentValueError(f"ratio must be at least 1; got {float(ratio):g}.")
-    least = int(min_canvas_size)
-    height, width = (max(least, int(np.float32(ratio) * np.float32(extent))) for extent in x.shape[:2])
+    minimum = int(min_canvas_size)
+    height, width = (max(minimum, int(np.float32(ratio) * np.float32(extent))) for extent in x.shape[:2])
     return x.replace(shape=(height, width, n_channels))
 
 
@@ -71,13 +71,13 @@ def paste(
 @paste.gpu
 def _(out, x, *, paste_x, paste_y, fill_value):
     anchors = np.zeros((len(paste_x), 3), np.int64)
-    for axis, (name, places) in enumerate((("paste_y", paste_y), ("paste_x", paste_x))):
-        wrong = ~((places >= 0) & (places <= 1))
+    for axis, (name, positions) in enumerate((("paste_y", paste_y), ("paste_x", paste_x))):
+        wrong = ~((positions >= 0) & (positions <= 1))
         if wrong.any():
             raise ArgumentValueError(
-                f"{name} must lie within 0..1; got {places[wrong][0]:g}.", sample=int(wrong.argmax())
+                f"{name} must be between 0 and 1; got {positions[wrong][0]:g}.", sample=int(wrong.argmax())
             )
-        # The window begins before the image: the canvas is a window around it.
-        anchors[:, axis] = -np.trunc(places * np.float32(out.shape[1 + axis] - x.shape[1 + axis])).astype(np.int64)
+        # Negative: the canvas is a window that starts before the image.
+        anchors[:, axis] = -np.trunc(positions * np.float32(out.shape[1 + axis] - x.shape[1 + axis])).astype(np.int64)
     copy: Any = copy_window if isinstance(x, np.ndarray) else copy_window_torch
     copy(out, x, anchors, fill=channel_fill(fill_value, "HWC", is_float=True))

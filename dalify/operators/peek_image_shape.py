@@ -1,4 +1,4 @@
-"""Shapes of images without decoding them."""
+"""Read the shapes of images without decoding them."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def peek_image_shape(
     """Read the shape of the decoded image from its header, which takes a few microseconds.
 
     Args:
-        encoded: files as they are, uint8 ``[bytes]``.
+        encoded: contents of the files, uint8 ``[bytes]``.
         image_type: the ``output_type`` that the image would be decoded to; decides the number of channels.
         dtype: type of the result: INT64, UINT64, INT32, UINT32, FLOAT or FLOAT64.
-        adjust_orientation: give the extents of the upright image.
+        adjust_orientation: return the extents after the EXIF orientation is applied.
 
     Returns:
         ``[3]``: height, width, channels.
 
     Raises:
-        DecodeError: the data are no image.
-        ArgumentValueError: another dtype.
+        DecodeError: the data is not an image.
+        ArgumentValueError: `dtype` is not supported.
 
     Example:
         >>> shapes = fn.peek_image_shape(encoded)  # doctest: +SKIP

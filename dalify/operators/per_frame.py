@@ -10,29 +10,29 @@ from dalify.registry import Spec, operator
 def per_frame(x: Spec, /, *, replace: bool = False) -> Spec:
     """Mark data as one entry per frame, to be used as a per-frame argument. Only the layout changes.
 
-    Data without a layout get "F" and a "*" for each further axis.
+    Data without a layout gets "F" and a "*" for each further axis.
 
     Args:
-        x: at least one axis, the first of which counts frames.
-        replace: write F over the first letter of a layout; False: a layout has to begin with F already.
+        x: data with at least one axis, the first of which is the frames.
+        replace: replace the first letter of a layout by F; False: a layout must already start with F.
 
     Returns:
         The same elements.
 
     Raises:
-        LayoutError: no axis, or a layout with another first letter.
+        LayoutError: no axis, or a layout that does not start with F.
 
     Example:
         >>> images = fn.gaussian_blur(video, sigma=fn.per_frame(sigmas))  # doctest: +SKIP
     """
     layout = x.layout or ""
     if x.ndim == 0:
-        raise LayoutError("single numbers have no axis that could count frames.")
+        raise LayoutError("the data must have an axis of frames; got scalars.")
     if not layout:
         return x.replace(layout="F" + "*" * ((x.ndim or 1) - 1))
     if layout[0] != "F" and not replace:
         raise LayoutError(
-            f"the layout {layout!r} does not begin with F.", hint="Say replace=True if the first axis counts frames."
+            f"the layout {layout!r} does not start with F.", hint="Pass replace=True if the first axis is the frames."
         )
     return x.replace(layout="F" + layout[1:])
 

@@ -1,4 +1,4 @@
-"""Exchange samples within a batch."""
+"""Permute the samples of a batch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from dalify.registry import PerSample, Spec, operator
 
 @operator(batchwise=True)
 def permute_batch(x: Spec, /, *, indices: PerSample[list[int]]) -> Spec:
-    """Put other samples of the batch in each sample's place.
+    """Rearrange the samples of a batch.
 
     Args:
         x: any data.
-        indices: for each place the number of the sample that goes there, 0 to batch size - 1: one integer per sample
-            (as ``fn.batch_permutation`` gives), or a list as long as the batch. Repetitions and omissions are allowed.
+        indices: index of the input sample for each output sample, 0 to batch size - 1: one integer per sample (as
+            returned by ``fn.batch_permutation``), or a list as long as the batch. Repetitions and omissions are
+            allowed.
 
     Returns:
         the samples, with their layout and origin.
 
     Raises:
-        ArgumentValueError: a list that is not as long as the batch.
-        IndexingError: there is no sample of that number.
+        ArgumentValueError: the list is not as long as the batch.
+        IndexingError: an index is out of range.
 
     Example:
         >>> pairs = fn.permute_batch(images, indices=fn.batch_permutation())  # doctest: +SKIP
@@ -31,23 +32,23 @@ def permute_batch(x: Spec, /, *, indices: PerSample[list[int]]) -> Spec:
     return x.replace(shape=None)
 
 
-def _chosen(x, indices):
+def _sources(x, indices):
     rows = np.asarray(indices, np.int64)
     chosen = rows[:, 0] if rows.shape[1] == 1 else rows[0]
     if len(chosen) != len(x):
         raise ArgumentValueError(f"indices has {len(chosen)} entries; the batch has {len(x)} samples.")
     wrong = (chosen < 0) | (chosen >= len(x))
     if wrong.any():
-        raise IndexingError(f"there is no sample {chosen[wrong][0]}: the batch has samples 0 to {len(x) - 1}.")
+        raise IndexingError(f"indices contains {chosen[wrong][0]}, but the batch has samples 0 to {len(x) - 1}.")
     return chosen
 
 
 @permute_batch.cpu
 def _(x, *, indices):
-    # In a list nothing is copied, until the results go where they stay.
-    return Batch(None, x.samples, x.layout, x.device, x.origins, x.dtype).take(_chosen(x, indices))
+    # As a list, samples are not copied until the output batch is assembled.
+    return Batch(None, x.samples, x.layout, x.device, x.origins, x.dtype).take(_sources(x, indices))
 
 
 @permute_batch.gpu
 def _(x, *, indices):
-    return x.take(_chosen(x, indices))
+    return x.take(_sources(x, indices))

@@ -1,4 +1,4 @@
-"""Power spectrum of whole signals."""
+"""Power spectrum of entire signals."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dalify.registry import Spec, operator
 
 @operator
 def power_spectrum(x: Spec, /, *, axis: int = -1, nfft: int | None = None, power: int = 2) -> Spec:
-    """Take the spectrum of signals along an axis: ``|sum over n of x[n] * exp(-2 pi i k n / nfft)|**power`` in bin k.
+    """Compute spectra of signals along an axis: ``|sum over n of x[n] * exp(-2 pi i k n / nfft)|**power`` in bin k.
 
     Args:
         x: float32 signals of any number of dimensions.
-        axis: of the signals; -1 is the last one. (DALI takes any other negative axis for the last one, too; here they
-            are refused.)
-        nfft: length of the transform; longer signals are cut off, shorter ones filled up with zeros. The default, and
-            any number below 1, is the length of the signal.
+        axis: axis of the samples; -1: the last one. Other negative values raise an error, unlike in DALI, which
+            treats them as -1.
+        nfft: length of the transform; longer signals are truncated, shorter ones zero-padded. By default, and for
+            values below 1, the length of the signal.
         power: 2 for squared magnitudes, 1 for magnitudes.
 
     Returns:
         Same layout, ``nfft // 2 + 1`` bins along the axis.
 
     Raises:
-        ArgumentValueError: another power, or an axis below -1.
+        ArgumentValueError: `power` is neither 1 nor 2, or `axis` is below -1.
         DTypeError: the signals are not float32.
-        IndexingError: there is no such axis.
+        IndexingError: an axis does not exist.
         ShapeError: signals without samples.
 
     Example:
@@ -35,19 +35,19 @@ def power_spectrum(x: Spec, /, *, axis: int = -1, nfft: int | None = None, power
     if power not in (1, 2):
         raise ArgumentValueError(f"power must be 1 (magnitude) or 2 (its square); got {power}.")
     if axis < -1:
-        raise ArgumentValueError(f"axis must be -1 for the last one, or count from 0; got {axis}.")
+        raise ArgumentValueError(f"axis must be -1 (the last one) or not negative; got {axis}.")
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"signals must be float32; got {x.dtype!s}.", hint="fn.cast(signal, dtype=types.FLOAT)")
     if x.ndim is not None and axis >= x.ndim:
-        raise IndexingError(f"axis {axis} does not exist: the data have {x.ndim} dimensions.")
+        raise IndexingError(f"axis {axis} does not exist: the data has {x.ndim} dimensions.")
     if x.ndim == 0:
-        raise ShapeError("a signal needs an axis of samples; got single numbers.")
+        raise ShapeError("a signal must have an axis of samples; got scalars.")
     if x.shape is None:
         return x
     chosen = len(x.shape) - 1 if axis < 0 else axis
     length = _length(nfft, x.shape[chosen])
     if x.shape[chosen] == 0:
-        raise ShapeError("the signals have no samples: they have no spectrum.")
+        raise ShapeError("the signals must have at least one sample.")
     return x.replace(shape=(*x.shape[:chosen], length // 2 + 1, *x.shape[chosen + 1 :]))
 
 

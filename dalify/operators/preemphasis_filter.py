@@ -1,4 +1,4 @@
-"""Pre-emphasis: raise the high frequencies of speech."""
+"""Pre-emphasis: amplify the high frequencies of audio."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ def preemphasis_filter(
     dtype: DALIDataType = DALIDataType.FLOAT,
     preemph_coeff: PerSample[float] = 0.97,
 ) -> Spec:
-    """Subtract from each sample a part of the one before it: ``y[t] = x[t] - preemph_coeff * x[t - 1]``.
+    """Subtract a fraction of the previous sample from each sample: ``y[t] = x[t] - preemph_coeff * x[t - 1]``.
 
     Args:
-        x: sound of any number type, but FLOAT16 and BOOL; data of several dimensions are one row of samples.
-        border: what stands before the first sample: "zero", "clamp" (the first sample itself) or "reflect" (the
-            second one; the first where there is no second).
-        dtype: of the result; integers are rounded and saturated.
-        preemph_coeff: 0 changes nothing.
+        x: audio of any numeric type except FLOAT16 and BOOL; data with several dimensions is flattened.
+        border: value before the first sample: "zero", "clamp" (the first sample) or "reflect" (the second one, or
+            the first if there is no second).
+        dtype: type of the result; integers are rounded and saturated.
+        preemph_coeff: fraction of the previous sample; 0 has no effect.
 
     Returns:
         Same shape and layout.
 
     Raises:
         ArgumentValueError: an unknown border.
-        DTypeError: FLOAT16 or BOOL, of data or result.
+        DTypeError: the input or result type is FLOAT16 or BOOL.
 
     Example:
-        >>> sound = fn.preemphasis_filter(sound, preemph_coeff=0.97)  # doctest: +SKIP
+        >>> audio = fn.preemphasis_filter(audio, preemph_coeff=0.97)  # doctest: +SKIP
     """
     if border not in preemphasis.BORDERS:
         raise ArgumentValueError(option_error_text("border", border, preemphasis.BORDERS))
-    for what, kind in (("dtype", dtype), ("the sound", x.dtype)):
+    for what, kind in (("dtype", dtype), ("the input type", x.dtype)):
         if kind in _OTHER_TYPES:
-            raise DTypeError(f"{what} cannot be {kind!s}.", hint="types.FLOAT is what the next operators take.")
+            raise DTypeError(
+                f"{what} cannot be {kind!s}.", hint="Use types.FLOAT, for example fn.cast(x, dtype=types.FLOAT)."
+            )
     return x.replace(dtype=dtype)
 
 

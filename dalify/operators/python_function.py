@@ -1,4 +1,4 @@
-"""Call a Python function on numpy arrays."""
+"""Call a Python function on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -34,41 +34,41 @@ def python_function(
     deterministic: bool = False,
     parallel: bool = False,
 ) -> tuple[Spec, ...]:
-    """Call a Python function on numpy arrays, in this process, for one batch after the other.
+    """Call a Python function on NumPy arrays, in this process, one batch at a time.
 
-    The function is called as it is written: conditions in it are plain Python.
+    The function is not rewritten: conditions in it are plain Python.
 
     Args:
-        *xs: any inputs; the function gets one argument for each.
-        function: gets the arrays of one sample and returns an array, or a tuple of ``num_outputs`` arrays, of any
-            numeric type or bool. All samples of an output need one type and number of dimensions. On the GPU it gets
-            torch tensors.
-        num_outputs: number of outputs; with 0 it is called for what it does.
-        batch_processing: call the function once per batch; it then gets, and returns, one list of arrays for each
+        *xs: any inputs; the function receives one argument for each.
+        function: receives the arrays of one sample and returns an array, or a tuple of ``num_outputs`` arrays, of any
+            numeric type or bool. All samples of an output must have the same type and number of dimensions. On the
+            GPU it receives torch tensors.
+        num_outputs: number of outputs; with 0 it is called for its side effects.
+        batch_processing: call the function once per batch; it then receives and returns one list of arrays for each
             input and output.
-        deterministic: the function depends on its inputs alone and does nothing else, so ``fn.cache`` may stand behind
-            it. What it closes over, its defaults, and the functions and constants that it names count for the cache;
-            further changes do not. Without effect with ``batch_processing``.
-        output_layouts: layout of the outputs: one text for all, or a list with one for each; none where not given.
-        parallel: the function depends on its inputs alone: it may be called for several batches at once, in any order,
-            and in the worker processes of a pipeline made with ``processes=N``. Python's, NumPy's and torch's random
-            numbers are seeded there before each batch, with the pipeline's seed and the batch's number.
+        deterministic: the function depends only on its inputs and has no side effects, so that its results can be
+            cached by ``fn.cache``. The cache key includes its closure, its defaults, and the functions and constants
+            that it names, but no indirect dependencies. Ignored with ``batch_processing``.
+        output_layouts: layout of the outputs: one string for all, or a list with one for each; by default none.
+        parallel: the function depends only on its inputs: it may be called for several batches concurrently, in any
+            order, and in the worker processes of a pipeline with ``processes=N``. There, the random generators of
+            Python, NumPy and torch are seeded before each batch with the seed of the pipeline and the batch number.
 
     Returns:
         ``num_outputs`` outputs.
 
     Raises:
-        SourceError: the function returned None or another number of values.
-        DTypeError: it returned something that is no array of numbers, or arrays of different types.
+        SourceError: the function returned None or a wrong number of values.
+        DTypeError: it returned an object that is not a numeric array, or arrays of different types.
         ShapeError: it returned arrays with different numbers of dimensions.
-        LayoutError: a layout for another number of dimensions.
+        LayoutError: a layout does not match the number of dimensions.
 
     Example:
         >>> rotated = fn.python_function(images, function=lambda image: np.rot90(image))
     """
     del batch_processing, deterministic, parallel
     if not isinstance(function, Callable):
-        raise ArgumentTypeError(f"function must be something that can be called; got {type(function).__name__}.")
+        raise ArgumentTypeError(f"function must be callable; got {type(function).__name__}.")
     device = xs[0].device if xs else "cpu"
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 

@@ -1,4 +1,4 @@
-"""Choose a random crop window that keeps enough of the bounding boxes."""
+"""Draw a random crop window that keeps enough of the bounding boxes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dalify.kernels.bbox_crop import CropRules, search
 from dalify.kernels.box_layout import from_corners, to_corners
 from dalify.registry import PerSample, Spec, operator
 
-# "Indefinitely" in DALI; here the best candidate is taken after so many, rather than never returning.
-_PATIENCE = 10_000
-_SLACK = 1e-3  # by which rounding may have put a box out of its image
+# DALI may search indefinitely; after this many candidates the best one is used.
+_MAX_CANDIDATES = 10_000
+_SLACK = 1e-3  # tolerance for boxes outside the image because of rounding
 _TYPES = ("iou", "overlap")
 
 
@@ -33,7 +33,7 @@ def random_bbox_crop(
     *,
     all_boxes_above_threshold: bool = True,
     allow_no_crop: bool = True,
-    aspect_ratio: list[float] = [1.0, 1.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    aspect_ratio: list[float] = [1.0, 1.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
     bbox_layout: str | None = None,
     bbox_prune_threshold: float | None = None,
     crop_shape: PerSample[list[int]] | None = None,
@@ -48,44 +48,44 @@ def random_bbox_crop(
     thresholds: list[float] = [0.0],  # noqa: B006
     total_num_attempts: int = -1,
 ) -> tuple[Spec, ...]:
-    """Choose a random crop window that keeps enough of the bounding boxes (Liu et al., SSD, arXiv:1512.02325).
+    """Draw a random crop window that keeps enough of the bounding boxes (Liu et al., SSD, arXiv:1512.02325).
 
-    Candidates have extents uniform in `scaling` whose ratio lies in `aspect_ratio`, and a uniform place. The first one
-    is taken that reaches the threshold and keeps a box. Boxes whose centre lies outside are dropped, others are clipped
-    and made relative to the window. Where `aspect_ratio` leaves one ratio only, the longer side is the larger of two
-    random extents; DALI makes windows higher than the image for ratios below 1.
+    Candidates have extents uniform in `scaling` with a ratio in `aspect_ratio`, and a uniform position. The first one
+    that reaches the threshold and keeps a box is used. Boxes with their center outside are dropped; others are clipped
+    and made relative to the window. If `aspect_ratio` allows a single ratio, the longer side is the larger of two
+    random extents; for ratios below 1, windows in DALI can be higher than the image.
 
     Args:
         boxes: float32 [n, 4], or [n, 6] for volumes, relative to the image (0 to 1).
-        labels: n integers, dropped with their boxes.
-        all_boxes_above_threshold: each box has to reach the threshold; False: one is enough.
-        allow_no_crop: the whole image is one of the possible results; ignored with `crop_shape`.
-        aspect_ratio: least and largest ratio x / y of the extents; for volumes also for x / z and y / z. In pixels with
-            `input_shape`, else relative to the image.
-        bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; before `ltrb`.
-        bbox_prune_threshold: drop boxes that keep less than this part of their area, instead of those whose centre is
-            outside.
-        crop_shape: extents of the window in pixels; needs `input_shape`. The window is then given in pixels.
+        labels: n integers; those of dropped boxes are dropped.
+        all_boxes_above_threshold: every box must reach the threshold; False: at least one.
+        allow_no_crop: the result can be the whole image; ignored with `crop_shape`.
+        aspect_ratio: minimum and maximum ratio x / y of the extents; for volumes also for x / z and y / z. In pixels
+            with `input_shape`, else relative to the image.
+        bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; overrides `ltrb`.
+        bbox_prune_threshold: drop boxes that keep less than this fraction of their area, instead of those with their
+            center outside.
+        crop_shape: extents of the window in pixels; requires `input_shape`. The window is then returned in pixels.
         input_shape: extents of the image in pixels.
         ltrb: boxes are left, top, right, bottom; False: left, top, width, height.
-        num_attempts: candidates after which another threshold is chosen.
-        output_bbox_indices: return the positions of the kept boxes as well.
-        quiet: do not warn where no candidate satisfied the rules.
-        scaling: least and largest extent relative to the image.
+        num_attempts: number of candidates per threshold.
+        output_bbox_indices: also return the indices of the kept boxes.
+        quiet: do not warn if no candidate satisfies the conditions.
+        scaling: minimum and maximum extent relative to the image.
         shape_layout: order of the extents in `crop_shape` and `input_shape`, by default "WH" or "WHD".
-        threshold_type: "iou", intersection over union of box and window; "overlap", the part of the box inside.
-        thresholds: one is chosen at random for every `num_attempts` candidates.
-        total_num_attempts: candidates after which the best one is taken; by default 10,000.
+        threshold_type: "iou", intersection over union of box and window; "overlap", fraction of the box inside.
+        thresholds: one is drawn at random for every `num_attempts` candidates.
+        total_num_attempts: number of candidates after which the best one is used; by default 10,000.
 
     Returns:
-        Anchor and shape of the window (float32, x first), the boxes, then labels (if given) and indices (int32, if
-        asked for).
+        Anchor and shape of the window (float32, x first), the boxes, then labels (if specified) and indices (int32, if
+        requested).
 
     Raises:
-        ArgumentValueError: an unknown option, a range that cannot be met, boxes outside of the image, or `crop_shape`
-            without `input_shape`.
-        DTypeError: boxes that are not float32.
-        ShapeError: boxes of another form.
+        ArgumentValueError: an unknown option, an invalid range, boxes outside the image, or `crop_shape` without
+            `input_shape`.
+        DTypeError: the boxes are not float32.
+        ShapeError: the boxes are neither [n, 4] nor [n, 6].
 
     Example:
         >>> anchor, shape, boxes, labels = fn.random_bbox_crop(
@@ -99,18 +99,20 @@ def random_bbox_crop(
     if threshold_type not in _TYPES:
         raise ArgumentValueError(option_error_text("threshold_type", threshold_type, _TYPES))
     if crop_shape is not None and input_shape is None:
-        raise ArgumentValueError("crop_shape needs input_shape, the extents of the image in pixels.")
+        raise ArgumentValueError("crop_shape requires input_shape, the extents of the image in pixels.")
     if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
-        raise ArgumentValueError(f"scaling must be a range, from 0 upwards; got {list(scaling)}.")
+        raise ArgumentValueError(f"scaling must be a non-negative range [min, max]; got {list(scaling)}.")
     ranges = list(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=False))
     if len(aspect_ratio) not in (2, 6) or any(not 0 < low <= high for low, high in ranges):
-        raise ArgumentValueError(f"aspect_ratio must be one or three ranges, above 0; got {list(aspect_ratio)}.")
+        raise ArgumentValueError(
+            f"aspect_ratio must be one or three positive ranges [min, max]; got {list(aspect_ratio)}."
+        )
     if bbox_prune_threshold is not None and not 0 <= bbox_prune_threshold <= 1:
-        raise ArgumentValueError(f"bbox_prune_threshold is a part, from 0 to 1; got {bbox_prune_threshold:g}.")
+        raise ArgumentValueError(f"bbox_prune_threshold must be between 0 and 1; got {bbox_prune_threshold:g}.")
     if num_attempts < 1 or not thresholds:
-        raise ArgumentValueError("there must be one threshold and one attempt at least.")
+        raise ArgumentValueError("num_attempts must be at least 1 and thresholds must not be empty.")
     if labels is not None and boxes.shape and labels.shape and labels.shape[0] != boxes.shape[0]:
-        raise ShapeError(f"{boxes.shape[0]} boxes need as many labels; got {labels.shape}.")
+        raise ShapeError(f"{boxes.shape[0]} boxes require {boxes.shape[0]} labels; got shape {labels.shape}.")
     vector = Spec(DALIDataType.FLOAT, 1, "")
     result = [vector, vector, Spec(DALIDataType.FLOAT, 2, boxes.layout)]
     if labels is not None:
@@ -123,12 +125,12 @@ def random_bbox_crop(
 def _extents(values: Any, axes: int, shape_layout: str | None, name: str) -> np.ndarray:
     """Return extents [N, k] in the order W, H, D, float64 [N, axes]."""
     layout = shape_layout or "WHD"[:axes]
-    wanted = "WHD"[:axes]
-    if sorted(layout) != sorted(wanted):
-        raise ArgumentValueError(f"shape_layout must name {', '.join(wanted)}; got {layout!r}.")
+    expected = "WHD"[:axes]
+    if sorted(layout) != sorted(expected):
+        raise ArgumentValueError(f"shape_layout must name {', '.join(expected)}; got {layout!r}.")
     if values.shape[1] != axes:
-        raise ShapeError(f"{name} needs {axes} extents; got {values.shape[1]}.")
-    return np.ascontiguousarray(values[:, [layout.index(letter) for letter in wanted]], np.float64)
+        raise ShapeError(f"{name} must have {axes} extents; got {values.shape[1]}.")
+    return np.ascontiguousarray(values[:, [layout.index(letter) for letter in expected]], np.float64)
 
 
 @random_bbox_crop.cpu
@@ -166,7 +168,7 @@ def _(
         scaling=scaling,
         aspect_ratio=ranges * pairs if len(ranges) == 1 else ranges[:pairs],
         attempts=num_attempts,
-        total_attempts=total_num_attempts if total_num_attempts > 0 else _PATIENCE,
+        total_attempts=total_num_attempts if total_num_attempts > 0 else _MAX_CANDIDATES,
         prune_threshold=bbox_prune_threshold,
     )
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
@@ -174,8 +176,8 @@ def _(
     if not inside.all():
         row = int(np.argmin(inside))
         raise ArgumentValueError(
-            f"boxes are relative to the image, from 0 to 1; got {boxes.values[row].tolist()}.",
-            hint="Divide pixels by the image's extents, and write ltrb=False for boxes of corner and extents.",
+            f"boxes must be relative to the image, between 0 and 1; got {boxes.values[row].tolist()}.",
+            hint="Divide pixels by the image extents; pass ltrb=False if boxes are corner and extents.",
             sample=int(np.searchsorted(boxes.starts, row, side="right")) - 1,
         )
     extents = np.ones((len(boxes), axes))
@@ -187,7 +189,7 @@ def _(
         failed = int(np.argmin(found.is_valid))
         warnings.warn(
             f"random_bbox_crop found no window for {boxes.lengths[failed]} boxes after {rules.total_attempts} "
-            "candidates and takes the best of them; say quiet=True if that is expected.",
+            "candidates and uses the best one; pass quiet=True if that is expected.",
             stacklevel=2,
         )
     unit = 1.0 if fixed is None else extents
@@ -198,6 +200,6 @@ def _(
         results.append(Rows(labels.values[found.kept], starts))
     if output_bbox_indices:
         rows = np.flatnonzero(found.kept)
-        own_first = np.repeat(boxes.starts[:-1], found.boxes.lengths)
-        results.append(Rows((rows - own_first).astype(np.int32), starts))
+        sample_starts = np.repeat(boxes.starts[:-1], found.boxes.lengths)
+        results.append(Rows((rows - sample_starts).astype(np.int32), starts))
     return tuple(results)

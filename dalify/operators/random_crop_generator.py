@@ -1,4 +1,4 @@
-"""Choose random crop windows for images of given shapes."""
+"""Draw random crop windows for images of given shapes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ def random_crop_generator(
     /,
     *,
     num_attempts: int = 10,
-    random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
-    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006 -- DALI shows 1.333333, and takes 4:3
+    random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006 -- DALI prints 1.333333 but uses 4:3
 ) -> tuple[Spec, Spec]:
-    """Choose random crop windows of random area and aspect ratio, for images of given shapes.
+    """Draw crop windows of random area, aspect ratio and position, for images of given shapes.
 
-    The rule is that of `fn.random_resized_crop`: the area is uniform, the logarithm of the ratio too, and so is the
-    place.
+    As in `fn.random_resized_crop`, the area, the logarithm of the aspect ratio and the position are uniform.
 
     Args:
-        shape: integers [2] or [3]: height and width of an image, and perhaps its channels.
-        num_attempts: windows that are tried before the largest that is allowed is taken.
-        random_area: least and largest part of the image's area.
-        random_aspect_ratio: least and largest width / height.
+        shape: integers [2] or [3]: height and width of an image, and optionally channels.
+        num_attempts: maximum number of windows drawn before the largest allowed one is used.
+        random_area: minimum and maximum fraction of the image area.
+        random_aspect_ratio: minimum and maximum of width / height.
 
     Returns:
         anchor (y, x) and shape (height, width) of the window, int32 [2] each.
 
     Raises:
-        ArgumentValueError: a range that cannot be meant.
-        ShapeError: neither 2 nor 3 numbers, or an image without pixels.
-        DTypeError: the numbers are no integers.
+        ArgumentValueError: an invalid range.
+        ShapeError: neither 2 nor 3 numbers, or an empty image.
+        DTypeError: the input is not integers.
 
     Example:
         >>> anchor, shape = fn.random_crop_generator(fn.peek_image_shape(files))  # doctest: +SKIP
@@ -47,11 +46,11 @@ def random_crop_generator(
     """
     check_random_crop(random_area, random_aspect_ratio, num_attempts)
     if shape.dtype is None or not shape.dtype.is_integer:
-        raise DTypeError(f"the shape of an image is integers; got {shape.dtype!s}.")
+        raise DTypeError(f"an image shape must be integers; got {shape.dtype!s}.")
     if shape.ndim != 1 or (shape.shape is not None and shape.shape[0] not in (2, 3)):
         form = "" if shape.shape is None else f" of shape {shape.shape}"
         raise ShapeError(
-            f"the shape of an image is 2 or 3 numbers, height and width first; got {shape.ndim}-D data{form}.",
+            f"an image shape must be 2 or 3 numbers, height and width first; got {shape.ndim}-D data{form}.",
             hint="Use images.shape(), or fn.peek_image_shape for encoded files.",
         )
     pair = Spec(DALIDataType.INT32, 1, "", (2,), shape.device)
@@ -73,7 +72,7 @@ def _(anchor, extents, shape, *, draws, num_attempts, random_area, random_aspect
 
 @random_crop_generator.gpu
 def _(anchor, extents, shape, *, draws, num_attempts, random_area, random_aspect_ratio):
-    # A search with early exits over a few numbers: quicker on the host than one launch for each attempt.
+    # A sequential search over a few numbers: faster on the CPU than one kernel launch per attempt.
     windows = _windows(shape.cpu().numpy(), draws, num_attempts, random_area, random_aspect_ratio)
     found = torch.as_tensor(windows, device=anchor.device)
     anchor.copy_(found[:, :2])

@@ -1,4 +1,4 @@
-"""Cut out a random part of an image and resize it: the standard augmentation for training classifiers."""
+"""Crop a random window and resize it: the standard augmentation for training classifiers."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ def random_resized_crop(
     mag_filter: PerSample[DALIInterpType] | None = None,
     min_filter: PerSample[DALIInterpType] | None = None,
     num_attempts: int = 10,
-    random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
-    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006 -- DALI shows 1.333333, and takes 4:3
+    random_area: list[float] = [0.08, 1.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
+    random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006 -- DALI prints 1.333333 but uses 4:3
     size: list[int],
 ) -> Spec:
-    """Choose a random window of random area and aspect ratio, and resize it.
+    """Crop a window of random area, aspect ratio and position, and resize it.
 
-    The window is the same for all frames of a sequence. Its filter reads pixels around the window, as in DALI.
+    The window is the same for all frames of a sequence. The filter reads pixels around the window, as in DALI.
 
     Args:
         x: images HWC or CHW, or sequences of them; any numeric dtype.
-        antialias: widen the filter of reductions.
+        antialias: widen the filter when downscaling.
         dtype: dtype of `x` (default) or FLOAT.
-        interp_type: filter for both directions; INTERP_LINEAR where not given.
-        mag_filter: filter for axes that do not shrink; `interp_type` where not given.
-        min_filter: filter for axes that shrink; `interp_type` where not given.
-        num_attempts: windows that are tried before the largest that is allowed is taken.
-        random_area: least and largest part of the image's area.
-        random_aspect_ratio: least and largest width / height; its logarithm is uniform.
-        size: height and width of the result in pixels; one number for both.
+        interp_type: filter for downscaling and upscaling; by default INTERP_LINEAR.
+        mag_filter: filter for upscaling; by default `interp_type`.
+        min_filter: filter for downscaling; by default `interp_type`.
+        num_attempts: maximum number of windows drawn before the largest allowed one is used.
+        random_area: minimum and maximum fraction of the image area; uniform.
+        random_aspect_ratio: minimum and maximum of width / height; log-uniform.
+        size: height and width of the result in pixels, or one number for both.
 
     Returns:
         Same layout, extents `size`.
 
     Raises:
-        ArgumentValueError: a range or size that cannot be meant.
-        ShapeError: an image without pixels.
-        LayoutError: the data are no images or sequences.
+        ArgumentValueError: an invalid range or size.
+        ShapeError: an empty image.
+        LayoutError: the data is not images or sequences.
 
     Example:
         >>> images = fn.random_resized_crop(images, size=224)  # doctest: +SKIP
@@ -62,7 +62,7 @@ def random_resized_crop(
     if len(size) not in (1, 2) or min(size) < 1:
         raise ArgumentValueError(f"size must be one or two positive numbers, height and width; got {list(size)}.")
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"random_resized_crop returns the input's element type or FLOAT; dtype is {dtype!s}.")
+        raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
     result = x.replace(dtype=dtype or x.dtype)
     if x.shape is None:
         return result

@@ -1,4 +1,4 @@
-"""Read the bytes of samples as elements of another type."""
+"""Reinterpret the bytes of samples as another type."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ def reinterpret(
     shape: Shaping[list[int]] | None = None,
     src_dims: Shaping[list[int]] | None = None,
 ) -> Spec:
-    """Take the bytes of each sample for elements of another type, and optionally of another shape.
+    """Reinterpret the bytes of each sample as another type, and optionally another shape.
 
     Args:
         data: any data.
-        shape_input: the shape wanted, integers, instead of `shape`.
-        dtype: type that the bytes are read as; the present one by default.
-        layout: letters for the result. Without it the layout is kept if the number of dimensions is, else dropped.
-        rel_shape: extents as factors of the present ones; one negative entry takes what is left.
-        shape: extents; one negative entry takes what is left. Without any of these, the innermost extent adapts.
-        src_dims: which present dimension each new one comes from; -1 makes one of extent 1.
+        shape_input: the new shape as integers, instead of `shape`.
+        dtype: the new type; by default that of `data`.
+        layout: layout of the result. By default kept if the number of dimensions does not change.
+        rel_shape: new extents as multiples of the input extents; one negative entry is inferred.
+        shape: new extents; one negative entry is inferred. Without any of these, the innermost extent is adapted.
+        src_dims: source dimension of each new one; -1 inserts a dimension of extent 1.
 
     Returns:
         the same bytes.
 
     Raises:
-        ShapeError: another number of bytes, or an innermost extent that is no multiple of the new elements.
+        ShapeError: the number of bytes differs, or the bytes of the innermost extent are not a multiple of the new item
+            size.
 
     Example:
         >>> pairs = fn.reinterpret(int32, dtype=types.INT16)  # doctest: +SKIP
@@ -57,7 +58,9 @@ def reinterpret(
                 [*extents[:-1], _innermost(data, item)] if extents or item != data.dtype.numpy.itemsize else extents
             )
         if bytes_now % item:
-            raise ShapeError(f"a sample of {bytes_now} bytes cannot be read as {new.name}: {item} bytes each.")
+            raise ShapeError(
+                f"a sample of {bytes_now} bytes cannot be divided into {new.name} elements of {item} bytes."
+            )
         new_shape = filled_shape(extents, bytes_now // item, data.shape)
     return Spec(new, ndim, layout, new_shape, data.device)
 
@@ -66,10 +69,10 @@ def _innermost(data: Spec, item: int) -> int:
     """Return the innermost extent in units of the new elements."""
     assert data.dtype is not None, "dalify bug: bytes of unknown type"
     if not data.shape:
-        raise ShapeError("samples without dimensions can only be read as elements of the same size.")
+        raise ShapeError("scalars can only be reinterpreted as types of the same size.")
     row = data.shape[-1] * data.dtype.numpy.itemsize
     if row % item:
-        raise ShapeError(f"the innermost extent has {row} bytes, no multiple of the {item} bytes of a new element.")
+        raise ShapeError(f"the innermost extent has {row} bytes, which is not a multiple of {item}, the new item size.")
     return row // item
 
 
@@ -82,7 +85,7 @@ def _(data, shape_input, *, out_spec):
 @reinterpret.gpu
 def _(data, shape_input, *, out_spec):
     dtype = torch.from_numpy(np.empty(0, out_spec.dtype.numpy)).dtype
-    # A view of nothing has strides that torch refuses.
+    # torch rejects the strides of empty views.
     flat = (
         data.contiguous().reshape(len(data), -1).view(dtype)
         if data.numel()

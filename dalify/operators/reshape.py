@@ -1,4 +1,4 @@
-"""Give samples another shape."""
+"""Change the shape of samples."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ def reshape(
     shape: Shaping[list[int]] | None = None,
     src_dims: Shaping[list[int]] | None = None,
 ) -> Spec:
-    """Give samples another shape of as many elements, another layout, or both. Nothing is copied.
+    """Change the shape of samples, their layout, or both, without copying data.
 
     Args:
         data: any data.
-        shape_input: the shape wanted, integers, instead of `shape`.
-        layout: letters for the result. Without it the layout is kept if the number of dimensions is, else dropped.
-        rel_shape: extents as factors of the present ones: ``[0.5, 2]``. One negative entry takes what is left.
-        shape: extents; one negative entry takes what is left.
-        src_dims: which present dimension each new one comes from; -1 makes one of extent 1.
+        shape_input: the new shape as integers, instead of `shape`.
+        layout: layout of the result. By default kept if the number of dimensions does not change.
+        rel_shape: new extents as multiples of the input extents: ``[0.5, 2]``. One negative entry is inferred.
+        shape: new extents; one negative entry is inferred.
+        src_dims: source dimension of each new one; -1 inserts a dimension of extent 1.
 
     Returns:
         the same elements in the same order.
 
     Raises:
-        ShapeError: another number of elements, or more than one extent left open.
-        LayoutError: the layout does not fit the dimensions.
-        ArgumentValueError: nothing or contradicting things are asked for.
+        ShapeError: the number of elements differs, or more than one extent is negative.
+        LayoutError: the layout does not match the dimensions.
+        ArgumentValueError: no arguments, or contradictory ones.
 
     Example:
         >>> flat = fn.reshape(images, shape=[-1])  # doctest: +SKIP
     """
     if shape_input is layout is rel_shape is shape is src_dims is None:
-        raise ArgumentValueError("give a new shape or layout: shape, rel_shape, src_dims, layout or a second input.")
+        raise ArgumentValueError("specify a new shape or layout: shape, rel_shape, src_dims, layout or a second input.")
     ndim, layout, extents = reshaped_spec(data, shape_input, shape, rel_shape, src_dims, layout, VARIES)
     new_shape = None
     if extents is not None and data.shape is not None:

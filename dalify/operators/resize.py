@@ -37,33 +37,35 @@ def resize(
 ) -> Spec | tuple[Spec, Spec]:
     """Resize images, each frame of a sequence, or volumes.
 
-    A pixel is a square and its value lies in the middle of it. Reductions are antialiased: the filter grows with the
-    scale (`antialias`). Beyond the border of the image its last pixels repeat. The size is given in exactly one way.
+    Pixel values are at the centers of the pixels. Downscaling is antialiased: the filter grows with the scale
+    (`antialias`). Border pixels are replicated outside the image. The size must be specified in exactly one way.
 
     Args:
-        x: images HWC or CHW, volumes DHWC or CDHW, sequences with F in front (or CFHW); any numeric dtype.
-        antialias: widen the filter of reductions, so that no pixel is skipped. Without effect on nearest neighbours.
+        x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
+        antialias: widen the filter when downscaling, so that no pixel is skipped. Ignored by nearest-neighbor
+            interpolation.
         dtype: dtype of `x` (default) or FLOAT; uint8 is rounded half away from zero.
-        interp_type: filter for both directions; INTERP_LINEAR where not given.
-        mag_filter: filter for axes that do not shrink; `interp_type` where not given.
-        max_size: largest extents of the result, one for all axes or one each; 0 or less: no limit. Modes that keep the
-            aspect ratio still do.
-        min_filter: filter for axes that shrink; `interp_type` where not given.
-        mode: ``default``: missing extents follow the others' scale; ``stretch``: they stay; ``not_larger``: keep the
-            aspect ratio and let no extent exceed its size; ``not_smaller``: keep it and let none fall below.
+        interp_type: filter for downscaling and upscaling; by default INTERP_LINEAR.
+        mag_filter: filter for upscaling; by default `interp_type`.
+        max_size: maximum extents of the result, one for all axes or one each; 0 or less: no limit. Modes that keep the
+            aspect ratio still keep it.
+        min_filter: filter for downscaling; by default `interp_type`.
+        mode: ``default``: missing extents are scaled like the others; ``stretch``: missing extents are not changed;
+            ``not_larger``: keep the aspect ratio, with no extent above its size; ``not_smaller``: keep it, with none
+            below.
         resize_longer: extent of the longest axis in pixels; the aspect ratio is kept.
         resize_shorter: extent of the shortest axis in pixels; the aspect ratio is kept.
-        resize_x: extent of W in pixels; 0: by the others; negative: mirrored.
+        resize_x: extent of W in pixels; 0: computed from the others; negative: mirrored.
         resize_y: the same for H.
         resize_z: the same for D.
-        roi_end: where the source region ends, in pixels, one number per spatial axis. Before `roi_start`:
-            mirrored. Wide filters read around the region.
-        roi_relative: the region is in parts of the extents, 0..1.
-        roi_start: where the source region begins.
+        roi_end: end of the source region in pixels, one number per spatial axis. Less than `roi_start`:
+            mirrored. Wide filters also read pixels around the region.
+        roi_relative: the region is in fractions of the extents, 0 to 1.
+        roi_start: start of the source region.
         save_attrs: also return the extents before the resize, int32 ``[spatial axes]``.
-        size: extents in pixels, one for all spatial axes or one each, outermost first; 0: by the others; negative:
-            mirrored.
-        subpixel_scale: where a computed extent was not whole, the region is adjusted about its centre to keep the
+        size: extents in pixels, one for all spatial axes or one each, outermost first; 0: computed from the others;
+            negative: mirrored.
+        subpixel_scale: if a computed extent is not an integer, adjust the region about its center to keep the exact
             scale.
 
     Returns:
@@ -71,7 +73,7 @@ def resize(
 
     Raises:
         ArgumentValueError: no size, or several; an unknown mode.
-        LayoutError: the data are no images, volumes or sequences.
+        LayoutError: the data is not images, volumes or sequences.
         DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
 
     Example:
@@ -79,7 +81,7 @@ def resize(
     """
     x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"resize returns the input's element type or FLOAT; dtype is {dtype!s}.")
+        raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
     shaping = {
         "size": size,
         "resize_shorter": resize_shorter,
@@ -146,7 +148,7 @@ def _(
         roi_end=roi_end,
     )
     windows = {"start": start, "end": end}
-    if save_attrs:  # then the outputs have different shapes, which the rule tells
+    if save_attrs:  # the outputs then have different shapes, which the rule computes
         return windows
     out_shapes = shapes.copy()
     out_shapes[:, first:last] = sizes

@@ -1,4 +1,4 @@
-"""Resize, crop and mirror at once, computing only the pixels that stay."""
+"""Resize, crop and mirror in one step, computing only the pixels of the result."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ def resize_crop_mirror(
     size: Shaping[list[float]] | None = None,
     subpixel_scale: bool = True,
 ) -> Spec:
-    """Do what fn.resize, then fn.crop, then fn.flip do, in one resampling.
+    """Resize, crop and mirror in one step, like fn.resize, fn.crop and fn.flip in a row.
 
-    A crop window may reach out of the resized image: there the border of the source repeats.
+    A crop window can extend outside the resized image, where the border of the source is replicated.
 
     Args:
-        x: images HWC or CHW, volumes DHWC or CDHW, sequences with F in front (or CFHW); any numeric dtype.
-        antialias: as in fn.resize, like all arguments that are not described here.
-        crop: extents of the window in pixels of the resized image, for H and W or D, H and W; all of it by default.
+        x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
+        antialias: as in fn.resize, like all arguments not described here.
+        crop: extents of the window in pixels of the resized image, for H and W or D, H and W; by default all of it.
         crop_d: depth of the window; 0: all of it.
         crop_h: height of the window, with `crop_w`.
-        crop_pos_x: place of the window, 0 (left) to 1 (right).
-        crop_pos_y: place of the window, 0 (top) to 1 (bottom).
-        crop_pos_z: place of the window along D.
+        crop_pos_x: position of the window, 0 (left) to 1 (right).
+        crop_pos_y: position of the window, 0 (top) to 1 (bottom).
+        crop_pos_z: position of the window along D, 0 to 1.
         crop_w: width of the window, with `crop_h`.
         dtype: dtype of `x` (default) or FLOAT.
-        interp_type: filter for both directions; INTERP_LINEAR where not given.
-        mag_filter: filter for axes that do not shrink.
-        max_size: largest extents of the resized image; 0 or less: no limit.
-        min_filter: filter for axes that shrink.
+        interp_type: filter for downscaling and upscaling; by default INTERP_LINEAR.
+        mag_filter: filter for upscaling.
+        max_size: maximum extents of the resized image; 0 or less: no limit.
+        min_filter: filter for downscaling.
         mirror: sum of 1 (reverse W), 2 (reverse H) and 4 (reverse D).
         mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``.
         resize_longer: extent of the longest axis in pixels.
@@ -74,19 +74,19 @@ def resize_crop_mirror(
         resize_x: extent of W in pixels.
         resize_y: extent of H in pixels.
         resize_z: extent of D in pixels.
-        roi_end: where the source region ends.
-        roi_relative: the region is in parts of the extents.
-        roi_start: where the source region begins.
-        rounding: ``round`` (halves away from zero) or ``truncate`` the begin of the crop window.
+        roi_end: end of the source region.
+        roi_relative: the region is in fractions of the extents.
+        roi_start: start of the source region.
+        rounding: how the start of the window is rounded: ``round`` (half away from zero) or ``truncate``.
         size: extents of the resized image in pixels.
-        subpixel_scale: where a computed extent was not whole, the region is adjusted to keep the scale.
+        subpixel_scale: if a computed extent is not an integer, adjust the region to keep the exact scale.
 
     Returns:
         Same layout, extents of the crop window.
 
     Raises:
-        ArgumentValueError: no size, or several; contradicting crop arguments.
-        LayoutError: the data are no images, volumes or sequences.
+        ArgumentValueError: no size, or several; contradictory crop arguments.
+        LayoutError: the data is not images, volumes or sequences.
         DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
 
     Example:
@@ -94,7 +94,7 @@ def resize_crop_mirror(
     """
     x = x.replace(layout=visual_layout(x, VISUAL_LAYOUTS))
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"resize_crop_mirror returns the input's element type or FLOAT; dtype is {dtype!s}.")
+        raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
     resizing = {
         "size": size,
         "resize_shorter": resize_shorter,
@@ -173,9 +173,9 @@ def _(
     cropping = {"crop": crop, "crop_d": crop_d, "crop_h": crop_h, "crop_w": crop_w}
     positions = {"crop_pos_x": crop_pos_x, "crop_pos_y": crop_pos_y, "crop_pos_z": crop_pos_z}
     windows = chunk_extents(letters, sizes, cropping)
-    # In float64, other than fn.crop: so it is in DALI.
+    # In float64, unlike fn.crop, to match DALI.
     anchors = chunk_anchors(letters, sizes, windows, positions, rounding, "pad", product=np.float64)
-    # The crop window, in pixels of the resized image, seen from the source.
+    # Map the crop window from pixels of the resized image to pixels of the source.
     scale = (stop - origin) / np.maximum(sizes, 1)
     start, end = origin + anchors * scale, origin + (anchors + windows) * scale
     is_mirrored = np.stack([(mirror & _MIRRORED_BY[letter]) != 0 for letter in letters], 1)

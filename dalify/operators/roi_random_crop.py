@@ -1,4 +1,4 @@
-"""Place a crop window at random so that it holds as much of a region as it can."""
+"""Draw a random crop window that contains as much of a region as possible."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def roi_random_crop(
     roi_shape: PerSample[int | list[int]] | None = None,
     roi_start: PerSample[int | list[int]],
 ) -> Spec:
-    """Place a crop window of a given shape at random so that it holds as much of a region of interest as it can.
+    """Draw a random crop window of a given shape that contains as much of a region of interest as possible.
 
-    Along each axis, a window that is shorter than the region lies inside it, and one that is longer holds all of it;
-    each place that does so, and that is within the data where their shape is known, is equally likely.
+    Along each axis, a window that is shorter than the region is inside it, and one that is longer contains it. All such
+    positions, inside the data if its shape is known, are equally likely.
 
     Args:
-        x: data that will be cropped; only its shape is read. Its first axes are meant.
+        x: data that will be cropped; only the extents of its first axes are used.
         crop_shape: extents of the window.
-        in_shape: shape of the data, instead of `x`; without both, windows may reach out of the data.
-        roi_end: where the region ends.
+        in_shape: shape of the data, instead of `x`; without both, windows can extend outside the data.
+        roi_end: end of the region.
         roi_shape: extents of the region, instead of `roi_end`.
-        roi_start: where the region begins.
+        roi_start: start of the region.
 
     Returns:
-        where the window begins, int64, one number for each element of `crop_shape`.
+        start of the window, int64, one number for each element of `crop_shape`.
 
     Raises:
         ArgumentValueError: not exactly one of `roi_end` and `roi_shape`, `x` together with `in_shape`, or a window or
             region of negative extents.
-        IndexingError: the region reaches out of the data, or the window is larger than them.
-        ShapeError: arguments with other numbers of elements.
+        IndexingError: the region extends outside the data, or the window is larger than the data.
+        ShapeError: the numbers of elements of the arguments differ.
 
     Example:
         >>> start = fn.roi_random_crop(
@@ -54,24 +54,24 @@ def roi_random_crop(
         >>> images = fn.slice(images, start=start, shape=[64, 64], axis_names="HW")  # doctest: +SKIP
     """
     if (roi_end is None) == (roi_shape is None):
-        raise ArgumentValueError("give either roi_end or roi_shape.")
+        raise ArgumentValueError("specify either roi_end or roi_shape.")
     if x is not None and in_shape is not None:
-        raise ArgumentValueError("the data tell their shape; in_shape must not be given with them.")
+        raise ArgumentValueError("in_shape cannot be combined with an input, whose shape is used.")
     return Spec(DALIDataType.INT64, 1, "")
 
 
 @njit(nogil=True, cache=True)
 def _place(out, window, start, other, is_shape, shape, draws):
-    """Place the windows of all samples; return what is wrong, in which sample and along which axis.
+    """Draw the windows of all samples; return an error code, the sample and the axis.
 
     Args:
-        out: int64 [N, axes], to fill.
+        out: output, int64 [N, axes].
         window: extents, int32 [N, axes].
-        start: where the regions begin, int32 [N, axes], or [N, 1] for all axes; so the next three.
-        other: where they end, or their extents.
-        is_shape: it is extents.
-        shape: of the data; [N, 0]: not known.
-        draws: of the random numbers, as `philox.Draws.numba_arguments` gives them.
+        start: start of the regions, int32 [N, axes], or [N, 1] for all axes; likewise the next three.
+        other: end or extents of the regions.
+        is_shape: whether `other` is extents.
+        shape: shape of the data; [N, 0]: unknown.
+        draws: random state from `philox.Draws.numba_arguments`.
     """
     uniforms = np.empty(out.shape, np.float64)
     fill_uniform(uniforms, *draws)
@@ -107,27 +107,27 @@ def _(x, *, crop_shape, in_shape, roi_end, roi_shape, roi_start, draws):
     arguments = {"in_shape": in_shape, "roi_end": roi_end, "roi_shape": roi_shape, "roi_start": roi_start}
     for name, values in arguments.items():
         if values is not None and values.shape[1] not in (1, axes):
-            raise ShapeError(f"{name} needs {axes} numbers, as many as crop_shape; got {values.shape[1]}.")
+            raise ShapeError(f"{name} must have {axes} numbers, as many as crop_shape; got {values.shape[1]}.")
     if x is not None:
         if x.ndim - 1 < axes:
-            raise ShapeError(f"crop_shape has {axes} numbers; the data have {x.ndim - 1} dimensions.")
+            raise ShapeError(f"crop_shape has {axes} numbers; the data has {x.ndim - 1} dimensions.")
         shape = np.tile(np.array(x.shape[1 : 1 + axes], np.int32), (count, 1))
     else:
         shape = np.empty((count, 0), np.int32) if in_shape is None else in_shape
     other = roi_shape if roi_end is None else roi_end
     out = np.empty((count, axes), np.int64)
     window, start, other, shape = map(read_only, (crop_shape, roi_start, other, shape))
-    drawn = draws.draws.numba_arguments(draws.samples)
-    problem, n, axis = _place(out, window, start, other, roi_end is None, shape, drawn)
+    state = draws.draws.numba_arguments(draws.samples)
+    problem, n, axis = _place(out, window, start, other, roi_end is None, shape, state)
     if problem != _GOOD:
         begin, extent = _number(start, n, axis), _number(window, n, axis)
         end = _number(other, n, axis) + (begin if roi_end is None else 0)
         whole = _number(shape, n, axis) if shape.shape[1] else 0
         kind, text = {
             _NEGATIVE: (ArgumentValueError, f"crop_shape must not be negative; got {extent}"),
-            _REVERSED: (ArgumentValueError, f"the region ends before it begins: [{begin}, {end})"),
-            _TOO_LARGE: (IndexingError, f"the window of {extent} elements is larger than the data, {whole}"),
-            _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) reaches out of the data, {whole} elements"),
+            _REVERSED: (ArgumentValueError, f"the region ends before it starts: [{begin}, {end})"),
+            _TOO_LARGE: (IndexingError, f"the window of {extent} elements is larger than the data, {whole} elements"),
+            _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) extends outside the data, {whole} elements"),
         }[problem]
         raise kind(f"{text}, axis {axis}.", sample=n)
     return out

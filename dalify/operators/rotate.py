@@ -1,4 +1,4 @@
-"""Rotate images about their centre, and volumes about an axis."""
+"""Rotate images around their center, and volumes around an axis."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def rotate(
     keep_size: bool = False,
     size: Shaping[list[float]] | None = None,
 ) -> Spec:
-    """Rotate images about their centre, counter-clockwise as seen, and volumes about an axis.
+    """Rotate images around their center, counterclockwise, and volumes around an axis.
 
-    The canvas is the smallest that holds the whole, ``ceil(|cos| * w + |sin| * h)`` wide, one more where that keeps the
-    parity of the dominant source axis. A sequence gets one canvas that holds all its frames.
+    The canvas is the smallest one that contains the result, ``ceil(|cos| * w + |sin| * h)`` wide, plus one if that
+    keeps the parity of the dominant source axis. The canvas of a sequence contains all its frames.
 
     Args:
         x: images HWC, sequences FHWC, volumes DHWC or FDHWC of any numeric type.
-        angle: degrees; for volumes a positive turn about `axis`; one value per sample or per frame.
-        axis: for volumes, and only for them: axis (x, y, z) of any length but 0; one per sample or per frame.
+        angle: degrees; for volumes, the right-handed rotation around `axis`; one value per sample or per frame.
+        axis: for volumes only: direction (x, y, z), not zero; one per sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
         fill_value: value outside the source; by default the border pixel is repeated.
         interp_type: INTERP_LINEAR or INTERP_NN.
@@ -56,26 +56,29 @@ def rotate(
         Same layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ArgumentValueError: volumes without `axis`, images with one, a `size` of another length, another `interp_type`.
+        LayoutError: the layout is not supported.
+        ArgumentValueError: volumes without `axis`, images with one, a `size` of wrong length, an unsupported
+            `interp_type`.
 
     Example:
         >>> images = fn.rotate(
         ...     images, angle=fn.random.uniform(range=[-10, 10]), fill_value=0
         ... )  # doctest: +SKIP
     """
-    layout = _checked_layout(x, axis)
+    layout = _check_layout(x, axis)
     check_interpolation(interp_type)
     result = x.replace(layout=layout, dtype=x.dtype if dtype is None else dtype)
     return with_size(result, layout, size)
 
 
-def _checked_layout(x: Spec, axis: Any) -> str:
+def _check_layout(x: Spec, axis: Any) -> str:
     layout = visual_layout(x, LAYOUTS)
     if "D" in layout and axis is None:
-        raise ArgumentValueError("volumes need `axis`, the direction (x, y, z) to rotate about.", hint="axis=[0, 0, 1]")
+        raise ArgumentValueError(
+            "volumes require axis, the direction (x, y, z) to rotate around.", hint="axis=[0, 0, 1]"
+        )
     if "D" not in layout and axis is not None:
-        raise ArgumentValueError("`axis` is for volumes; images rotate about their centre.", hint="Leave `axis` out.")
+        raise ArgumentValueError("axis is only for volumes; images rotate around their center.", hint="Omit axis.")
     return layout
 
 
@@ -85,7 +88,7 @@ def _matrices(angles: np.ndarray, axes: np.ndarray | None) -> list[np.ndarray]:
         return [rotation_matrix(a) for a in angles.tolist()]
     matrices = [rotation_matrix(a, direction) for a, direction in zip(angles.tolist(), axes.tolist(), strict=True)]
     if any(np.isnan(matrix).any() for matrix in matrices):
-        raise ArgumentValueError("`axis` must have a length; got [0, 0, 0].")
+        raise ArgumentValueError("axis must not be zero; got [0, 0, 0].")
     return matrices
 
 
@@ -98,7 +101,7 @@ def _shape_of(shape: tuple[int, ...], layout: str, matrices: list[np.ndarray]) -
 def _(x, *, angle, axis, keep_size, size, spec):
     if keep_size or size is not None:
         return {}
-    layout = _checked_layout(spec, axis)
+    layout = _check_layout(spec, axis)
     shapes = []
     for i, shape in enumerate(x.shapes()):
         frames = frame_count(layout, shape)
@@ -112,7 +115,7 @@ def _maps(angles: np.ndarray, axes: np.ndarray | None, sizes: np.ndarray, out_si
     """Return the maps of all frames, from their angles, axes, and extents without channels."""
     # In float32, as in DALI: see `warp`.
     matrices = np.stack(_matrices(angles, axes)).astype(np.float32)
-    # Images turn against the mathematical sense of y-down coordinates, so their matrix serves as its own inverse map.
+    # Angles of images are counterclockwise with y down, so their matrix already is the inverse map.
     return about_centers(matrices if axes is None else matrices.transpose(0, 2, 1), sizes, out_sizes)
 
 

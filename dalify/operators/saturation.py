@@ -18,23 +18,23 @@ def saturation(
 ) -> Spec:
     """Scale the saturation of images.
 
-    The colour is taken to YIQ (NTSC luma and chroma), where hue turns the chroma plane (I, Q), saturation scales it and
-    value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it a
-    linear approximation).
+    The color is converted to YIQ (NTSC luma and chroma), where hue rotates the chroma plane (I, Q), saturation scales
+    it and value scales everything; the result is one 3x3 matrix for all pixels (DALI's documentation of fn.hsv calls it
+    a linear approximation).
 
     Args:
         x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
         image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
-        saturation: factor, 0 gives grey, 1 leaves the image alone; one value per sample or per frame.
+        saturation: multiplier; 0 gives gray, 1 leaves the image unchanged; one value per sample or per frame.
 
     Returns:
         Same shape and layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: not three channels, or an argument with a wrong number of values.
+        LayoutError: the layout is not supported.
+        ShapeError: not three channels, or an argument has the wrong number of values.
 
     Example:
         >>> images = fn.saturation(images, saturation=0.5)  # doctest: +SKIP

@@ -11,35 +11,35 @@ from dalify.registry import VARIES, Shaping, Spec, operator
 
 @operator
 def sequence_rearrange(x: Spec, /, *, new_order: Shaping[list[int]]) -> Spec:
-    """Take the elements along the first axis in another order; they may be repeated or left out.
+    """Reorder the elements along the first axis; elements can be repeated or omitted.
 
     Args:
         x: sequences, e.g. FHWC.
-        new_order: for each element of the result the number of the element of `x`.
+        new_order: index of the element of `x` for each element of the result.
 
     Returns:
-        the layout of `x`.
+        the rearranged elements, with the layout of `x`.
 
     Raises:
-        IndexingError: there is no such element.
+        IndexingError: an index is out of range.
         ShapeError: an empty order, or samples without dimensions.
 
     Example:
         >>> reverse = fn.sequence_rearrange(sequence, new_order=[2, 1, 0])  # doctest: +SKIP
     """
     if not x.ndim:
-        raise ShapeError("samples without dimensions have no elements to rearrange.")
+        raise ShapeError("samples must have at least one dimension.")
     if new_order is VARIES or x.shape is None:
         return x.replace(shape=None)
     if not len(new_order):
-        raise ShapeError("new_order must name at least one element.")
+        raise ShapeError("new_order must contain at least one element.")
     for number in new_order:
         if not 0 <= number < x.shape[0]:
-            raise IndexingError(f"new_order names element {number} of a sequence of {x.shape[0]}.")
+            raise IndexingError(f"new_order contains {number}; the sequence has {x.shape[0]} elements.")
     return x.replace(shape=(len(new_order), *x.shape[1:]))
 
 
-# The executor groups samples by their order, so that one row stands for the group.
+# The executor groups samples by new_order, so that the first row applies to the whole group.
 @sequence_rearrange.cpu
 def _(out, x, *, new_order):
     np.take(x, new_order[0], axis=1, out=out, mode="clip")

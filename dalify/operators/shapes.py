@@ -12,7 +12,7 @@ from dalify.registry import Spec, operator
 
 @operator
 def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
-    """Return the extents of each sample. ``node.shape()`` is the modern way to write it.
+    """Return the shape of each sample. ``node.shape()`` is the recommended form.
 
     Args:
         x: any data.
@@ -22,7 +22,7 @@ def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
         a vector of as many integers as `x` has dimensions, on the device of `x`.
 
     Raises:
-        IntegerRangeError: an extent that does not fit the type.
+        IntegerRangeError: an extent is out of the range of the type.
 
     Example:
         >>> height = fn.shapes(images)[0]  # doctest: +SKIP
@@ -33,7 +33,9 @@ def shapes(x: Spec, /, *, dtype: DALIDataType = DALIDataType.INT64) -> Spec:
 @shapes.cpu
 def _(out, _x, *, spec):
     if out.dtype.kind in "iu" and max(spec.shape, default=0) > np.iinfo(out.dtype).max:
-        raise IntegerRangeError(f"the extents {spec.shape} do not fit the type {out.dtype}.", hint="dtype=types.INT64")
+        raise IntegerRangeError(
+            f"the extents {spec.shape} are out of the range of {out.dtype}.", hint="dtype=types.INT64"
+        )
     out[...] = np.asarray(spec.shape, out.dtype)
 
 

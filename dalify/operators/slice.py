@@ -1,4 +1,4 @@
-"""Cut out a part of any data, given by coordinates."""
+"""Slice data by coordinates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def slice(
     axis_names: str | None = None,
     dtype: DALIDataType | None = None,
     end: PerSample[list[int]] | None = None,
-    fill_values: list[float] = [0.0],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    fill_values: list[float] = [0.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
     out_of_bounds_policy: str = "error",
@@ -39,43 +39,42 @@ def slice(
     shape: PerSample[list[int]] | None = None,
     start: PerSample[list[int]] | None = None,
 ) -> Spec:
-    """Cut out a part of each sample: from a begin to an end, or of a shape.
+    """Extract a slice of each sample, from start to end or by start and shape.
 
-    Coordinates are given for the axes in `axis_names` or `axes` and in their order, **x before y by default**. A part
-    begins at round(begin) and ends at round(end), halves rounded away from zero. Python's ``x[2:4]`` is simpler where
-    it does.
+    Coordinates are in the order of `axis_names` or `axes`, **by default x before y**. A slice extends from round(start)
+    to round(end), rounding half away from zero. In simple cases, Python's ``x[2:4]`` does the same.
 
     Args:
-        data: anything.
-        anchor: 1-D input: where the part begins. Integers are elements; floats are parts of the extent (0..1), or
+        data: any data.
+        anchor: 1-D input: start of the slice. Integers are in elements; floats are fractions of the extents, or in
             elements without `normalized_anchor`.
-        shape_input: 1-D input: extents of the part, with `anchor`.
-        axes: axes that the coordinates are for; negative: from the end. where the data have no layout, those of an
-            image HW, HWC or a volume DHWC.
-        axis_names: letters of these axes; "WH" by default.
-        dtype: element type of the result; floats are cut off and saturated in integers. That of `data` by default.
-        end: where the part ends, in elements.
+        shape_input: 1-D input: extents of the slice, with `anchor`.
+        axes: axes of the coordinates; negative axes count from the end. By default those of `axis_names`.
+        axis_names: axes of the coordinates as letters; by default "WH". Data without a layout is taken as HW, HWC or
+            DHWC.
+        dtype: element type of the result; floats are truncated and saturated for integers. By default that of `data`.
+        end: end of the slice, in elements.
         fill_values: values outside the data, one for all channels or one each; with ``pad``. Integers are truncated
             and saturated.
-        normalized_anchor: a float `anchor` is in parts of the extent.
-        normalized_shape: a float `shape_input` is in parts of the extent.
-        out_of_bounds_policy: ``error``: the part has to be inside; ``pad`` (or ``constant``): filled with
-            `fill_values`; ``trim_to_shape``: cut; ``edge`` (``clamp``): the border repeats; ``reflect``
-            (``reflect_1001``): mirrored with the border; ``reflect_101``: mirrored without it; ``wrap``: from the
-            other end.
-        rel_end: where the part ends, in parts of the extent.
-        rel_shape: extents of the part, in parts of the extent.
-        rel_start: where the part begins, in parts of the extent.
-        shape: extents of the part, in elements.
-        start: where the part begins, in elements.
+        normalized_anchor: a floating-point `anchor` is relative to the extents.
+        normalized_shape: a floating-point `shape_input` is relative to the extents.
+        out_of_bounds_policy: ``error``: the slice must be inside; ``pad`` (or ``constant``): the outside is
+            filled with `fill_values`; ``trim_to_shape``: the slice is clipped; ``edge`` (``clamp``): the border is
+            replicated; ``reflect`` (``reflect_1001``): mirrored including the border; ``reflect_101``: mirrored
+            without it; ``wrap``: periodic.
+        rel_end: end of the slice, as fractions of the extents.
+        rel_shape: extents of the slice, as fractions of the extents.
+        rel_start: start of the slice, as fractions of the extents.
+        shape: extents of the slice, in elements.
+        start: start of the slice, in elements.
 
     Returns:
-        Same layout, extents of the part.
+        Same layout, extents of the slice.
 
     Raises:
-        ArgumentValueError: contradicting arguments, or an end before the begin.
-        IndexingError: the part reaches out of the data, and the policy is ``error``; or an axis that is not there.
-        LayoutError: a letter that is not in the layout.
+        ArgumentValueError: contradictory arguments, or an end before the start.
+        IndexingError: the slice extends outside the data and the policy is ``error``, or an axis does not exist.
+        LayoutError: a letter is not in the layout.
 
     Example:
         >>> images = fn.slice(images, rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5])  # doctest: +SKIP
@@ -85,39 +84,41 @@ def slice(
     _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
     if axis_names and not set(axis_names) <= set(_letters(data)):
         raise LayoutError(
-            f"axis_names {axis_names!r} are not all in the layout of the data, {data.layout!r}.",
-            hint="Name axes that are there, or give axes=[0] instead.",
+            f"axis_names {axis_names!r} must all be in the layout of the data, {data.layout!r}.",
+            hint="Use letters of the layout, or specify axes=[0] instead.",
         )
     return data.replace(dtype=data.dtype if dtype is None else dtype)
 
 
 def _letters(spec: Spec) -> str:
-    """Return the layout; of data without one, that of an image or a volume of as many dimensions."""
+    """Return the layout, by default that of an image or a volume with the same number of dimensions."""
     return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
 def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape) -> None:
     if (anchor is None) != (shape_input is None):
-        raise ArgumentValueError("the inputs anchor and shape belong together; one of them is missing.")
+        raise ArgumentValueError("the inputs anchor and shape must be specified together.")
     begins = [name for name, value in (("start", start), ("rel_start", rel_start)) if value is not None]
     ends = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
-    endings = [name for name, value in ends.items() if value is not None]
-    if anchor is not None and begins + endings:
-        raise ArgumentValueError(f"{', '.join(begins + endings)} cannot be used with the inputs anchor and shape.")
-    if anchor is None and not begins + endings:
+    ends_given = [name for name, value in ends.items() if value is not None]
+    if anchor is not None and begins + ends_given:
         raise ArgumentValueError(
-            "where to cut is not told.", hint="For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
+            f"{', '.join(begins + ends_given)} cannot be combined with the inputs anchor and shape."
         )
-    for names in (begins, endings):
+    if anchor is None and not begins + ends_given:
+        raise ArgumentValueError(
+            "the slice is not specified.", hint="For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
+        )
+    for names in (begins, ends_given):
         if len(names) > 1:
-            raise ArgumentValueError(f"{' and '.join(names)} exclude each other.")
+            raise ArgumentValueError(f"{' and '.join(names)} are mutually exclusive.")
 
 
-def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
-    """Return coordinates of an input as (elements, None) or (None, parts of the extent)."""
+def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
+    """Return coordinates of an input as (elements, None) or (None, fractions of the extents)."""
     values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
     values = np.asarray(values if isinstance(values, np.ndarray) else values.cpu())
-    values = values.reshape(len(values), -1)  # a single number serves for a single axis
+    values = values.reshape(len(values), -1)  # a scalar is valid for a single axis
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
@@ -133,7 +134,7 @@ def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: in
         axes = np.tile([1, 0], (count, 1))
     assert spec.ndim is not None, "dalify bug: data without a number of dimensions"
     if (axes < -spec.ndim).any() or (axes >= spec.ndim).any():
-        raise IndexingError(f"axes {axes[0].tolist()} are not all axes of data of {spec.ndim} dimensions.")
+        raise IndexingError(f"axes {axes[0].tolist()} are out of range for data with {spec.ndim} dimensions.")
     return axes % spec.ndim
 
 
@@ -163,14 +164,14 @@ def _(
     if anchor is not None:
         if anchor.dtype.is_float != shape_input.dtype.is_float:
             raise ArgumentValueError("the inputs anchor and shape must both be integers, or both floats.")
-        start, rel_start = _by_kind(anchor, normalized_anchor)
-        shape, rel_shape = _by_kind(shape_input, normalized_shape)
+        start, rel_start = _absolute_and_relative(anchor, normalized_anchor)
+        shape, rel_shape = _absolute_and_relative(shape_input, normalized_shape)
     for values in (start, rel_start, end, rel_end, shape, rel_shape):
         given = 1 if values is None else len(values[0])
         if given not in (1, places.shape[1]):
             raise ArgumentValueError(
-                f"{given} coordinates were given for {places.shape[1]} axes.",
-                hint="Name the axes: axis_names='HW' or axes=[0].",
+                f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
+                hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
     begins, ends = slice_bounds(
         np.take_along_axis(extents, places, axis=1),
@@ -189,9 +190,9 @@ def _(
     if outside.any() and out_of_bounds_policy == "error":
         n, axis = np.argwhere(outside)[0].tolist()
         raise IndexingError(
-            f"the part [{anchors[n, axis]}, {anchors[n, axis] + windows[n, axis]}) of axis {axis} reaches out of its "
+            f"the slice [{anchors[n, axis]}, {anchors[n, axis] + windows[n, axis]}) of axis {axis} extends outside its "
             f"{extents[n, axis]} elements.",
-            hint="Write out_of_bounds_policy='pad' or 'trim_to_shape' if that is meant.",
+            hint="Pass out_of_bounds_policy='pad' or 'trim_to_shape' if that is intended.",
             sample=n,
         )
     if out_of_bounds_policy == "trim_to_shape":
@@ -216,10 +217,10 @@ def _(
     if out_of_bounds_policy in BORDERS:
         copy_bordered_window(out, data, anchors, out_of_bounds_policy)
         return
-    layout = spec.layout or "?" * (spec.ndim - 1) + "C"  # the last axis has the channels where none is named so
+    layout = spec.layout or "?" * (spec.ndim - 1) + "C"  # without a letter C, the last axis has the channels
     is_chunk = isinstance(data, Samples)
     if out_of_bounds_policy not in FILLING:
-        fill_values = fill_values[:1]  # without effect
+        fill_values = fill_values[:1]  # ignored
     elif len(fill_values) > 1:
         axis = spec.replace(layout=layout).axis("C")
         check_fill_values(fill_values, data.shapes[:, axis] if is_chunk else data.shape[1 + axis])

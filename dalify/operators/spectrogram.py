@@ -1,4 +1,4 @@
-"""Spectrogram of a sound: how strong each frequency is, window by window."""
+"""Spectrogram of audio: the spectra of overlapping windows."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ def spectrogram(
     window_length: int = 512,
     window_step: int = 256,
 ) -> Spec:
-    """Cut a sound into overlapping windows and take the spectrum of each: the short-time Fourier transform.
+    """Compute the spectra of overlapping windows of audio: the short-time Fourier transform.
 
-    Bin k of a window that begins at sample b is ``|sum over n of w[n] * x[b + n] * exp(-2 pi i k n / nfft)|**power``,
+    Bin k of a window that starts at sample b is ``|sum over n of w[n] * x[b + n] * exp(-2 pi i k n / nfft)|**power``,
     the frequency ``k * sample_rate / nfft``.
 
     Args:
-        x: sound of one channel, float32 ``[samples]``; further axes must have extent 1.
-        center_windows: window number t is centred at sample ``t * window_step``, and the first and last stick out of
-            the sound; otherwise it begins there, and none sticks out (but for the only window of a sound that lacks
-            less than a step, which is filled up with zeros).
-        layout: of the result, "ft" (frequencies first) or "tf" (time first).
-        nfft: length of the transform in samples, at least ``window_length``, which is the default. Windows are filled
-            up with zeros.
+        x: mono audio, float32 ``[samples]``; further axes must have extent 1.
+        center_windows: window t is centered at sample ``t * window_step``, and the first and last extend outside
+            the audio; False: it starts there, and all windows are inside (except a single window that is shorter by
+            less than a step, which is zero-padded).
+        layout: layout of the result, "ft" (frequencies first) or "tf" (time first).
+        nfft: length of the transform in samples, at least ``window_length``, which is the default. Windows are
+            zero-padded.
         power: 2 for squared magnitudes, 1 for magnitudes.
-        reflect_padding: what sticks out is the sound, mirrored at its first and last sample; otherwise it is 0.
-        window_fn: ``window_length`` factors for the samples of a window; the default is a Hann window,
+        reflect_padding: samples outside are mirrored at the first and last sample; False: they are 0.
+        window_fn: ``window_length`` weights for the samples of a window; by default a Hann window,
             ``(1 - cos(2 pi (n + 1/2) / window_length)) / 2``.
-        window_length: samples of a window.
-        window_step: samples from one window to the next.
+        window_length: number of samples of a window.
+        window_step: number of samples from one window to the next.
 
     Returns:
         float32, ``nfft // 2 + 1`` frequencies and ``samples // window_step + 1`` windows (without `center_windows`
         ``(samples - window_length) // window_step + 1``), in the order of `layout`.
 
     Raises:
-        ArgumentValueError: an argument out of its range.
-        DTypeError: the sound is not float32.
-        ShapeError: several channels, no samples, or fewer than a window needs.
+        ArgumentValueError: an argument is out of range.
+        DTypeError: the audio is not float32.
+        ShapeError: several channels, or too few samples.
 
     Example:
-        >>> spectrum = fn.spectrogram(sound, nfft=512, window_length=400, window_step=160)  # doctest: +SKIP
+        >>> spectrum = fn.spectrogram(audio, nfft=512, window_length=400, window_step=160)  # doctest: +SKIP
     """
     if layout not in _LAYOUTS:
         raise ArgumentValueError(option_error_text("layout", layout, _LAYOUTS))
@@ -74,21 +74,19 @@ def spectrogram(
         raise ArgumentValueError(f"nfft must be at least window_length, {window_length}; got {nfft}.")
     if window_fn and len(window_fn) != window_length:
         raise ArgumentValueError(
-            f"window_fn must have window_length={window_length} entries; it has {len(window_fn)}.",
+            f"window_fn must have window_length={window_length} entries; got {len(window_fn)}.",
         )
     if x.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(
-            f"the sound must be float32; got {x.dtype!s}.", hint="Write fn.cast(sound, dtype=types.FLOAT)."
-        )
+        raise DTypeError(f"audio must be float32; got {x.dtype!s}.", hint="fn.cast(audio, dtype=types.FLOAT)")
     if x.ndim == 0:
-        raise ShapeError("a sound needs an axis of samples; got single numbers.")
+        raise ShapeError("audio must have an axis of samples; got scalars.")
     result = Spec(DALIDataType.FLOAT, 2, layout, device=x.device)
     if x.shape is None:
         return result
     if sum(1 for extent in x.shape if extent != 1) > 1:
         raise ShapeError(
-            f"a spectrogram is of one channel; the sound has the shape {x.shape}.",
-            hint="Mix the channels: fn.decoders.audio(…, downmix=True), or fn.reductions.mean.",
+            f"audio must have one channel; got the shape {x.shape}.",
+            hint="Mix the channels with fn.decoders.audio(…, downmix=True) or fn.reductions.mean.",
         )
     frames = spectrum.frame_count(math.prod(x.shape), window_length, window_step, center_windows)
     extents = {"f": length // 2 + 1, "t": frames}
@@ -99,7 +97,7 @@ def spectrogram(
 def _window(window_fn: Sequence[float] | None, length: int) -> np.ndarray:
     if window_fn:
         return np.array(window_fn, np.float32)
-    # With halves, as DALI has it: symmetric, no sample gets the factor 0.
+    # Sampled at half-integers, as in DALI: symmetric, and no weight is 0.
     return (0.5 - 0.5 * np.cos(2 * np.pi * (np.arange(length) + 0.5) / length)).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Let images look as if through a glass ball."""
+"""Distort images as if seen through a glass sphere."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def sphere(
     interp_type: DALIInterpType = DALIInterpType.INTERP_NN,
     mask: PerSample[int] = 1,
 ) -> Spec:
-    """Let images look as if through a glass ball.
+    """Distort images as if seen through a glass sphere.
 
-    Points are drawn to the centre in proportion to their distance from it; the corners look beyond the image.
+    Source coordinates relative to the center are scaled by their normalized distance; corners read outside the image.
 
     Args:
         x: images HWC of any numeric type.
         fill_value: value outside the image.
         interp_type: INTERP_NN or INTERP_LINEAR.
-        mask: 0 leaves the image as it is.
+        mask: 0 leaves the image unchanged.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
-        ArgumentValueError: another `interp_type`.
+        LayoutError: the layout is not supported.
+        ArgumentValueError: an unsupported `interp_type`.
 
     Example:
         >>> images = fn.sphere(images)  # doctest: +SKIP

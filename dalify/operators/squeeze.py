@@ -13,26 +13,26 @@ from dalify.registry import Spec, operator
 def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | None = None) -> Spec:
     """Remove axes of extent 1. Nothing is copied.
 
-    Unlike DALI, which takes a negative axis for none, negative axes count from the back. Axes behind the last one count
-    for nothing, as in DALI.
+    Negative axes count from the end, unlike in DALI, which ignores them. Axes after the last one are ignored, as in
+    DALI.
 
     Args:
         data: any data.
         axes: the axes to remove.
-        axis_names: the axes by their letters in the layout, instead of `axes`.
+        axis_names: the axes as letters of the layout, instead of `axes`.
 
     Returns:
         the same elements; the letters of the axes are removed.
 
     Raises:
-        ArgumentValueError: neither or both of `axes` and `axis_names` are given.
-        ShapeError: an axis has another extent.
+        ArgumentValueError: neither or both of `axes` and `axis_names` are specified.
+        ShapeError: the extent of an axis is not 1.
 
     Example:
         >>> grey = fn.squeeze(grey, axis_names="C")  # doctest: +SKIP
     """
     if axes is None and axis_names is None:
-        raise ArgumentValueError("name the axes to remove with axes or axis_names.")
+        raise ArgumentValueError("specify the axes to remove with axes or axis_names.")
     if axes is not None and axis_names is None and data.ndim is not None:
         axes = [axis for axis in axes if axis < data.ndim]
     chosen = chosen_axes(data, axes, axis_names)

@@ -1,4 +1,4 @@
-"""Join data along a new axis."""
+"""Stack data along a new axis."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dalify.registry import Spec, operator
 
 @operator
 def stack(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None) -> Spec:
-    """Join samples of one shape along a new axis.
+    """Stack samples of equal shape along a new axis.
 
     Args:
         first: any data.
         more: data of the same type and shape.
-        axis: position of the new axis in the result; negative ones count from the back.
+        axis: position of the new axis in the result; negative values count from the end.
         axis_name: a letter for the new axis; without it the layout is dropped.
 
     Returns:
-        one dimension more than the inputs.
+        data with one dimension more than the inputs.
 
     Raises:
         DTypeError: different element types.
         ShapeError: different shapes.
-        IndexingError: there is no such position.
-        LayoutError: a letter for data that have dimensions and no layout.
+        IndexingError: `axis` is out of range.
+        LayoutError: a letter is specified for data that has dimensions but no layout.
 
     Example:
         >>> frames = fn.stack(before, after, axis_name="F")  # doctest: +SKIP
@@ -43,7 +43,7 @@ def stack(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = No
             raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
         inner = first_layout(parts)
         if ndim and not inner:
-            raise LayoutError("axis_name needs inputs with a layout; these have none.")
+            raise LayoutError("axis_name requires inputs with a layout.")
         layout = inner[:at] + axis_name + inner[at:]
     shape = None if first.shape is None else (*first.shape[:at], len(parts), *first.shape[at:])
     return Spec(first.dtype, ndim + 1, layout, shape, first.device)

@@ -1,4 +1,4 @@
-"""Resize data of any dimensions."""
+"""Resize data with any number of dimensions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dalify.kernels.resample_torch import resample_torch
 from dalify.kernels.resize_geometry import MODES, ROUNDINGS, ResizeGeometry, for_each_axis, tensor_geometry
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
-_MOST_AXES = 3
+_MAX_AXES = 3
 
 
 @operator
@@ -24,7 +24,7 @@ def tensor_resize(
     x: Spec,
     /,
     *,
-    alignment: PerSample[list[float]] = [0.5],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    alignment: PerSample[list[float]] = [0.5],  # noqa: B006 -- the signature is the schema; the list is never mutated
     antialias: bool = True,
     axes: list[int] | None = None,
     axis_names: str | None = None,
@@ -42,62 +42,62 @@ def tensor_resize(
     sizes: Shaping[list[float]] | None = None,
     subpixel_scale: bool = True,
 ) -> Spec:
-    """Resize data of any dimensions along chosen axes.
+    """Resize data with any number of dimensions along the specified axes.
 
-    The same resampling as `fn.resize`, for data that are no images. Up to three neighbouring axes can change.
+    The same resampling as `fn.resize`, for data that is not images. Up to three adjacent axes can change.
 
     Args:
         x: numbers of any shape and layout.
-        alignment: which point of the region stays where it is when a computed size is rounded, 0 (begin), 0.5 (middle)
-            to 1 (end); one for all axes or one each.
-        antialias: widen the filter of reductions. Without effect on nearest neighbours.
-        axes: axes that the other arguments are for, in their order; negative: from the end. All by default.
-        axis_names: the same as letters of the layout.
+        alignment: fixed point of the region when a computed size is rounded, from 0 (start) over 0.5 (center) to 1
+            (end); one for all axes or one each.
+        antialias: widen the filter when downscaling. Ignored by nearest-neighbor interpolation.
+        axes: axes of the other arguments, in their order; negative axes count from the end. By default all.
+        axis_names: the axes as letters of the layout.
         dtype: type of `x` (default) or FLOAT.
-        interp_type: filter for both directions; INTERP_LINEAR where not given.
-        mag_filter: filter for axes that do not shrink; `interp_type` where not given.
-        max_size: largest extents of the result; 0 or less: no limit.
-        min_filter: filter for axes that shrink; `interp_type` where not given.
-        mode: ``default``: extents that are 0 follow the others' scale; ``stretch``: they stay; ``not_larger``: keep
-            the ratio and let no extent exceed its size; ``not_smaller``: keep it and let none fall below.
-        roi_end: where the source region ends, in elements. Before `roi_start`: mirrored.
-        roi_relative: the region is in parts of the extents, 0..1.
-        roi_start: where the source region begins.
-        scales: extents of the result as parts of those of the whole source; negative: mirrored.
-        size_rounding: how sizes become whole: ``round`` (halves up), ``truncate`` or ``ceil``. One element remains.
-        sizes: extents of the result; 0: by the others (a mirrored region stays mirrored then, other than in DALI);
-            negative: mirrored.
-        subpixel_scale: where a size was not whole, the region is adjusted to keep the scale.
+        interp_type: filter for downscaling and upscaling; by default INTERP_LINEAR.
+        mag_filter: filter for upscaling; by default `interp_type`.
+        max_size: maximum extents of the result; 0 or less: no limit.
+        min_filter: filter for downscaling; by default `interp_type`.
+        mode: ``default``: extents of 0 are scaled like the others; ``stretch``: they are not changed; ``not_larger``:
+            keep the ratio, with no extent above its size; ``not_smaller``: keep it, with none below.
+        roi_end: end of the source region in elements. Less than `roi_start`: mirrored.
+        roi_relative: the region is in fractions of the extents, 0 to 1.
+        roi_start: start of the source region.
+        scales: extents of the result as multiples of those of the whole source; negative: mirrored.
+        size_rounding: rounding of sizes: ``round`` (half up), ``truncate`` or ``ceil``. The minimum is one element.
+        sizes: extents of the result; 0: computed from the others (a mirrored region then stays mirrored, unlike in
+            DALI); negative: mirrored.
+        subpixel_scale: if a computed size is not an integer, adjust the region to keep the exact scale.
 
     Returns:
         Same layout, new extents.
 
     Raises:
         ArgumentValueError: not exactly one of `sizes` and `scales`, or an unknown option.
-        IndexingError: an axis that is not there.
-        LayoutError: a letter that is not in the layout.
-        ShapeError: more than three neighbouring axes, those between changing ones included, would change.
+        IndexingError: an axis does not exist.
+        LayoutError: a letter is not in the layout.
+        ShapeError: more than three adjacent axes would change, including axes between changing ones.
         DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
 
     Example:
         >>> volumes = fn.tensor_resize(volumes, sizes=[64, 64], axis_names="DH")  # doctest: +SKIP
     """
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"tensor_resize returns the input's element type or FLOAT; dtype is {dtype!s}.")
+        raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
     for name, value, options in (("mode", mode, MODES), ("size_rounding", size_rounding, ROUNDINGS)):
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
     if (sizes is None) == (scales is None):
         raise ArgumentValueError(
-            "give either sizes or scales.", hint="For example tensor_resize(x, scales=[0.5, 0.5])."
+            "specify either sizes or scales.", hint="For example tensor_resize(x, scales=[0.5, 0.5])."
         )
     if scales is not None and mode in ("not_larger", "not_smaller"):
-        raise ArgumentValueError(f"mode {mode!r} needs sizes; it means nothing for scales.")
+        raise ArgumentValueError(f"mode {mode!r} requires sizes instead of scales.")
     if (roi_start is None) != (roi_end is None):
-        raise ArgumentValueError("roi_start and roi_end must be given together.")
+        raise ArgumentValueError("roi_start and roi_end must be specified together.")
     if x.ndim == 0:
-        raise ShapeError("a single number has no axis that could be resized.")
-    chosen = _chosen(x, axes, axis_names)
+        raise ShapeError("the data must have at least one axis; got scalars.")
+    chosen = _resized_axes(x, axes, axis_names)
     result = x.replace(dtype=dtype or x.dtype)
     if x.shape is None or VARIES in (sizes, scales, roi_start, roi_end):
         return result
@@ -120,25 +120,25 @@ def tensor_resize(
     return result.replace(shape=tuple(shape))
 
 
-def _chosen(x: Spec, axes: Any, axis_names: str | None) -> list[int]:
+def _resized_axes(x: Spec, axes: Any, axis_names: str | None) -> list[int]:
     """Return the axes that are resized, in the order of the arguments."""
     assert x.ndim is not None, "dalify bug: a rule without the dimensions of its input"
     if axes is not None and axis_names is not None:
-        raise ArgumentValueError("give either axes or axis_names.")
+        raise ArgumentValueError("specify either axes or axis_names.")
     if axis_names is not None:
         missing = [letter for letter in axis_names if letter not in (x.layout or "")]
         if missing:
-            raise LayoutError(f"axis_names {axis_names!r} are not all in the layout of the data, {x.layout!r}.")
+            raise LayoutError(f"axis_names {axis_names!r} must all be in the layout of the data, {x.layout!r}.")
         given = [x.axis(letter) for letter in axis_names]
     else:
         given = range(x.ndim) if axes is None else axes
         if any(not -x.ndim <= axis < x.ndim for axis in given):
-            raise IndexingError(f"axes {list(given)} are not all axes of data of {x.ndim} dimensions.")
+            raise IndexingError(f"axes {list(given)} are out of range for data with {x.ndim} dimensions.")
     chosen = [axis % x.ndim for axis in given]
     if len(set(chosen)) != len(chosen):
-        raise ArgumentValueError(f"an axis is given twice in {axis_names or list(given)!r}.")
+        raise ArgumentValueError(f"axes must not be repeated; got {axis_names or list(given)!r}.")
     if not chosen:
-        raise ArgumentValueError("axes are empty: nothing would be resized.")
+        raise ArgumentValueError("axes must not be empty.")
     return chosen
 
 
@@ -166,7 +166,7 @@ def _(
     min_filter,
     mag_filter,
 ):
-    chosen = _chosen(spec, axes, axis_names)
+    chosen = _resized_axes(spec, axes, axis_names)
     shaping = first_of_group({"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end})
     options: dict[str, Any] = {"mode": mode, "max_size": max_size, "roi_relative": roi_relative}
     options |= {"size_rounding": size_rounding, "subpixel_scale": subpixel_scale}
@@ -191,23 +191,23 @@ def _(
 def _resample_any(
     out: Any, x: Any, begin: np.ndarray, stop: np.ndarray, smaller: np.ndarray, larger: np.ndarray, antialias: bool
 ) -> None:
-    """Resample between the first and the last axis that change: those in front join the group, others are channels."""
+    """Resample between the first and the last changing axis; axes before join the batch, axes after become channels."""
     before, after = np.array(x.shape[1:]), np.array(out.shape[1:])
     changes = (before != after) | (begin != 0).any(axis=0) | (stop != before).any(axis=0)
     if not changes.any():
-        changes[-1] = True  # nothing to do but a conversion of the type
+        changes[-1] = True  # only a type conversion
     first, last = int(changes.argmax()), len(changes) - int(changes[::-1].argmax())
-    if last - first > _MOST_AXES:
+    if last - first > _MAX_AXES:
         raise ShapeError(
-            f"{last - first} neighbouring axes would change, from {tuple(before.tolist())} to {tuple(after.tolist())}; "
-            f"at most {_MOST_AXES} can, those between changing ones included.",
+            f"{last - first} adjacent axes would change, from {tuple(before.tolist())} to {tuple(after.tolist())}; "
+            f"the maximum is {_MAX_AXES}, including axes between changing ones.",
             hint="Resize some axes first and the others afterwards.",
         )
     copies = math.prod(x.shape[1 : 1 + first])
     channels = math.prod(x.shape[1 + last :])
-    single = () if last - first > 1 else (1,)  # images have two axes at least
+    single = () if last - first > 1 else (1,)  # images have at least two axes
 
-    def folded(data: Any) -> Any:
+    def as_images(data: Any) -> Any:
         return data.reshape(len(data) * copies, *single, *data.shape[1 + first : 1 + last], channels)
 
     def window(corner: np.ndarray, fill: int) -> np.ndarray:
@@ -215,7 +215,7 @@ def _resample_any(
         return np.concatenate([np.full((len(rows), 1), fill, np.float32), rows], axis=1) if single else rows
 
     is_array = isinstance(x, np.ndarray)
-    target, source = folded(out), folded(x)
+    target, source = as_images(out), as_images(x)
     kernel: Any = resample if is_array else resample_torch
     kernel(
         Samples.of_dense(target) if is_array else target,

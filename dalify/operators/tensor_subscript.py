@@ -1,4 +1,4 @@
-"""Indexing of each sample: what ``node[1, ::2, index]`` becomes in a graph."""
+"""Index samples: the node that ``node[1, ::2, index]`` creates in a graph."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from dalify.registry import Spec, operator
 
 @operator(allocating=True, stands_for="indexing")
 def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
-    """Take elements, slices and steps of each sample.
+    """Index each sample with integers, slices and steps.
 
-    Users write ``x[0]``, ``x[..., 1:]``, ``x[::-1]``, ``x[start:stop]`` with graph values, ``x[newaxis]``.
+    Users write ``x[0]``, ``x[..., 1:]``, ``x[::-1]``, ``x[start:stop]`` with graph values, or ``x[newaxis]``.
 
     Args:
         x: any data.
         indices: the graph values among the indices: one integer per sample.
-        items: one entry per item of the index, as `dalify.graph.subscript` makes them.
+        items: one entry per item of the index, created by `dalify.graph.subscript`.
 
     Returns:
-        The data selected. Integers remove their axis with its letter; an unnamed new axis drops the layout, a named one
+        The selected data. Integers remove their axis and its letter; an unnamed new axis drops the layout, a named one
         adds its letter.
 
     Raises:
-        IndexingError: an integer beyond the extent (slices are cut off), or more items than dimensions.
+        IndexingError: an integer out of range (slices are clipped), or more items than dimensions.
         ArgumentValueError: a step of zero.
-        ArgumentTypeError: ``items`` of a serialized graph that no index is made into.
+        ArgumentTypeError: invalid ``items`` of a serialized graph.
 
     Example:
         >>> red = images[:, :, 0]  # doctest: +SKIP
     """
     for index in indices:
         if index.ndim:
-            raise ShapeError(f"an index must be a single integer per sample; it has {index.ndim} dimensions.")
+            raise ShapeError(f"an index must be a scalar integer per sample; got {index.ndim} dimensions.")
         if index.dtype is not None and not index.dtype.is_integer:
-            raise DTypeError(f"an index must be an integer; its type is {index.dtype.name}.")
+            raise DTypeError(f"an index must be an integer; got {index.dtype.name}.")
     if not isinstance(items, tuple) or not all(_is_entry(item, len(indices)) for item in items):
         raise ArgumentTypeError(
-            f"items must be what an index is made into; got {str(items)[:200]}.",
+            f"items must be created by indexing; got {str(items)[:200]}.",
             hint="Write x[0], x[..., 1:] or x[start:].",
         )
     assert x.ndim is not None, "dalify bug: indexing data of unknown dimensions"
     layout, letters, names = x.layout or "", "", []
     axis = ndim = 0
-    for item in _expanded(items, x.ndim):
+    for item in _expand(items, x.ndim):
         if item[0] == "newaxis":
             names.append(item[1])
             letters += item[1] or ""
@@ -63,15 +63,15 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
             axis += 1
     if any(name is None for name in names):
         if any(name is not None for name in names):
-            raise LayoutError("give a letter to all new axes, or to none.")
+            raise LayoutError("either all new axes or none must have a letter.")
         letters = ""
     elif names and not layout and x.ndim:
-        raise LayoutError(f"newaxis({names[0]!r}) needs data with a layout; these have none.")
+        raise LayoutError(f"newaxis({names[0]!r}) requires data with a layout.")
     return Spec(x.dtype, ndim, letters, None, x.device)
 
 
 def _is_entry(item: Any, count: int) -> bool:
-    """Tell whether an item is one that `dalify.graph.subscript` makes, of ``count`` graph values."""
+    """Return whether an item is a valid entry of `dalify.graph.subscript` with ``count`` graph values."""
 
     def is_number(value: Any) -> bool:
         if isinstance(value, tuple):
@@ -90,7 +90,7 @@ def _is_entry(item: Any, count: int) -> bool:
     return False
 
 
-def _expanded(items: Any, ndim: int) -> list[tuple[Any, ...]]:
+def _expand(items: Any, ndim: int) -> list[tuple[Any, ...]]:
     """Return one item for each axis, and the new axes between them."""
     consumed = sum(1 for item in items if item[0] in ("at", "slice"))
     if consumed > ndim:
@@ -110,14 +110,14 @@ def _check_index(index: int, extent: int, axis: int) -> None:
 
 
 def _python_index(items: Any, shape: tuple[int, ...], values: list[int]) -> tuple[Any, ...]:
-    """Return the index of one sample, with the values of the graph filled in and integers not negative."""
+    """Return the index of one sample, with graph values filled in and integers made non-negative."""
 
     def number(value: Any) -> Any:
         return values[value[1]] if isinstance(value, tuple) else value
 
     result: list[Any] = []
     axis = 0
-    for item in _expanded(items, len(shape)):
+    for item in _expand(items, len(shape)):
         if item[0] == "newaxis":
             result.append(None)
             continue
@@ -135,10 +135,10 @@ def _python_index(items: Any, shape: tuple[int, ...], values: list[int]) -> tupl
 
 
 def _select(x: Any, indices: tuple[Any, ...], items: Any, take: Any) -> Any:
-    """Return all samples at once where their indices agree, else one by one."""
+    """Index all samples at once if their indices are equal, otherwise one by one."""
     values = [index.tolist() for index in indices]
     shape = tuple(x.shape[1:])
-    if tuple(items) == (("at", ("node", 0)),):  # a look-up in a table: all samples at once
+    if tuple(items) == (("at", ("node", 0)),):  # row lookup in a table: all samples at once
         for sample, row in enumerate(values[0]):
             if not -shape[0] <= row < shape[0]:
                 raise IndexingError(f"index {row} is out of range for axis 0 of extent {shape[0]}.", sample=sample)
@@ -161,7 +161,7 @@ def _take(x: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
 
 
 def _take_torch(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
-    """Index a tensor; torch has no negative steps, so those axes are selected one by one first."""
+    """Index a tensor; torch does not support negative steps, so those axes use index_select first."""
     axis = 0
     result: list[Any] = []
     for item in index:

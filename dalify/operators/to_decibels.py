@@ -1,4 +1,4 @@
-"""Magnitudes to decibels."""
+"""Convert magnitudes to decibels."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10
     """Convert magnitudes or powers to decibels: multiplier * log10(max(10**(cutoff_db / multiplier), x / reference)).
 
     Args:
-        x: float32 magnitudes or powers of any shape; NaN and what is below 0 gives `cutoff_db`.
-        cutoff_db: smallest result, in dB.
+        x: float32 magnitudes or powers of any shape; NaN and negative values give `cutoff_db`.
+        cutoff_db: minimum result, in dB.
         multiplier: 10 for powers, 20 for magnitudes.
-        reference: what is 0 dB; 0, the default, takes the largest value of each sample.
+        reference: value of 0 dB; 0, the default, uses the maximum of each sample.
 
     Returns:
         Same shape and layout.
 
     Raises:
-        ArgumentValueError: a reference below 0, or an argument that is not a number.
-        DTypeError: the data are not float32.
+        ArgumentValueError: `reference` is negative, or an argument is not finite.
+        DTypeError: the data is not float32.
 
     Example:
         >>> decibels = fn.to_decibels(mel, cutoff_db=-80.0)  # doctest: +SKIP
@@ -33,9 +33,9 @@ def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"magnitudes must be float32; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
     if not 0 <= reference < math.inf:
-        raise ArgumentValueError(f"reference must be positive, or 0 for the largest value; got {reference:g}.")
+        raise ArgumentValueError(f"reference must be positive, or 0 for the maximum; got {reference:g}.")
     if not (math.isfinite(cutoff_db) and math.isfinite(multiplier)):
-        raise ArgumentValueError(f"cutoff_db and multiplier must be numbers; got {cutoff_db:g} and {multiplier:g}.")
+        raise ArgumentValueError(f"cutoff_db and multiplier must be finite; got {cutoff_db:g} and {multiplier:g}.")
     return x
 
 

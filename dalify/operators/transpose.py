@@ -17,16 +17,16 @@ def transpose(
 
     Args:
         x: any data.
-        output_layout: layout of the result, as a mere label: it does not choose the order.
-        perm: for each axis of the result the axis of `x` that it is; reversed order by default.
-        transpose_layout: reorder the letters of the layout too, rather than keep them where they are.
+        output_layout: layout of the result; does not affect the order.
+        perm: axis of `x` for each axis of the result; by default reversed.
+        transpose_layout: also reorder the letters of the layout; False: keep the layout.
 
     Returns:
         the same elements, reordered.
 
     Raises:
-        ArgumentValueError: `perm` is no permutation of the axes.
-        LayoutError: `output_layout` does not fit the dimensions.
+        ArgumentValueError: `perm` is not a permutation of the axes.
+        LayoutError: `output_layout` does not match the dimensions.
 
     Example:
         >>> planar = fn.transpose(images, perm=[2, 0, 1])  # HWC to CHW  # doctest: +SKIP
@@ -47,7 +47,7 @@ def _order(perm: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     if perm is None:
         return tuple(range(ndim))[::-1]
     if sorted(perm) != list(range(ndim)):
-        raise ArgumentValueError(f"perm {tuple(perm)} is no permutation of the axes 0 to {ndim - 1}.")
+        raise ArgumentValueError(f"perm must be a permutation of the axes 0 to {ndim - 1}; got {tuple(perm)}.")
     return tuple(perm)
 
 

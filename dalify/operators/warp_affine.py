@@ -1,4 +1,4 @@
-"""Warp images and volumes by an affine matrix."""
+"""Warp images and volumes with an affine matrix."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def warp_affine(
     matrix: PerSample[list[float]] | None = None,
     size: Shaping[list[float]] | None = None,
 ) -> Spec:
-    """Warp images and volumes by an affine matrix.
+    """Warp images and volumes with an affine matrix.
 
     With ``inverse_map=True`` the matrix maps output points to source points:
-    ``out(x, y) = data(m11 * x + m12 * y + m13, m21 * x + m22 * y + m23)``. Points count from the corner of the first
-    pixel, whose centre is at (0.5, 0.5).
+    ``out(x, y) = data(m11 * x + m12 * y + m13, m21 * x + m22 * y + m23)``. The origin is the corner of the first
+    pixel, whose center is at (0.5, 0.5).
 
     Args:
         data: images HWC, sequences FHWC, volumes DHWC or FDHWC of any numeric type.
@@ -46,17 +46,18 @@ def warp_affine(
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
         fill_value: value outside the source; by default the border pixel is repeated.
         interp_type: INTERP_LINEAR or INTERP_NN.
-        inverse_map: the matrix maps output to source; False: source to output, it is inverted.
-        matrix: 6 numbers row by row (12 for volumes); one matrix per sample or per frame.
+        inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
+        matrix: 6 numbers (12 for volumes) in row-major order; one matrix per sample or per frame.
         size: extents of the result, outermost first, without channels; by default those of the input.
 
     Returns:
         Same layout, elements of `dtype`.
 
     Raises:
-        LayoutError: another layout.
-        ArgumentValueError: no matrix or two, one without inverse for ``inverse_map=False``, another `interp_type`.
-        ShapeError: a matrix of another size.
+        LayoutError: the layout is not supported.
+        ArgumentValueError: no matrix or two matrices, a singular matrix with ``inverse_map=False``, or an unsupported
+            `interp_type`.
+        ShapeError: a matrix of the wrong size.
 
     Example:
         >>> images = fn.warp_affine(images, fn.transforms.rotation(angle=20), fill_value=0)  # doctest: +SKIP
@@ -65,7 +66,7 @@ def warp_affine(
     data = data.replace(layout=layout)
     check_interpolation(interp_type)
     if (mtx is None) == (matrix is None or matrix == ()):
-        raise ArgumentValueError("give the matrix either as second input or as `matrix`, and exactly once.")
+        raise ArgumentValueError("specify the matrix either as the second input or as the argument matrix.")
     return with_size(data.replace(dtype=data.dtype if dtype is None else dtype), layout, size)
 
 

@@ -1,4 +1,4 @@
-"""Let images look as if under moving water."""
+"""Distort images as if seen through moving water."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ def water(
     phase_x: float = 0.0,
     phase_y: float = 0.0,
 ) -> Spec:
-    """Let images look as if under moving water.
+    """Distort images as if seen through moving water.
 
-    ``out(x, y) = in(x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y))``, the points
-    counted from the corner of the first pixel.
+    ``out(x, y) = in(x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y))``, with the
+    origin at the corner of the first pixel.
 
     Args:
         x: images HWC of any numeric type.
         ampl_x: amplitude of the waves along x, pixels.
-        ampl_y: likewise along y.
+        ampl_y: amplitude of the waves along y, pixels.
         fill_value: value outside the image.
         freq_x: frequency of the waves along x, radians per pixel of y; by default a wave is 128 pixels long.
-        freq_y: likewise along y.
+        freq_y: frequency of the waves along y, radians per pixel of x.
         interp_type: INTERP_NN or INTERP_LINEAR.
-        mask: 0 leaves the image as it is.
+        mask: 0 leaves the image unchanged.
         phase_x: phase of the waves along x, radians.
-        phase_y: likewise along y.
+        phase_y: phase of the waves along y, radians.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
-        ArgumentValueError: another `interp_type`.
+        LayoutError: the layout is not supported.
+        ArgumentValueError: an unsupported `interp_type`.
 
     Example:
         >>> images = fn.water(images, ampl_x=5, ampl_y=5)  # doctest: +SKIP

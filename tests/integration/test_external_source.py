@@ -699,9 +699,9 @@ def test_what_a_source_may_be() -> None:
         ({"source": lambda: 0, "cycle": "raise"}, "cycle is only for iterables and generator functions"),
         ({"source": [1], "cycle": "loud"}, "cycle must be one of"),
         ({"source": (each for each in ()), "cycle": True}, "a generator cannot be iterated twice"),
-        ({"source": lambda: 0, "prefetch_queue_depth": 2}, "prefetch_queue_depth is for parallel=True only"),
+        ({"source": lambda: 0, "prefetch_queue_depth": 2}, "prefetch_queue_depth requires parallel=True"),
         ({"source": lambda: 0, "num_outputs": 0}, "num_outputs must be at least 1"),
-        ({"parallel": True}, "parallel=True needs a source"),
+        ({"parallel": True}, "parallel=True requires a source"),
         ({"source": lambda: 0, "layout": ["HW", "C"]}, "layout has 2 items for 1 output"),
     ):
         with pytest.raises(ArgumentValueError, match=message):

@@ -146,14 +146,14 @@ def test_what_is_not_finite_reaches_its_neighbours_only(device):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give one of these"),
-        ({"scale": 1.0, "out_length": 3}, "give one of these"),
-        ({"in_rate": 3.0}, "must be given together"),
+        ({}, "specify exactly one of these"),
+        ({"scale": 1.0, "out_length": 3}, "specify exactly one of these"),
+        ({"in_rate": 3.0}, "must be specified together"),
         ({"scale": -1.0}, "scale must not be negative; got -1"),
         ({"in_rate": 0.0, "out_rate": 1.0}, "in_rate must be positive; got 0"),
         ({"in_rate": 1.0, "out_rate": -2.0}, "out_rate must not be negative"),
         ({"out_length": -3}, "out_length must not be negative"),
-        ({"scale": 1.0, "quality": 101.0}, "quality must be from 0 to 100"),
+        ({"scale": 1.0, "quality": 101.0}, "quality must be between 0 and 100"),
         ({"scale": Each([np.float32(1), np.float32(-1), np.float32(1)])}, r"(?s)must not be negative.*sample 1"),
     ],
 )

@@ -95,14 +95,14 @@ def test_pixels():
 def test_mistakes():
     for arguments, text in (
         ({"mode": "grow"}, "mode must be one of"),
-        ({"size": [5, 5], "keep_size": True}, "give either `keep_size` or `size`"),
-        ({"remove_threshold": 2.0}, "remove_threshold must lie"),
+        ({"size": [5, 5], "keep_size": True}, "specify either keep_size or size"),
+        ({"remove_threshold": 2.0}, "remove_threshold must be between"),
         ({"shape_layout": "XY"}, "must name H and W"),
         ({"bbox_layout": "yxYX"}, "bbox_layout must be one of"),
     ):
         with pytest.raises(ArgumentValueError, match=text):
             run_dalify("bbox_rotate", [CORNERS], angle=1.0, input_shape=[5, 5], **arguments)
-    with pytest.raises(ShapeError, match="12 boxes need as many labels"):
+    with pytest.raises(ShapeError, match="12 boxes require 12 labels"):
         run_dalify("bbox_rotate", [CORNERS], [LABELS[:3]], angle=1.0, input_shape=[5, 5])
     with pytest.raises(DTypeError, match="boxes must be float32"):
         run_dalify("bbox_rotate", [CORNERS.astype(np.float64)], angle=1.0, input_shape=[5, 5])

@@ -73,7 +73,7 @@ def test_offsets_of_boxes_without_extent(device):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="boxes of 4 numbers; got 3"):
         run_dalify("box_encoder", BOXES, LABELS, anchors=[0, 0, 1])
-    with pytest.raises(ArgumentValueError, match="criteria must lie between 0 and 1"):
+    with pytest.raises(ArgumentValueError, match="criteria must be between 0 and 1"):
         run_dalify("box_encoder", BOXES, LABELS, anchors=[0, 0, 1, 1], criteria=2.0)
-    with pytest.raises(ShapeError, match="1 boxes need as many labels"):
+    with pytest.raises(ShapeError, match="1 boxes require 1 labels"):
         run_dalify("box_encoder", BOXES[:1], [np.zeros(2, np.int32)], anchors=[0, 0, 1, 1])

@@ -76,5 +76,5 @@ def test_mistakes():
         run_dalify("clahe", IMAGES, layouts="HWC", tiles_x=0, tiles_y=4, clip_limit=2.0)
     with pytest.raises(ArgumentValueError, match="bins must be a power of two"):
         run_dalify("clahe", IMAGES, layouts="HWC", tiles_x=4, tiles_y=4, clip_limit=2.0, bins=100)
-    with pytest.raises(ShapeError, match="1 or 3 channels; the input has 2"):
+    with pytest.raises(ShapeError, match="1 or 3 channels; got 2"):
         run_dalify("clahe", [np.zeros((8, 8, 2), np.uint8)], layouts="HWC", tiles_x=4, tiles_y=4, clip_limit=2.0)

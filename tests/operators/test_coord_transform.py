@@ -82,11 +82,11 @@ def test_repeated_inputs_have_a_layout_of_frames(layout, expected):
 
 
 def test_other_numbers_of_frames():
-    with pytest.raises(ShapeError, match="M, MT and T are given for 2 and 3 frames"):
+    with pytest.raises(ShapeError, match="M, MT and T must have the same number of frames; got 2 and 3"):
         run_dalify("coord_transform", [POINTS], M=Each([FRAMES], "F**"), T=Each([SHIFTS[:2]], "F*"))
-    with pytest.raises(ShapeError, match="M is given for 3 frames; the input has 2"):
+    with pytest.raises(ShapeError, match="M has 3 frames; the input has 2"):
         run_dalify("coord_transform", [np.zeros((2, 5, 2), np.float32)], layouts="F**", M=Each([FRAMES], "F**"))
-    with pytest.raises(ShapeError, match="a frame of the input needs at least two axes"):
+    with pytest.raises(ShapeError, match="a frame of the input must have at least two axes"):
         run_dalify("coord_transform", [POINTS], layouts="FX", M=2.0)
 
 
@@ -98,11 +98,11 @@ def test_colours(device):
 
 
 def test_mistakes():
-    with pytest.raises(ArgumentValueError, match="give either `MT`"):
+    with pytest.raises(ArgumentValueError, match="specify either MT"):
         run_dalify("coord_transform", [POINTS], MT=[1, 2, 3, 4, 5, 6], T=1.0)
-    with pytest.raises(ShapeError, match="3 numbers do not make a matrix with 2 columns"):
+    with pytest.raises(ShapeError, match="3 numbers do not form a matrix with 2 columns"):
         run_dalify("coord_transform", [POINTS], M=[1, 2, 3])
-    with pytest.raises(ShapeError, match="T needs 2 numbers, or one; got 3"):
+    with pytest.raises(ShapeError, match="T must have 2 numbers or one; got 3"):
         run_dalify("coord_transform", [POINTS], T=[1, 2, 3])
     with pytest.raises(ShapeError, match="at least two axes"):
         run_dalify("coord_transform", [POINTS[0]])

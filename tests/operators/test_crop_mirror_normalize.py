@@ -67,7 +67,9 @@ def test_three_axes(device, layout):
 
 
 def test_mistakes():
-    with pytest.raises(LayoutError, match=r"output_layout 'CHW' has not the axes.*'FHWC'") as caught:
+    with pytest.raises(
+        LayoutError, match=r"output_layout 'CHW' must be a permutation of the input layout 'FHWC'"
+    ) as caught:
         run_dalify("crop_mirror_normalize", [np.zeros(SHAPES["FHWC"], np.uint8)], layouts="FHWC")
     assert "'FCHW'" in str(caught.value)
     with pytest.raises(ShapeError, match="mean must be one number or one for each of the 3 channels; got 2"):

@@ -26,7 +26,7 @@ def test_one_level(device):
 
 
 def test_mistakes():
-    with pytest.raises(DTypeError, match="equalised in uint8"):
+    with pytest.raises(DTypeError, match="must have uint8 elements"):
         run_dalify("equalize", [np.zeros((2, 2, 1), np.float32)], layouts="HWC")
     with pytest.raises(LayoutError, match="'DHWC'"):
         run_dalify("equalize", [np.zeros((2, 2, 2, 1), np.uint8)], layouts="DHWC")

@@ -46,15 +46,15 @@ def test_types(device, dtype):
 
 
 def test_mistakes():
-    with pytest.raises(ArgumentValueError, match="give either `normalized`"):
+    with pytest.raises(ArgumentValueError, match="specify either normalized"):
         run_dalify("erase", IMAGES, layouts="HWC", shape=[1, 1], normalized=True, normalized_shape=True)
-    with pytest.raises(ShapeError, match="anchor has 4 numbers and shape 2"):
+    with pytest.raises(ShapeError, match="anchor and shape must have the same size; got 4 and 2"):
         run_dalify("erase", IMAGES, layouts="HWC", anchor=[1, 2, 3, 4], shape=[1, 1])
-    with pytest.raises(ShapeError, match="need 2 numbers per region"):
+    with pytest.raises(ShapeError, match="must have 2 numbers per region"):
         run_dalify("erase", IMAGES, layouts="HWC", shape=[1, 1, 1])
-    with pytest.raises(ShapeError, match="anchor is given without shape"):
+    with pytest.raises(ShapeError, match="anchor requires shape"):
         run_dalify("erase", IMAGES, layouts="HWC", anchor=[1, 1])
-    with pytest.raises(ShapeError, match="fill_value has 2 values; the data have 3 channels"):
+    with pytest.raises(ShapeError, match="fill_value has 2 values; the data has 3 channels"):
         run_dalify("erase", IMAGES, layouts="HWC", shape=[1, 1], fill_value=[1.0, 2.0])
     with pytest.raises(LayoutError, match="no layout"):
         run_dalify("erase", IMAGES, shape=[1, 1])

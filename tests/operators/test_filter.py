@@ -126,20 +126,20 @@ def test_large_filter(device):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="border must be one of"):
         run_dalify("filter", IMAGES, [WIDE, TALL], layouts=["HWC", ""], border="mirror")
-    with pytest.raises(ArgumentValueError, match="anchor must lie within the filter of 3 x 5"):
+    with pytest.raises(ArgumentValueError, match="anchor must be inside the filter of 3 x 5"):
         run_dalify("filter", IMAGES[:1], [WIDE], layouts=["HWC", ""], anchor=[3, 1])
     with pytest.raises(ShapeError, match="is larger than the image"):
         run_dalify("filter", [np.zeros((2, 2, 1), np.uint8)], [WIDE], layouts=["HWC", ""], mode="valid")
-    with pytest.raises(ShapeError, match="needs at least one element"):
+    with pytest.raises(ShapeError, match="must have at least one element"):
         run_dalify("filter", IMAGES[:1], [np.zeros((3, 0), np.float32)], layouts=["HWC", ""])
     with pytest.raises(LayoutError, match="'WC' has 1"):
         run_dalify("filter", [np.zeros((2, 2), np.uint8)], [WIDE], layouts=["WC", ""])
     volume = [np.zeros((2, 2, 2, 1), np.uint8)]
-    with pytest.raises(ShapeError, match="a filter for 3 data axes has as many"):
+    with pytest.raises(ShapeError, match="the filter must have 3 axes"):
         run_dalify("filter", volume, [WIDE], layouts=["DHWC", ""])
     with pytest.raises(ShapeError, match="is larger than the image"):
         run_dalify("filter", volume, [BLOCK], layouts=["DHWC", ""], mode="valid")
-    with pytest.raises(ArgumentValueError, match="within the filter of 2 x 3 x 4"):
+    with pytest.raises(ArgumentValueError, match="inside the filter of 2 x 3 x 4"):
         run_dalify("filter", volume, [BLOCK], layouts=["DHWC", ""], anchor=[0, 0, 4])
     with pytest.raises(DTypeError, match="dtype must be"):
         run_dalify("filter", IMAGES, [WIDE, TALL], layouts=["HWC", ""], dtype="INT32")

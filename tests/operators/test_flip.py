@@ -40,5 +40,5 @@ def test_horizontally_by_default(device):
 
 
 def test_depth_needs_an_axis(device):
-    with pytest.raises(LayoutError, match="depthwise needs a D axis"):
+    with pytest.raises(LayoutError, match="depthwise requires a D axis"):
         run_dalify("flip", samples("HWC", 1), layouts="HWC", device=device, depthwise=1)

@@ -38,7 +38,7 @@ def test_frames(device):
 
 
 def test_mistakes():
-    with pytest.raises(ShapeError, match="need 3 channels; the image has 1"):
+    with pytest.raises(ShapeError, match="must have 3 channels; got 1"):
         run_dalify("jpeg_compression_distortion", [np.zeros((8, 8, 1), np.uint8)], layouts="HWC")
-    with pytest.raises(DTypeError, match="JPEG holds uint8"):
+    with pytest.raises(DTypeError, match="must have uint8 elements"):
         run_dalify("jpeg_compression_distortion", [np.zeros((8, 8, 3), np.float32)], layouts="HWC")

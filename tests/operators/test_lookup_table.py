@@ -37,9 +37,9 @@ def test_what_no_table_holds(device):
 
 
 def test_mistakes():
-    with pytest.raises(DTypeError, match="only integers"):
+    with pytest.raises(DTypeError, match="must have integer elements"):
         run_dalify("lookup_table", [np.zeros(3, np.float32)])
-    with pytest.raises(ArgumentValueError, match="must be as many; got 2 and 1"):
+    with pytest.raises(ArgumentValueError, match="must have the same length; got 2 and 1"):
         run_dalify("lookup_table", IMAGES, keys=[1, 2], values=[1])
     with pytest.raises(ArgumentValueError, match="between 0 and 65535; got -1 to 2"):
         run_dalify("lookup_table", IMAGES, keys=[-1, 2], values=[1, 2])

@@ -56,10 +56,10 @@ def test_hardly_any_data(device):
     ("arguments", "message"),
     [
         ({"dct_type": 5}, "dct_type must be 1, 2, 3 or 4"),
-        ({"dct_type": 1, "normalize": True}, "no orthonormal form"),
+        ({"dct_type": 1, "normalize": True}, "no orthonormal basis"),
         ({"n_mfcc": 0}, "n_mfcc must be at least 1"),
         ({"axis": -1}, "axis must not be negative"),
-        ({"lifter": float("nan")}, "lifter must be a number"),
+        ({"lifter": float("nan")}, "lifter must be finite"),
     ],
 )
 def test_wrong_arguments(arguments, message):

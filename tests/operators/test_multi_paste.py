@@ -69,21 +69,21 @@ def test_sequences(device):
 
 def test_mistakes():
     for arguments, text in (
-        ({"in_anchors": regions([[0, 5]]), "shapes": regions([[1, 8]])}, "is not within the image"),
-        ({"out_anchors": regions([[0, 5]])}, "is not within the canvas"),
-        ({"in_ids": [3]}, "in_ids must lie between 0 and 0"),
+        ({"in_anchors": regions([[0, 5]]), "shapes": regions([[1, 8]])}, "is not inside the image"),
+        ({"out_anchors": regions([[0, 5]])}, "is not inside the canvas"),
+        ({"in_ids": [3]}, "in_ids must be between 0 and 0"),
     ):
         with pytest.raises(IndexError, match=text):
             run_dalify("multi_paste", [ROW], layouts="HWC", **({"in_ids": [0]} | arguments))
-    with pytest.raises(ShapeError, match="different extents need `output_size`"):
+    with pytest.raises(ShapeError, match="output_size is required for images of different extents"):
         run_dalify("multi_paste", IMAGES, layouts="HWC", in_ids=[0])
     with pytest.raises(ShapeError, match="must have the same number of channels"):
         run_dalify("multi_paste", [ROW, np.repeat(ROW, 3, 2)], layouts="HWC", in_ids=[1], output_size=[1, 10])
-    with pytest.raises(ShapeError, match="shapes needs a y and an x for each of the 1 regions; got 3"):
+    with pytest.raises(ShapeError, match="shapes must have y and x for each of the 1 regions; got 3"):
         run_dalify("multi_paste", [ROW], layouts="HWC", shapes=regions([1, 2, 3]))
-    with pytest.raises(ArgumentValueError, match="give either `shapes`"):
+    with pytest.raises(ArgumentValueError, match="specify either shapes"):
         run_dalify("multi_paste", [ROW], layouts="HWC", shapes=[1, 1], shapes_rel=[1.0, 1.0])
-    with pytest.raises(ArgumentValueError, match="`in_ids` chooses from one input"):
+    with pytest.raises(ArgumentValueError, match="in_ids requires a single input"):
         run_dalify("multi_paste", [ROW], [ROW], layouts="HWC", in_ids=[0])
 
 

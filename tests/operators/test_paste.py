@@ -43,5 +43,5 @@ def test_mistakes():
         run_dalify("paste", IMAGES, layouts="HWC", ratio=2.0, fill_value=0, n_channels=4)
     with pytest.raises(DTypeError, match="uint8"):
         run_dalify("paste", [IMAGES[0].astype(np.float32)], layouts="HWC", ratio=2.0, fill_value=0)
-    with pytest.raises(ArgumentValueError, match=r"paste_x must lie within 0\.\.1; got 1\.2"):
+    with pytest.raises(ArgumentValueError, match=r"paste_x must be between 0 and 1; got 1\.2"):
         run_dalify("paste", IMAGES, layouts="HWC", ratio=2.0, fill_value=0, paste_x=1.2)

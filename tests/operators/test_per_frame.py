@@ -43,7 +43,7 @@ def test_argument_per_frame(device):
 
 
 def test_mistakes():
-    with pytest.raises(LayoutError, match="does not begin with F"):
+    with pytest.raises(LayoutError, match="does not start with F"):
         run_dalify("per_frame", IMAGES, layouts="HWC")
-    with pytest.raises(LayoutError, match="no axis"):
+    with pytest.raises(LayoutError, match="must have an axis of frames"):
         run_dalify("per_frame", [np.float32(1)])

@@ -44,5 +44,5 @@ def test_mistakes():
         run_dalify("power_spectrum", BLOCKS, axis=3)
     with pytest.raises(DTypeError, match="float32"):
         run_dalify("power_spectrum", [np.zeros(8)])
-    with pytest.raises(ShapeError, match="no samples"):
+    with pytest.raises(ShapeError, match="at least one sample"):
         run_dalify("power_spectrum", [np.zeros(0, np.float32)])

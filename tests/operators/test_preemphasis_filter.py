@@ -75,7 +75,7 @@ def test_dimensions_are_one_row(device):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="zero, clamp, reflect; got 'edge'"):
         run_dalify("preemphasis_filter", SOUNDS, border="edge")
-    with pytest.raises(DTypeError, match="the sound cannot be"):
+    with pytest.raises(DTypeError, match="the input type cannot be"):
         run_dalify("preemphasis_filter", [np.zeros(3, np.float16)])
     with pytest.raises(DTypeError, match="dtype cannot be"):
         run_dalify("preemphasis_filter", SOUNDS, dtype=types.BOOL)

@@ -166,21 +166,21 @@ def test_the_best_candidate_where_none_is_good_enough():
 
 def test_mistakes():
     for arguments, text in (
-        ({"crop_shape": [5, 5]}, "crop_shape needs input_shape"),
-        ({"scaling": [1.0, 0.5]}, "scaling must be a range"),
+        ({"crop_shape": [5, 5]}, "crop_shape requires input_shape"),
+        ({"scaling": [1.0, 0.5]}, "scaling must be a non-negative range"),
         ({"aspect_ratio": [0.0, 0.5]}, "aspect_ratio must be"),
         ({"threshold_type": "iuo"}, "Did you mean 'iou'"),
         ({"bbox_layout": "xyXX"}, "bbox_layout must contain"),
         ({"input_shape": [5, 5], "shape_layout": "WD"}, "shape_layout must name W, H"),
-        ({"num_attempts": 0}, "one attempt at least"),
+        ({"num_attempts": 0}, "num_attempts must be at least 1"),
     ):
         with pytest.raises(ArgumentValueError, match=text):
             run_dalify("random_bbox_crop", [TWO], **arguments)
-    with pytest.raises(ShapeError, match="2 boxes need as many labels"):
+    with pytest.raises(ShapeError, match="2 boxes require 2 labels"):
         run_dalify("random_bbox_crop", [TWO], [np.zeros(3, np.int32)])
     with pytest.raises(DTypeError, match="boxes must be float32"):
         run_dalify("random_bbox_crop", [TWO.astype(np.float64)])
     with pytest.raises(ShapeError, match=r"boxes must be \[n, 4\]"):
         run_dalify("random_bbox_crop", [TWO[:, :3]])
-    with pytest.raises(ArgumentValueError, match=r"from 0 to 1; got \[50.0, 50.0, 90.0, 90.0\]"):
+    with pytest.raises(ArgumentValueError, match=r"between 0 and 1; got \[50.0, 50.0, 90.0, 90.0\]"):
         run_dalify("random_bbox_crop", [SMALL, np.concatenate([TWO[:1], TWO[1:] * 100])])

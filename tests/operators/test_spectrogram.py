@@ -127,7 +127,7 @@ def test_what_is_not_finite_stays_in_its_windows(device):
         ({"nfft": 256}, "at least window_length, 512"),
         ({"window_length": 0}, "window_length must be at least 1"),
         ({"window_step": -1}, "window_step must be at least 1"),
-        ({"window_fn": [1.0, 2.0]}, "window_length=512 entries; it has 2"),
+        ({"window_fn": [1.0, 2.0]}, "window_length=512 entries; got 2"),
     ],
 )
 def test_wrong_arguments(arguments, message):

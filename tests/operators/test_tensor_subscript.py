@@ -56,8 +56,8 @@ def test_ellipsis_stands_for_the_axes_between(device):
         (lambda x, i: x[:: i - i], ArgumentValueError, "step of a slice must not be zero"),
         (lambda x, i: x[1.5], ArgumentTypeError, "must be an integer"),
         (lambda x, i: x[i * 1.5], DTypeError, "must be an integer; its type is FLOAT"),
-        (lambda x, i: x[x], ShapeError, "single integer per sample; it has 3 dimensions"),
-        (lambda x, i: x[dalify.newaxis("F"), dalify.newaxis], LayoutError, "to all new axes, or to none"),
+        (lambda x, i: x[x], ShapeError, "scalar integer per sample; got 3 dimensions"),
+        (lambda x, i: x[dalify.newaxis("F"), dalify.newaxis], LayoutError, "either all new axes or none"),
     ],
 )
 def test_mistakes_are_named(mistake, error, message):
@@ -66,7 +66,7 @@ def test_mistakes_are_named(mistake, error, message):
 
 
 def test_a_named_axis_needs_a_layout():
-    with pytest.raises(LayoutError, match="needs data with a layout"):
+    with pytest.raises(LayoutError, match="requires data with a layout"):
         run_here(lambda dali, x: [x[dalify.newaxis("F")]], IMAGES)
 
 

@@ -465,7 +465,7 @@ def test_processes_of_a_data_set(way: str) -> None:
         WorkerError, match=WAYS[way][1].replace("source .*;", "data set, .*;").replace("source", "data set")
     ) as caught:
         raise found[2]
-    assert "sample 1 of the batch, from item 9 of the data set" in str(caught.value)
+    assert "sample 1 of the batch, from item 9 of the dataset" in str(caught.value)
     assert "fn.readers.dataset" in str(caught.value)
     assert "test_worker_deaths.py" in str(caught.value)
     pipe.close()
@@ -478,7 +478,7 @@ def test_a_sample_that_kills_its_process_can_be_skipped(method: str) -> None:
     found = np.concatenate([pipe.run()[0].as_array()[:, 0] for _ in range(6)]).tolist()
     assert len(found) == 24
     assert 9 not in found
-    assert [sample.source for sample in pipe.bad_samples()] == ["item 9 of the data set"]
+    assert [sample.source for sample in pipe.bad_samples()] == ["item 9 of the dataset"]
     pipe.close()
     deadline = time.monotonic() + LIMIT_S
     while method != "forkserver" and children() != before:

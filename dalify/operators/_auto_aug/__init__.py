@@ -1,4 +1,4 @@
-"""What automatic augmentation needs and users have no operator for: each augmentation is one pass over the image.
+"""Operators for automatic augmentation that have no public counterpart. Each makes one pass over the image.
 
-Written by ``dalify.auto_aug``, not by users; the same results could be had from several operators in a row.
+``dalify.auto_aug`` inserts them; users can obtain the same results from several public operators in a row.
 """

@@ -1,4 +1,4 @@
-"""Spread the values of each channel over the whole range."""
+"""Stretch the values of each channel to the whole range."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LAYOUTS = ("FHWC", "HWC")
 
 @operator
 def auto_contrast(x: Spec, /) -> Spec:
-    """Spread the values of each channel: the lowest becomes 0, the highest 255.
+    """Stretch the values of each channel: the minimum becomes 0, the maximum 255.
 
-    ``out = (x - low) * 255 / (high - low)``, rounded; a channel of one value stays as it is. Frames are treated one by
-    one.
+    ``out = (x - low) * 255 / (high - low)``, rounded; a channel with a single value is unchanged. Frames are
+    processed independently.
 
     Args:
         x: uint8 images HWC or sequences FHWC.
@@ -28,12 +28,12 @@ def auto_contrast(x: Spec, /) -> Spec:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
         DTypeError: elements are not uint8.
     """
     visual_layout(x, _LAYOUTS)
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"auto_contrast works on uint8; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     return x
 
 
@@ -54,5 +54,5 @@ def _(out, x, *, spec):
     lows, highs = values.amin(axes, keepdim=True), values.amax(axes, keepdim=True)
     is_flat = highs == lows
     factor = 255 / torch.where(is_flat, torch.ones_like(lows), highs - lows)
-    spread = ((values - lows) * factor + 0.5).floor().clamp(0, 255)
-    out.copy_(torch.where(is_flat, values, spread).to(torch.uint8))
+    stretched = ((values - lows) * factor + 0.5).floor().clamp(0, 255)
+    out.copy_(torch.where(is_flat, values, stretched).to(torch.uint8))

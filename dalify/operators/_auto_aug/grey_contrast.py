@@ -1,4 +1,4 @@
-"""Contrast about the mean grey of the image itself."""
+"""Change contrast around the mean gray level of each image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dalify.kernels.pointwise import scale_shift, scale_shift_torch
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("FHWC", "HWC")
-# Luma of ITU-R BT.601; one channel is its own grey.
+# Luma of ITU-R BT.601; a single channel is already gray.
 _WEIGHTS = {1: (1.0,), 3: (0.299, 0.587, 0.114)}
 
 
@@ -22,26 +22,26 @@ _WEIGHTS = {1: (1.0,), 3: (0.299, 0.587, 0.114)}
 def grey_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
     """Change the contrast of images, as Pillow's ImageEnhance.Contrast does.
 
-    ``out = grey + contrast * (x - grey)``, where grey is the mean over the image of 0.299 R + 0.587 G + 0.114 B. Frames
-    are treated one by one.
+    ``out = gray + contrast * (x - gray)``, where gray is the mean over the image of 0.299 R + 0.587 G + 0.114 B. Frames
+    are processed independently.
 
     Args:
         x: uint8 images HWC or sequences FHWC of 1 or 3 channels.
-        contrast: factor of the distance to the mean, 0 gives uniform grey.
+        contrast: factor for the distance to the mean; 0 gives uniform gray.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
+        LayoutError: the layout is not supported.
         DTypeError: elements are not uint8.
-        ShapeError: another number of channels.
+        ShapeError: neither 1 nor 3 channels.
     """
     visual_layout(x, _LAYOUTS)
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"contrast works on uint8 here; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     if x.shape is not None and x.shape[-1] not in _WEIGHTS:
-        raise ShapeError(f"the grey of an image is that of 1 or 3 channels; the input has {x.shape[-1]}.")
+        raise ShapeError(f"the input must have 1 or 3 channels; got {x.shape[-1]}.")
     return x
 
 

@@ -1,4 +1,4 @@
-"""Invert what is bright."""
+"""Invert bright values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def solarize(x: Spec, /, *, threshold: PerSample[float] = 256.0) -> Spec:
 
     Args:
         x: uint8 of any shape.
-        threshold: 0 inverts all, 256 none.
+        threshold: 0 inverts all values, 256 none.
 
     Returns:
         Same shape, type and layout.
@@ -27,19 +27,19 @@ def solarize(x: Spec, /, *, threshold: PerSample[float] = 256.0) -> Spec:
         DTypeError: elements are not uint8.
     """
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"solarize works on uint8; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     return x
 
 
 @njit(nogil=True, cache=True)
-def _solarize(out: np.ndarray, x: np.ndarray, lowest: np.ndarray) -> None:
+def _solarize(out: np.ndarray, x: np.ndarray, limits: np.ndarray) -> None:
     for n in range(x.shape[0]):
         source, target = x[n], out[n]
-        if lowest[n] > 255:
+        if limits[n] > 255:
             for i in range(source.size):
                 target[i] = source[i]
             continue
-        limit = np.uint8(lowest[n])
+        limit = np.uint8(limits[n])
         for i in range(source.size):
             value = source[i]
             target[i] = value if value < limit else np.uint8(255) - value
@@ -47,8 +47,8 @@ def _solarize(out: np.ndarray, x: np.ndarray, lowest: np.ndarray) -> None:
 
 @solarize.cpu
 def _(out, x, *, threshold):
-    lowest = np.clip(np.ceil(np.nan_to_num(threshold)), 0, 256).astype(np.int64)
-    _solarize(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), lowest)
+    limits = np.clip(np.ceil(np.nan_to_num(threshold)), 0, 256).astype(np.int64)
+    _solarize(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), limits)
 
 
 @solarize.gpu

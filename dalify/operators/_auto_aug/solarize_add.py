@@ -1,4 +1,4 @@
-"""Make brighter what is dark."""
+"""Brighten dark values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def solarize_add(x: Spec, /, *, shift: PerSample[int] = 0) -> Spec:
 
     Args:
         x: uint8 of any shape.
-        shift: 0 to 255; what lies outside is limited to that.
+        shift: clipped to 0 to 255.
 
     Returns:
         Same shape, type and layout.
@@ -29,7 +29,7 @@ def solarize_add(x: Spec, /, *, shift: PerSample[int] = 0) -> Spec:
         DTypeError: elements are not uint8.
     """
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"solarize_add works on uint8; the input has elements of type {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     return x
 
 

@@ -1,4 +1,4 @@
-"""What conditions become.
+"""Operators for conditional execution: split and merge samples, and negate.
 
-Splitting and merging of samples, and negation. Written by the rewriter and the passes, not by users.
+The rewriter and the passes insert them; users do not call them.
 """

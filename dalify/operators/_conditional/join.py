@@ -1,4 +1,4 @@
-"""Where the many branches of a choice come together again."""
+"""Join the samples of several branches."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dalify.registry import Spec, operator
 
 @operator
 def join(index: Spec, /, *sides: Spec) -> Spec:
-    """Put the samples of many branches together in their original order.
+    """Join the samples of several branches in their original order.
 
     Args:
-        index: one integer per sample of the whole: the number of its branch.
+        index: one integer per sample of the batch: the number of its branch.
         sides: the samples of branch 0, 1, 2 ….
 
     Raises:
-        ShapeError: the index is no single number.
-        DTypeError: the index is no integer.
+        ShapeError: the index is not a scalar.
+        DTypeError: the index is not an integer.
         DivergentBranchesError: the values differ in element type, number of dimensions or layout.
     """
     check_index(index)

@@ -1,4 +1,4 @@
-"""Where the two branches of a condition come together again."""
+"""Merge the samples of two branches."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dalify.registry import Spec, operator
 
 @operator
 def merge(predicate: Spec, if_true: Spec, if_false: Spec, /, *, variable: str = "", lines: object = None) -> Spec:
-    """Put the samples of two branches together in their original order.
+    """Merge the samples of two branches in their original order.
 
     Args:
-        predicate: one boolean or number per sample of the whole.
+        predicate: one boolean or number per sample of the batch.
         if_true: the samples whose predicate is true.
         if_false: the others.
-        variable: name in the user's code, for messages.
+        variable: name in the user's code, for error messages.
         lines: where the two values were defined.
 
     Raises:

@@ -11,7 +11,7 @@ from dalify.registry import Spec, operator
 
 @operator
 def not_(x: Spec, /) -> Spec:
-    """Negate.
+    """Negate a boolean.
 
     Args:
         x: one boolean or number per sample.
@@ -24,7 +24,7 @@ def not_(x: Spec, /) -> Spec:
     """
     if x.ndim:
         raise ConditionError(
-            f"`not` needs a single value per sample; this one has {x.ndim} dimensions.",
+            f"`not` requires a scalar per sample; the operand has {x.ndim} dimensions.",
             hint="Reduce it first, for instance with fn.reductions.max(x), or negate element by element with x == 0.",
         )
     return Spec(DALIDataType.BOOL, 0, "", () if x.shape is not None else None)

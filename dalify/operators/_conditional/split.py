@@ -1,4 +1,4 @@
-"""The samples of one branch of a condition."""
+"""Select the samples of one branch of a condition."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dalify.registry import Spec, operator
 
 @operator
 def split(x: Spec, predicate: Spec, /, *, taken: int = 1) -> Spec:
-    """Keep the samples of one branch: those whose predicate is true, or false, or the number of the branch.
+    """Keep the samples of one branch: those whose predicate is true, is false, or equals the branch number.
 
     Args:
         x: any data.
-        predicate: one boolean or number per sample; of a choice, an integer.
-        taken: which of the two are kept; of a choice between many, the branch whose number the predicate is.
+        predicate: one boolean or number per sample; an integer where there are several branches.
+        taken: which samples to keep: 1 or 0 of a condition, else the branch number.
 
     Returns:
-        the kept samples; possibly none.
+        the selected samples, possibly none.
     """
     return x

@@ -1,1 +1,1 @@
-"""Operators that decode: pictures, sound, film, npy."""
+"""Operators under ``fn.decoders``: images, audio, video, NumPy files and LZ4."""

@@ -18,7 +18,7 @@ from dalify.kernels.convert import audio_to_integers
 from dalify.registry import PerSample, Spec, operator
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
-_HIGHEST_RATE_HZ = 1e9
+_MAX_RATE_HZ = 1e9
 
 
 @operator(outputs=2)
@@ -33,38 +33,38 @@ def audio(
 ) -> tuple[Spec, Spec]:
     """Decode audio of any common format: WAV, FLAC, Ogg (Vorbis, Opus), AIFF, AU, CAF, MP3.
 
-    The format is told by the data, not by a file name. WAV and FLAC files need no further package, unless they are
-    unusual or damaged; everything else needs the extra ``dalify[audio]``. DALI decodes no MP3; samples stored as floats
-    it does not scale to integers.
+    The format is detected from the data, not from the file name. WAV and FLAC files need no further package, unless they
+    are unusual or damaged; other formats need the extra ``dalify[audio]``. Unlike DALI, this decodes MP3, and scales
+    samples stored as floats when they are converted to integers.
 
     Args:
-        encoded: files as they are, uint8 ``[bytes]``.
-        downmix: the mean of all channels, without an axis of channels.
-        dtype: FLOAT (-1 to 1), INT16 or INT32; the full range of the stored samples becomes that of the type.
-        quality: of resampling, 0 to 100: see fn.audio_resample.
-        sample_rate: in Hz, what the sound is resampled to; 0, the default, leaves it as it is.
+        encoded: contents of the files, uint8 ``[bytes]``.
+        downmix: return the mean of all channels, without a channel axis.
+        dtype: FLOAT (-1 to 1), INT16 or INT32; the full range of the stored samples is mapped to that of the type.
+        quality: resampling quality, 0 to 100: see fn.audio_resample.
+        sample_rate: output sampling rate in Hz; 0, the default, keeps the rate of the file.
 
     Returns:
-        the sound, ``[samples, channels]``, with `downmix` ``[samples]``; and its sampling rate, a float32 number, Hz.
+        the audio, ``[samples, channels]``, or ``[samples]`` with `downmix`; and its sampling rate in Hz, float32.
 
     Raises:
-        DecodeError: no audio or damaged data; names the file. Of a WAV file that was cut off the rest is given.
-        LimitError: the header declares, or resampling makes, more samples than the limits allow.
-        ArgumentValueError: a quality or rate out of range.
-        DTypeError: another dtype.
+        DecodeError: not audio, or damaged data; names the file. A truncated WAV file is decoded up to its end.
+        LimitError: the header declares, or resampling produces, more samples than the limits allow.
+        ArgumentValueError: a quality or rate is out of range.
+        DTypeError: `dtype` is not supported.
 
     Example:
         >>> encoded, labels = fn.readers.file(file_root="speech")  # doctest: +SKIP
-        >>> sound, rate = fn.decoders.audio(encoded, downmix=True, sample_rate=16000.0)  # doctest: +SKIP
+        >>> audio, rate = fn.decoders.audio(encoded, downmix=True, sample_rate=16000.0)  # doctest: +SKIP
     """
     if dtype not in _DTYPES:
         raise DTypeError(option_error_text("dtype", dtype, _DTYPES))
     if not 0 <= quality <= 100:
-        raise ArgumentValueError(f"quality must be from 0 to 100; got {quality:g}.")
+        raise ArgumentValueError(f"quality must be between 0 and 100; got {quality:g}.")
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
         raise DTypeError(
-            f"a decoder needs encoded files as they are: one-dimensional samples of type UINT8; got {encoded!r}.",
-            hint="Arrays that are sounds already need no decoder.",
+            f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.",
+            hint="Decoded arrays need no decoder.",
         )
     return Spec(dtype, 1 if downmix else 2, "", None), Spec(DALIDataType.FLOAT, 0, "", ())
 
@@ -156,27 +156,27 @@ def _finished(sound, shape, dtype, quality, step):
     return result.reshape(shape)
 
 
-def _decoded(data, downmix, dtype, quality, wanted):
-    """Return one sound and its rate."""
-    sound, rate = decode_sound(data, dtype)
-    channels = sound.shape[1]
-    is_mixed, is_resampled = downmix and channels > 1, wanted not in (0, rate)
+def _decode(data, downmix, dtype, quality, target_rate):
+    """Return the decoded samples of one file and their rate."""
+    samples, rate = decode_sound(data, dtype)
+    channels = samples.shape[1]
+    is_mixed, is_resampled = downmix and channels > 1, target_rate not in (0, rate)
     if is_mixed or is_resampled:
-        if dtype != np.float32:  # integers are made at the end, as in DALI
-            sound, _ = decode_sound(data, np.dtype(np.float32))
+        if dtype != np.float32:  # converted to integers last, as in DALI
+            samples, _ = decode_sound(data, np.dtype(np.float32))
         if is_mixed:
-            sound = sum((sound[:, channel] for channel in range(1, channels)), sound[:, 0])[:, None] / channels
-        shape = (math.ceil(len(sound) * wanted / rate) if is_resampled else len(sound), sound.shape[1])
+            samples = sum((samples[:, channel] for channel in range(1, channels)), samples[:, 0])[:, None] / channels
+        shape = (math.ceil(len(samples) * target_rate / rate) if is_resampled else len(samples), samples.shape[1])
         check_shape(shape, dtype.itemsize, "resampled audio")
         result = np.empty(shape, dtype)
         if is_resampled and result.size:
-            resample_sound(result[None], sound[None], np.array([rate / wanted]), quality)
+            resample_sound(result[None], samples[None], np.array([rate / target_rate]), quality)
         elif dtype == np.float32:
-            result = sound
+            result = samples
         else:
-            audio_to_integers(result, sound)
-        sound = result
-    return sound[:, 0] if downmix else sound, wanted or rate
+            audio_to_integers(result, samples)
+        samples = result
+    return samples[:, 0] if downmix else samples, target_rate or rate
 
 
 @audio.stand_in

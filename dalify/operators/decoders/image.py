@@ -43,42 +43,41 @@ def image(
 ) -> Spec:
     """Decode images of any common format: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF.
 
-    The format is told by the data, not by a file name. JPEG is decoded bit for bit as by libjpeg-turbo's accurate path.
-    With ``device="mixed"`` the images are decoded on the host and lie on the GPU.
+    The format is detected from the data, not from the file name. JPEG results are bit-identical to libjpeg-turbo's
+    accurate path. With ``device="mixed"`` the images are decoded on the host and copied to the GPU.
 
     Args:
-        encoded: files as they are, uint8 ``[bytes]``.
+        encoded: contents of the files, uint8 ``[bytes]``.
         output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values becomes the full range of the type: FLOAT is 0 to 1.
-        adjust_orientation: turn the image upright as its EXIF note says.
-        use_fast_idct: of JPEG: a few percent faster, values differ by up to 9.
+        dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
+        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
+        use_fast_idct: JPEG only: a few percent faster; values differ by up to 9.
         jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
-        hybrid_huffman_threshold: of DALI's hardware decoder; accepted, without effect.
-        hw_decoder_load: of DALI's hardware decoder; accepted, without effect.
-        preallocate_width_hint: of DALI's hardware decoder; accepted, without effect.
-        preallocate_height_hint: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        affine: of DALI's hardware decoder; accepted, without effect.
-        cache_type: keep decoded images for the next epoch, on the CPU: "threshold" keeps those that come first, until
-            the cache is full, "largest" the largest ones. See ``fn.cache``, which also keeps what is made of images.
-            Where samples cannot be told apart, as those of an ``external_source``, nothing is kept;
-            ``Pipeline.explain`` says so.
-        cache_size: bound of the cache in MiB; nothing is kept with 0.
-        cache_threshold: only images of more than so many bytes are kept.
-        cache_batch_copy: of DALI's cache on the GPU; accepted, without effect.
-        cache_debug: accepted; ``Pipeline.explain`` tells what came from the cache.
-        cache_folder: keep images in this folder instead of memory; processes of a machine may share it.
+        hybrid_huffman_threshold: option of DALI's hardware decoder; accepted but ignored.
+        hw_decoder_load: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_width_hint: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_height_hint: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        affine: option of DALI's hardware decoder; accepted but ignored.
+        cache_type: cache decoded images on the CPU: "threshold" caches images in order until the cache is full,
+            "largest" the largest ones. See ``fn.cache``, which can also cache later results. Samples that have no
+            identity, such as those of an ``external_source``, are not cached; ``Pipeline.explain`` reports that.
+        cache_size: maximum size of the cache in MiB; 0 disables it.
+        cache_threshold: minimum size: cache only images with more bytes than this.
+        cache_batch_copy: option of DALI's GPU cache; accepted but ignored.
+        cache_debug: accepted but ignored; ``Pipeline.explain`` reports cache hits.
+        cache_folder: cache images in this folder instead of in memory; processes of a machine can share it.
 
     Returns:
         ``[height, width, channels]``, layout HWC.
 
     Raises:
-        DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
-        DTypeError: a type that images cannot have.
-        ArgumentValueError: an unknown type of cache, or a negative size of it.
+        DecodeError: not an image, damaged or truncated data, or an unsupported format; names the file.
+        DTypeError: `dtype` is not supported for images.
+        ArgumentValueError: an unknown cache type, or a negative cache size.
 
     Example:
         >>> encoded, labels = fn.readers.file(file_root="photos")  # doctest: +SKIP

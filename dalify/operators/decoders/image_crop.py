@@ -1,4 +1,4 @@
-"""Decode a part of fixed size of images."""
+"""Decode a window of a given size from images."""
 
 from __future__ import annotations
 
@@ -39,43 +39,43 @@ def image_crop(
     host_memory_padding_jpeg2k: int = 0,
     affine: bool = True,
 ) -> Spec:
-    """Decode a part of the given size of images of any common format.
+    """Decode a window of a given size from images of any common format.
 
-    The part begins at ``round((extent - crop) * crop_pos)``. The rows of a JPEG below it are not decoded.
+    The window starts at ``round((extent - crop) * crop_pos)``. The rows of a JPEG below it are not decoded.
 
     Args:
-        encoded: files as they are, uint8 ``[bytes]``.
-        crop: height and width in pixels (of three numbers the last two count); fractions are cut off; 0 is the whole
+        encoded: contents of the files, uint8 ``[bytes]``.
+        crop: height and width in pixels (the last two of three numbers); fractions are truncated; 0 is the full
             extent.
         crop_h: height, instead of ``crop``.
         crop_w: width, instead of ``crop``.
-        crop_d: depth, of volumes: accepted, without effect.
-        crop_pos_x: from 0 (left) to 1 (right).
-        crop_pos_y: from 0 (top) to 1 (bottom).
-        crop_pos_z: of volumes: accepted, without effect.
-        rounding: of the first row and column: "round" (half away from zero) or "truncate".
+        crop_d: depth of volumes; accepted but ignored.
+        crop_pos_x: position of the window, 0 (left) to 1 (right).
+        crop_pos_y: position of the window, 0 (top) to 1 (bottom).
+        crop_pos_z: position in volumes; accepted but ignored.
+        rounding: how the start of the window is rounded: "round" (half away from zero) or "truncate".
         output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values becomes the full range of the type: FLOAT is 0 to 1.
-        adjust_orientation: turn the image upright as its EXIF note says.
-        use_fast_idct: of JPEG: a few percent faster, values differ by up to 9.
+        dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
+        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
+        use_fast_idct: JPEG only: a few percent faster; values differ by up to 9.
         jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
-        hybrid_huffman_threshold: of DALI's hardware decoder; accepted, without effect.
-        hw_decoder_load: of DALI's hardware decoder; accepted, without effect.
-        preallocate_width_hint: of DALI's hardware decoder; accepted, without effect.
-        preallocate_height_hint: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        affine: of DALI's hardware decoder; accepted, without effect.
+        hybrid_huffman_threshold: option of DALI's hardware decoder; accepted but ignored.
+        hw_decoder_load: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_width_hint: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_height_hint: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        affine: option of DALI's hardware decoder; accepted but ignored.
 
     Returns:
-        ``[height, width, channels]``, layout HWC; the same pixels as ``decoders.image`` gives there.
+        ``[height, width, channels]``, layout HWC; the same pixels as that window of the result of ``decoders.image``.
 
     Raises:
-        DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
-        IndexingError: the part is larger than the image.
-        ArgumentValueError: a position outside 0 to 1, contradicting extents, or another rounding.
+        DecodeError: not an image, damaged or truncated data, or an unsupported format; names the file.
+        IndexingError: the window is larger than the image.
+        ArgumentValueError: a position outside [0, 1], contradictory extents, or an unknown rounding.
 
     Example:
         >>> images = fn.decoders.image_crop(encoded, crop=[224, 224])  # doctest: +SKIP
@@ -88,19 +88,19 @@ def image_crop(
 def _(encoded, *, crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding, output_type, adjust_orientation):
     shapes, headers = decoded_shapes(encoded, output_type, adjust_orientation)
     extents = shapes[:, :2]
-    wanted = np.stack([crop_h, crop_w], axis=1)
+    requested = np.stack([crop_h, crop_w], axis=1)
     if crop is not None:
         if crop.shape[1] not in (2, 3):
             raise ShapeError(f"crop must have two numbers, height and width; got {crop.shape[1]}.")
-        wanted = crop[:, -2:]
-    wrong = ~((wanted >= 0) & (wanted < 2**31))
+        requested = crop[:, -2:]
+    wrong = ~((requested >= 0) & (requested < 2**31))
     if wrong.any():
-        raise ArgumentValueError(f"extents of a crop must be numbers from 0 on; got {wanted[wrong][0]:g}.")
+        raise ArgumentValueError(f"crop extents must not be negative; got {requested[wrong][0]:g}.")
     positions = np.stack([crop_pos_y, crop_pos_x], axis=1)
     outside = ~((positions >= 0) & (positions <= 1))
     if outside.any():
-        raise ArgumentValueError(f"crop_pos_x and crop_pos_y must be from 0 to 1; got {positions[outside][0]:g}.")
-    sizes = np.where(wanted.astype(np.int64) == 0, extents, wanted.astype(np.int64))
+        raise ArgumentValueError(f"crop_pos_x and crop_pos_y must be between 0 and 1; got {positions[outside][0]:g}.")
+    sizes = np.where(requested.astype(np.int64) == 0, extents, requested.astype(np.int64))
     starts = np.floor((extents - sizes) * positions + (0.5 if rounding == "round" else 0)).astype(np.int64)
     windows = np.concatenate([starts, sizes], axis=1)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}

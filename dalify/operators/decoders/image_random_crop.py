@@ -1,4 +1,4 @@
-"""Decode a random part of images."""
+"""Decode a random window of images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def image_random_crop(
     adjust_orientation: bool = True,
     use_fast_idct: bool = False,
     jpeg_fancy_upsampling: bool = False,
-    random_area: list[float] = [0.08, 1.0],  # noqa: B006 - the signature is the schema; nobody changes it
+    random_area: list[float] = [0.08, 1.0],  # noqa: B006 - the signature is the schema; the list is never mutated
     random_aspect_ratio: list[float] = [3 / 4, 4 / 3],  # noqa: B006
     num_attempts: int = 10,
     hybrid_huffman_threshold: int = 1000000,
@@ -31,37 +31,37 @@ def image_random_crop(
     host_memory_padding_jpeg2k: int = 0,
     affine: bool = True,
 ) -> Spec:
-    """Decode a randomly placed part, of random area and aspect ratio, of images of any common format.
+    """Decode a window of random position, area and aspect ratio from images of any common format.
 
-    The rows of a JPEG below the part are not decoded, which saves an eighth of the time on average.
+    The rows of a JPEG below the window are not decoded, which saves an eighth of the time on average.
 
     Args:
-        encoded: files as they are, uint8 ``[bytes]``.
+        encoded: contents of the files, uint8 ``[bytes]``.
         output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values becomes the full range of the type: FLOAT is 0 to 1.
-        adjust_orientation: turn the image upright as its EXIF note says.
-        use_fast_idct: of JPEG: a few percent faster, values differ by up to 9.
+        dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
+        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
+        use_fast_idct: JPEG only: a few percent faster; values differ by up to 9.
         jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
-        random_area: least and largest part of the image's area, within (0, 1]; uniform.
-        random_aspect_ratio: least and largest width / height; log-uniform.
-        num_attempts: how often a part is drawn that may not fit, before the largest of an allowed aspect ratio is
-            taken.
-        hybrid_huffman_threshold: of DALI's hardware decoder; accepted, without effect.
-        hw_decoder_load: of DALI's hardware decoder; accepted, without effect.
-        preallocate_width_hint: of DALI's hardware decoder; accepted, without effect.
-        preallocate_height_hint: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        affine: of DALI's hardware decoder; accepted, without effect.
+        random_area: minimum and maximum fraction of the image area, in (0, 1]; uniform.
+        random_aspect_ratio: minimum and maximum of width / height; log-uniform.
+        num_attempts: maximum number of windows drawn until one fits; after that, the largest window with an allowed
+            aspect ratio is used.
+        hybrid_huffman_threshold: option of DALI's hardware decoder; accepted but ignored.
+        hw_decoder_load: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_width_hint: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_height_hint: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        affine: option of DALI's hardware decoder; accepted but ignored.
 
     Returns:
-        ``[height, width, channels]``, layout HWC; the same pixels as ``decoders.image`` gives there.
+        ``[height, width, channels]``, layout HWC; the same pixels as that window of the result of ``decoders.image``.
 
     Raises:
-        DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
-        ArgumentValueError: a range that is empty or out of bounds.
+        DecodeError: not an image, damaged or truncated data, or an unsupported format; names the file.
+        ArgumentValueError: a range is empty or out of bounds.
 
     Example:
         >>> images = fn.decoders.image_random_crop(encoded, random_area=[0.1, 1.0])  # doctest: +SKIP

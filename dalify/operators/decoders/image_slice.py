@@ -1,4 +1,4 @@
-"""Decode a part of images, given by its place and size or its two corners."""
+"""Decode a window of images, specified by anchor and shape or by start and end."""
 
 from __future__ import annotations
 
@@ -46,69 +46,72 @@ def image_slice(
     host_memory_padding_jpeg2k: int = 0,
     affine: bool = True,
 ) -> Spec:
-    """Decode a part of images of any common format.
+    """Decode a window of images of any common format.
 
-    The part is given by two inputs, where it begins and its shape, or by arguments: one of ``start``, ``rel_start``,
-    and one of ``end``, ``rel_end``, ``shape``, ``rel_shape``. Coordinates are in the order of ``axis_names``: x first
-    by default. Both ends are rounded to whole pixels, half up. The rows of a JPEG below the part are not decoded.
+    The window is specified either by two inputs, anchor and shape, or by arguments: one of ``start``, ``rel_start``,
+    and one of ``end``, ``rel_end``, ``shape``, ``rel_shape``. Coordinates are in the order of ``axis_names``: by
+    default x first. Start and end are rounded to whole pixels, half up. The rows of a JPEG below the window are not
+    decoded.
 
     Args:
-        encoded: files as they are, uint8 ``[bytes]``.
-        anchor: where the part begins: pixels if of an integer type, else parts of the extent (see
+        encoded: contents of the files, uint8 ``[bytes]``.
+        anchor: start of the window: in pixels if of an integer type, otherwise relative to the extents (see
             ``normalized_anchor``).
-        shape_input: its extents, likewise.
-        start: where the part begins, in pixels; 0 by default.
-        rel_start: the same as parts of the extent.
-        end: where it ends (exclusive), in pixels; at the end of the image by default.
-        rel_end: the same as parts of the extent.
-        shape: its extents in pixels.
-        rel_shape: the same as parts of the image's extents.
-        axes: which axes the coordinates belong to, 0 (height) and 1 (width), instead of ``axis_names``.
+        shape_input: extents of the window, in pixels or relative (see ``normalized_shape``).
+        start: start of the window in pixels; by default 0.
+        rel_start: start of the window as fractions of the image extents.
+        end: end of the window (exclusive) in pixels; by default the end of the image.
+        rel_end: end of the window as fractions of the image extents.
+        shape: extents of the window in pixels.
+        rel_shape: extents of the window as fractions of the image extents.
+        axes: axes of the coordinates, 0 (height) and 1 (width), instead of ``axis_names``.
         axis_names: letters of the axes.
-        normalized_anchor: whether an ``anchor`` of floats is in parts of the extent; pixels otherwise.
-        normalized_shape: whether a ``shape_input`` of floats is in parts of the extent; pixels otherwise.
+        normalized_anchor: whether a floating-point ``anchor`` is relative to the extents; False: in pixels.
+        normalized_shape: whether a floating-point ``shape_input`` is relative to the extents; False: in pixels.
         output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values becomes the full range of the type: FLOAT is 0 to 1.
-        adjust_orientation: turn the image upright as its EXIF note says.
-        use_fast_idct: of JPEG: a few percent faster, values differ by up to 9.
+        dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
+        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
+        use_fast_idct: JPEG only: a few percent faster; values differ by up to 9.
         jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
-        hybrid_huffman_threshold: of DALI's hardware decoder; accepted, without effect.
-        hw_decoder_load: of DALI's hardware decoder; accepted, without effect.
-        preallocate_width_hint: of DALI's hardware decoder; accepted, without effect.
-        preallocate_height_hint: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding: of DALI's hardware decoder; accepted, without effect.
-        device_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        host_memory_padding_jpeg2k: of DALI's hardware decoder; accepted, without effect.
-        affine: of DALI's hardware decoder; accepted, without effect.
+        hybrid_huffman_threshold: option of DALI's hardware decoder; accepted but ignored.
+        hw_decoder_load: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_width_hint: option of DALI's hardware decoder; accepted but ignored.
+        preallocate_height_hint: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding: option of DALI's hardware decoder; accepted but ignored.
+        device_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        host_memory_padding_jpeg2k: option of DALI's hardware decoder; accepted but ignored.
+        affine: option of DALI's hardware decoder; accepted but ignored.
 
     Returns:
-        ``[height, width, channels]``, layout HWC; the same pixels as ``decoders.image`` gives there.
+        ``[height, width, channels]``, layout HWC; the same pixels as that window of the result of ``decoders.image``.
 
     Raises:
-        DecodeError: no image, damaged or truncated data, or a kind that is not supported; names the file.
-        IndexingError: the part is not within the image.
-        ArgumentValueError: arguments that exclude each other, or an end before the beginning.
-        LayoutError: another axis than H and W.
+        DecodeError: not an image, damaged or truncated data, or an unsupported format; names the file.
+        IndexingError: the window is not inside the image.
+        ArgumentValueError: mutually exclusive arguments, or an end before the start.
+        LayoutError: an axis other than H and W.
 
     Example:
         >>> images = fn.decoders.image_slice(encoded, rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5])  # doctest: +SKIP
     """
     if (anchor is None) != (shape_input is None):
-        raise ArgumentTypeError("the inputs anchor and shape belong together; one of them is missing.")
+        raise ArgumentTypeError("the inputs anchor and shape must be specified together.")
     named = {"start": start, "rel_start": rel_start}
-    beginnings = [name for name, value in named.items() if value is not None]
+    starts = [name for name, value in named.items() if value is not None]
     named = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
-    endings = [name for name, value in named.items() if value is not None]
-    if anchor is not None and beginnings + endings:
-        raise ArgumentValueError(f"{', '.join(beginnings + endings)} cannot be used with the inputs anchor and shape.")
-    if anchor is None and not beginnings + endings:
-        raise ArgumentValueError("the part is not told.", hint="Give for instance rel_start=... and rel_shape=....")
-    for names in (beginnings, endings):
+    ends = [name for name, value in named.items() if value is not None]
+    if anchor is not None and starts + ends:
+        raise ArgumentValueError(f"{', '.join(starts + ends)} cannot be combined with the inputs anchor and shape.")
+    if anchor is None and not starts + ends:
+        raise ArgumentValueError(
+            "the window is not specified.", hint="For example rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5]."
+        )
+    for names in (starts, ends):
         if len(names) > 1:
-            raise ArgumentValueError(f"{' and '.join(names)} exclude each other.")
+            raise ArgumentValueError(f"{' and '.join(names)} are mutually exclusive.")
     if axes is None and not (axis_names and set(axis_names) <= set("HW") and len(set(axis_names)) == len(axis_names)):
-        raise LayoutError(f"axis_names must be of H and W; got {axis_names!r}.")
+        raise LayoutError(f"axis_names must consist of H and W; got {axis_names!r}.")
     return decoder_rule(encoded, dtype)
 
 
@@ -137,11 +140,11 @@ def _(
     if axes is None:
         axes = np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
     if (axes < -2).any() or (axes > 1).any():
-        raise LayoutError(f"axes of an image are 0 (height) and 1 (width); got {axes.tolist()[0]}.")
+        raise LayoutError(f"axes must be 0 (height) and 1 (width); got {axes.tolist()[0]}.")
     axes = axes % 2
     if anchor is not None:
-        start, rel_start = _by_kind(anchor, normalized_anchor)
-        shape, rel_shape = _by_kind(shape_input, normalized_shape)
+        start, rel_start = _absolute_and_relative(anchor, normalized_anchor)
+        shape, rel_shape = _absolute_and_relative(shape_input, normalized_shape)
     for values in (start, rel_start, end, rel_end, shape, rel_shape):
         if values is not None and values.shape != axes.shape:
             raise ShapeError(
@@ -169,8 +172,8 @@ def _(out, encoded, anchor, shape_input, *, output_type, dtype, adjust_orientati
     decode_group(out, encoded, output_type, dtype, adjust_orientation, use_fast_idct, headers, windows)
 
 
-def _by_kind(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
-    """Return coordinates of an input as (pixels, None) or (None, parts of the extent)."""
+def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
+    """Return coordinates of an input as (pixels, None) or (None, fractions of the extents)."""
     values = batch.dense if batch.dense is not None else stack_samples(batch.samples)
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 

@@ -1,4 +1,4 @@
-"""Inflate compressed data."""
+"""Decompress arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dalify.data import DALIDataType
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 _ALGORITHMS = ("LZ4",)
-_BLANK = np.empty(0, np.uint8)  # takes the place of data that cannot be inflated; known by its identity
+_BLANK = np.empty(0, np.uint8)  # placeholder for data that cannot be decompressed; recognized by identity
 
 
 @operator(listed=True)
@@ -36,32 +36,32 @@ def inflate(
     layout: str = "",
     sequence_axis_name: str = "F",
 ) -> Spec:
-    """Inflate arrays that were compressed as LZ4 blocks, without frames.
+    """Decompress arrays that were compressed as LZ4 blocks, without the LZ4 frame format.
 
-    A sample is one compressed array, or several of one shape one after the other (chunks, for instance the frames of a
-    sequence), which become one array with one more dimension in front.
+    A sample is one compressed array, or a concatenation of several of the same shape (chunks, for instance the frames
+    of a sequence), which become one array with an additional first dimension.
 
     Args:
         compressed: uint8 ``[bytes]``.
-        shape: of the inflated array; with chunks, of each chunk.
+        shape: shape of the decompressed array, or of each chunk.
         algorithm: ``"LZ4"``.
-        check_output_size: accepted: whether the data fit the shape is always checked.
-        chunk_offsets: where each chunk begins in the sample, bytes. Without ``chunk_sizes`` a chunk ends where the next
-            one begins, the last one at the end of the sample.
-        chunk_sizes: compressed bytes of each chunk. Without ``chunk_offsets`` the chunks stand one behind the other.
-        dtype: element type of the inflated data, in the byte order of the machine.
-        layout: of a sample, or of a chunk.
-        sequence_axis_name: letter of the dimension that counts chunks; for data with chunks and a layout only.
+        check_output_size: accepted but ignored; the size of the data is always checked.
+        chunk_offsets: start of each chunk in the sample, in bytes. Without ``chunk_sizes`` a chunk ends where the next
+            one starts, and the last one at the end of the sample.
+        chunk_sizes: compressed size of each chunk in bytes. Without ``chunk_offsets`` the chunks are contiguous.
+        dtype: element type of the decompressed data, in native byte order.
+        layout: layout of a sample, or of a chunk.
+        sequence_axis_name: letter of the chunk dimension; used only with chunks and a layout.
 
     Returns:
-        ``[*shape]``, or ``[chunks, *shape]`` where ``chunk_offsets`` or ``chunk_sizes`` is given; with
-        ``on_error="replace"``, zeros in the place of data that cannot be inflated.
+        ``[*shape]``, or ``[chunks, *shape]`` if ``chunk_offsets`` or ``chunk_sizes`` is specified. With
+        ``on_error="replace"``, data that cannot be decompressed becomes zeros.
 
     Raises:
-        DecodeError: damaged or truncated data, or data of another size than ``shape`` and ``dtype`` say.
+        DecodeError: damaged or truncated data, or data whose size does not match ``shape`` and ``dtype``.
         IndexingError: a chunk outside the sample.
-        ArgumentValueError: an unknown algorithm, a negative extent, or as many offsets as sizes are not given.
-        LayoutError: a layout that does not fit the shape.
+        ArgumentValueError: an unknown algorithm, a negative extent, or different numbers of offsets and sizes.
+        LayoutError: the layout does not match the shape.
 
     Example:
         >>> sequences = fn.decoders.inflate(data, shape=shapes, chunk_sizes=sizes, layout="HWC")  # doctest: +SKIP
@@ -69,7 +69,7 @@ def inflate(
     if algorithm not in _ALGORITHMS:
         raise ArgumentValueError(option_error_text("algorithm", algorithm, _ALGORITHMS))
     if compressed.dtype not in (None, DALIDataType.UINT8) or compressed.ndim not in (None, 1):
-        raise DTypeError(f"compressed data are one-dimensional samples of type UINT8; got {compressed!r}.")
+        raise DTypeError(f"compressed data must be one-dimensional samples of type UINT8; got {compressed!r}.")
     has_chunks = chunk_offsets is not None or chunk_sizes is not None
     if has_chunks and layout and len(sequence_axis_name) != 1:
         raise LayoutError(f"sequence_axis_name must be one letter; got {sequence_axis_name!r}.")
@@ -82,7 +82,7 @@ def inflate(
             raise ArgumentValueError(f"shape must not have negative extents; got {list(shape)}.")
     ndim = len(shape) + has_chunks
     if layout and len(layout) != ndim:
-        raise LayoutError(f"the layout {layout!r} cannot describe {ndim} dimensions; shape is {list(shape)}.")
+        raise LayoutError(f"the layout {layout!r} does not match {ndim} dimensions; shape is {list(shape)}.")
     if chunk_offsets is VARIES or chunk_sizes is VARIES:
         return Spec(dtype, ndim, layout, None, compressed.device)
     full_shape = tuple(shape)
@@ -90,18 +90,19 @@ def inflate(
         known = chunk_offsets if chunk_offsets is not None else chunk_sizes or ()
         if chunk_offsets is not None and chunk_sizes is not None and len(chunk_offsets) != len(chunk_sizes):
             raise ArgumentValueError(
-                f"there are {len(chunk_offsets)} chunk_offsets and {len(chunk_sizes)} chunk_sizes; both count chunks."
+                f"chunk_offsets and chunk_sizes must have the same length; "
+                f"got {len(chunk_offsets)} and {len(chunk_sizes)}."
             )
         full_shape = (len(known), *full_shape)
     return Spec(dtype, ndim, layout, full_shape, compressed.device)
 
 
 def _windows(size: int, offsets: Sequence[int] | None, sizes: Sequence[int] | None) -> list[tuple[int, int]]:
-    """Return where each chunk begins and ends in a sample of ``size`` bytes."""
+    """Return start and end of each chunk in a sample of ``size`` bytes."""
     if offsets is None and sizes is None:
         return [(0, size)]
     if sizes is None:
-        assert offsets is not None, "dalify bug: chunks without a beginning"
+        assert offsets is not None, "dalify bug: chunks without offsets"
         windows = list(zip(offsets, [*offsets[1:], size], strict=True))
     elif offsets is None:
         ends = np.cumsum(sizes).tolist()
@@ -110,7 +111,9 @@ def _windows(size: int, offsets: Sequence[int] | None, sizes: Sequence[int] | No
         windows = [(offset, offset + length) for offset, length in zip(offsets, sizes, strict=True)]
     for number, (start, stop) in enumerate(windows):
         if not 0 <= start <= stop <= size:
-            raise IndexingError(f"chunk {number} is the bytes {start} to {stop} of a sample of {size} bytes.")
+            raise IndexingError(
+                f"chunk {number} spans the bytes {start} to {stop}, outside the sample of {size} bytes."
+            )
     return windows
 
 

@@ -14,11 +14,11 @@ from dalify.formats.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.kernels.convert import saturate_cast
 from dalify.registry import Spec, operator
 
-_BLANK = np.empty(0, np.uint8)  # takes the place of a file that cannot be decoded; known by its identity
+_BLANK = np.empty(0, np.uint8)  # placeholder for a file that cannot be decoded; recognized by identity
 
 
 def _needs_batch(arguments: Mapping[str, Any]) -> bool:
-    """Tell whether zeros may be needed that are like another file of the batch."""
+    """Return whether zeros shaped like another file of the batch may be needed."""
     return arguments["on_error"] == "replace"
 
 
@@ -26,31 +26,29 @@ def _needs_batch(arguments: Mapping[str, Any]) -> bool:
 def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
     """Decode arrays from NumPy files (``.npy``).
 
-    Arrays in Fortran order and of foreign byte order become plain ones; DALI refuses the latter. Pickled objects are
-    never loaded.
+    Arrays in Fortran order or non-native byte order are converted to C order and native byte order; DALI rejects the
+    latter. Pickled objects are never loaded.
 
     Args:
-        data: files as they are, uint8 ``[bytes]``; versions 1, 2 and 3 of the format.
-        dtype: element type of the result. Integers saturate, floats are rounded to integers, halves away from zero.
-            Where not given: the type of the files, which must be one.
+        data: contents of the files, uint8 ``[bytes]``; versions 1, 2 and 3 of the format.
+        dtype: element type of the result. Integers are saturated; floats are rounded to integers, half away from
+            zero. By default the type of the files, which must then be the same for all.
 
     Returns:
-        the arrays; their number of dimensions must be one. No layout. With ``on_error="replace"``, zeros of the shape
-        and type of another file of the batch take the place of a file that cannot be decoded.
+        the arrays, without layout; all must have the same number of dimensions. With ``on_error="replace"``, a file
+        that cannot be decoded becomes zeros with the shape and type of another file of the batch.
 
     Raises:
-        DecodeError: no NumPy file, a damaged or truncated one, or elements that are no numbers.
+        DecodeError: not a NumPy file, damaged or truncated data, or elements that are not numbers.
         LimitError: a header that declares more dimensions or bytes than the limits allow.
-        DTypeError: elements of a type that no pipeline can hold.
-        MixedBatchError: a file with another type or number of dimensions than the first one of the batch.
+        DTypeError: an element type that pipelines do not support.
+        MixedBatchError: a file whose type or number of dimensions differs from the first one of the batch.
 
     Example:
         >>> arrays = fn.decoders.numpy(contents, dtype=types.FLOAT)  # doctest: +SKIP
     """
     if data.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or data.ndim not in (None, 1):
-        raise DTypeError(
-            f"a decoder needs encoded files as they are: one-dimensional samples of type UINT8; got {data!r}."
-        )
+        raise DTypeError(f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {data!r}.")
     return Spec(dtype, None, "", None, data.device)
 
 
@@ -65,7 +63,7 @@ def _(data, *, dtype):
         try:
             header = numpy_header(sample)
         except DecodeError:
-            headers.append(None)  # the kernel, which knows the number of the sample, finds the same fault and tells
+            headers.append(None)  # the kernel knows the sample and raises the same error
             continue
         headers.append(header)
         if dtype is None and header.native != known:

@@ -16,7 +16,7 @@ from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_
 from dalify.data import DALIDataType
 from dalify.registry import PerSample, Spec, operator
 
-# What stands in for a video that cannot be decoded begins with this; height and width follow, 4 bytes each.
+# The placeholder for a video that cannot be decoded starts with this; height and width follow, 4 bytes each.
 _BLANK = b"\0dalify: a blank video"
 _BLANK_EXTENT = 256
 
@@ -29,41 +29,41 @@ def video(
     affine: bool = True,
     build_index: bool = True,
     end_frame: PerSample[int] | None = None,
-    fill_value: list[int] = [0],  # noqa: B006 - the signature is the schema; nobody changes it
+    fill_value: list[int] = [0],  # noqa: B006 - the signature is the schema; the list is never mutated
     frames: PerSample[list[int]] | None = None,
     pad_mode: str = "constant",
     sequence_length: PerSample[int] | None = None,
     start_frame: PerSample[int] | None = None,
     stride: PerSample[int] | None = None,
 ) -> Spec:
-    """Decode videos, or chosen frames of them, of any container and codec that FFmpeg knows.
+    """Decode videos, or selected frames, of any container and codec that FFmpeg supports.
 
-    A chosen frame is exactly the one that decoding everything from the beginning would give. Without ``frames``,
-    ``end_frame`` and ``sequence_length`` a video is decoded to its end. Needs the extra ``dalify[video]``.
+    Selected frames are identical to those of a full decode from the start. Without ``frames``, ``end_frame`` and
+    ``sequence_length`` a video is decoded to its end. Needs the extra ``dalify[video]``.
 
-    Colours are converted bit for bit as by DALI's CPU decoder: with the matrix of BT.601, also where the file names
-    another one. DALI's CPU decoder knows VP8, VP9 and MJPEG only.
+    The color conversion is bit-identical to DALI's CPU decoder: it uses the BT.601 matrix even if the file specifies
+    another one. DALI's CPU decoder supports only VP8, VP9 and MJPEG.
 
     Args:
-        encoded: files as they are, uint8 ``[bytes]``.
-        affine: accepted, without effect.
-        build_index: accepted: the list of frames is always made, as without it frames could not be exact.
-        end_frame: number of the frame behind the last one. Not with ``frames`` or ``sequence_length``.
-        fill_value: colour of padding in ``pad_mode="constant"``: one value or three, 0 to 255.
-        frames: numbers of the frames, in any order, also repeated. Not with the other arguments that choose.
-        pad_mode: what stands in for frames behind the end of the video. ``none``: nothing, the sequence is shorter
-            (with ``frames``: an error); ``constant``: ``fill_value``; ``edge`` or ``repeat``: the last frame;
+        encoded: contents of the files, uint8 ``[bytes]``.
+        affine: accepted but ignored.
+        build_index: accepted but ignored: the frame index, which exact frames require, is always built.
+        end_frame: number of the frame after the last one. Not with ``frames`` or ``sequence_length``.
+        fill_value: padding color of ``pad_mode="constant"``: one value or three, 0 to 255.
+        frames: frame numbers, in any order, with repetitions. Not with the other arguments that select frames.
+        pad_mode: padding for frames after the end of the video. ``none``: no padding, the sequence is shorter
+            (an error with ``frames``); ``constant``: ``fill_value``; ``edge`` or ``repeat``: the last frame;
             ``reflect_1001`` or ``symmetric``: ABC CBA; ``reflect_101`` or ``reflect``: ABC BA.
-        sequence_length: number of frames, ``stride`` apart. Not with ``frames`` or ``end_frame``.
-        start_frame: number of the first frame, from 0; it must be in the video.
+        sequence_length: number of frames, at a distance of ``stride``. Not with ``frames`` or ``end_frame``.
+        start_frame: number of the first frame, from 0; it must exist in the video.
         stride: distance of the frames, at least 1.
 
     Returns:
         uint8 ``[frames, height, width, 3]``, RGB, layout FHWC.
 
     Raises:
-        DecodeError: no video, no video stream, or damaged data.
-        ArgumentValueError: arguments that exclude each other, or are out of their range.
+        DecodeError: not a video, no video stream, or damaged data.
+        ArgumentValueError: mutually exclusive arguments, or values out of range.
         IndexingError: a frame that the video does not have.
 
     Example:
@@ -71,25 +71,23 @@ def video(
         >>> clips = fn.decoders.video(encoded, start_frame=30, sequence_length=16, stride=2)  # doctest: +SKIP
     """
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
-        raise DTypeError(
-            f"a decoder needs encoded files as they are: one-dimensional samples of type UINT8; got {encoded!r}."
-        )
+        raise DTypeError(f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.")
     ranges = {"start_frame": start_frame, "sequence_length": sequence_length, "stride": stride, "end_frame": end_frame}
     given = [name for name, value in ranges.items() if value is not None]
     if frames is not None and given:
-        raise ArgumentValueError(f"frames and {given[0]} exclude each other: frames names every frame.")
+        raise ArgumentValueError(f"frames and {given[0]} are mutually exclusive: frames lists all frames.")
     if sequence_length is not None and end_frame is not None:
-        raise ArgumentValueError("sequence_length and end_frame exclude each other: both tell where a sequence ends.")
+        raise ArgumentValueError("sequence_length and end_frame are mutually exclusive: both specify the end.")
     check_pad_mode(pad_mode)
     check_fill_value(fill_value)
     return Spec(DALIDataType.UINT8, 4, "FHWC", None, encoded.device)
 
 
-def _selected(
-    film: Video, start: int | None, end: int | None, length: int | None, stride: int | None, pad_mode: str
+def _range_frames(
+    clip: Video, start: int | None, end: int | None, length: int | None, stride: int | None, pad_mode: str
 ) -> np.ndarray[Any, Any]:
     """Return the numbers of the frames of a sequence in a video."""
-    count = film.table.count
+    count = clip.table.count
     first, step = start or 0, 1 if stride is None else stride
     if step < 1:
         raise ArgumentValueError(f"stride must be at least 1; got {step}.")
@@ -98,38 +96,38 @@ def _selected(
     if not 0 <= first < count:
         raise IndexingError(f"start_frame is {first}, but the video has {count} frames: 0 to {count - 1}.")
     if end is not None and end <= first:
-        raise ArgumentValueError(f"end_frame must be behind start_frame; got {end} and {first}.")
+        raise ArgumentValueError(f"end_frame must be greater than start_frame; got {end} and {first}.")
     if length is None:
         length = -(-((count if end is None else end) - first) // step)
     if pad_mode == "none":
         length = min(length, count)
-    check_shape((length, film.height, film.width, 3), 1, "the sequence")
+    check_shape((length, clip.height, clip.width, 3), 1, "the sequence")
     return padded(first + step * np.arange(length, dtype=np.int64), count, pad_mode)
 
 
-def _listed(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> np.ndarray[Any, Any]:
+def _listed_frames(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> np.ndarray[Any, Any]:
     numbers = np.asarray(frames, np.int64)
     wrong = numbers[(numbers < 0) | ((numbers >= count) & (pad_mode == "none"))]
     if len(wrong):
         raise IndexingError(
-            f"frames names frame {wrong[0]}, but the video has {count} frames: 0 to {count - 1}.",
-            hint="With a pad_mode other than 'none', numbers behind the last frame are padded." if wrong[0] > 0 else "",
+            f"frames contains frame {wrong[0]}, but the video has {count} frames: 0 to {count - 1}.",
+            hint="With a pad_mode other than 'none', numbers after the last frame are padded." if wrong[0] > 0 else "",
         )
     return padded(numbers, count, pad_mode)
 
 
 def _blank_count(start: int | None, end: int | None, length: int | None, stride: int | None) -> int:
-    """Return how many frames a blank video has: as many as the arguments tell, else one."""
+    """Return the number of frames of a blank video: as many as the arguments specify, or one."""
     if end is not None:
         length = -(-(end - (start or 0)) // (stride or 1))
     return 1 if length is None else max(0, length)
 
 
 def _blank_shape(count: int, height: int, width: int) -> tuple[int, int, int, int]:
-    """Return the shape of a blank video: it must not exceed the limit, whatever a damaged header declares."""
-    most_pixels = max(1, current().max_sample_bytes // (3 * max(count, 1)))
-    if height * width > most_pixels:
-        height = width = min(_BLANK_EXTENT, math.isqrt(most_pixels))
+    """Return the shape of a blank video, within the limit even if a damaged header declares more."""
+    max_pixels = max(1, current().max_sample_bytes // (3 * max(count, 1)))
+    if height * width > max_pixels:
+        height = width = min(_BLANK_EXTENT, math.isqrt(max_pixels))
     return count, height, width, 3
 
 
@@ -147,20 +145,20 @@ def _(encoded, *, end_frame, frames, pad_mode, sequence_length, start_frame, str
             opened.append(None)
             continue
         try:
-            film = Video(contents)
-            count = film.table.count
+            clip = Video(contents)
+            count = clip.table.count
             if not count:
                 raise DecodeError("the video has no frames.")
             if frames is not None:
-                numbers = _listed(count, frames[index], pad_mode)
+                numbers = _listed_frames(count, frames[index], pad_mode)
             else:
                 first, last, length, step = (None if item is None else int(item[index]) for item in limits)
-                numbers = _selected(film, first, last, length, step, pad_mode)
+                numbers = _range_frames(clip, first, last, length, step, pad_mode)
         except Exception as error:
             of_sample(error, index)
             raise
-        shapes.append((len(numbers), film.height, film.width, 3))
-        opened.append((film, numbers))
+        shapes.append((len(numbers), clip.height, clip.width, 3))
+        opened.append((clip, numbers))
     return {"out_shapes": shapes, "opened": tuple(opened)}
 
 
@@ -171,9 +169,9 @@ def _(out, encoded, *, fill_value, opened):
             if entry is None:
                 out[index] = 0
                 continue
-            film, numbers = entry
-            fill_sequence(out[index], film, numbers, fill_value, FrameConverter())
-            film.close()
+            clip, numbers = entry
+            fill_sequence(out[index], clip, numbers, fill_value, FrameConverter())
+            clip.close()
         except Exception as error:
             of_sample(error, index)
             raise
@@ -183,7 +181,7 @@ def _(out, encoded, *, fill_value, opened):
 def _(encoded):
     height = width = _BLANK_EXTENT
     with suppress(Exception):
-        film = Video(encoded.tobytes())
-        height, width = film.height, film.width
-        film.close()
+        clip = Video(encoded.tobytes())
+        height, width = clip.height, clip.width
+        clip.close()
     return np.frombuffer(_BLANK + np.array([height, width], np.uint32).tobytes(), np.uint8)

@@ -1,6 +1,6 @@
-"""Call a function that numba compiles once per batch: ``numba_function`` with ``batch_processing=True``.
+"""Call a Numba-compiled function once per batch: ``numba_function`` with ``batch_processing=True``.
 
-Alone because an operator sees either chunks of samples or whole batches.
+A separate operator, because an operator processes either chunks of samples or whole batches.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numba import typed
 
 from dalify.data import Batch, DALIDataType
-from dalify.operators.experimental.numba_function import checked_specs, compiled, output_shapes
+from dalify.operators.experimental.numba_function import compiled, declared_specs, output_shapes
 from dalify.registry import Spec, operator
 
 
@@ -31,7 +31,7 @@ def _numba_batch_function(
     setup_fn: object = None,
 ) -> tuple[Spec, ...]:
     """Call ``run_fn(outs0, ..., ins0, ...)`` with lists of the arrays of all samples; see ``numba_function``."""
-    return checked_specs(xs, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn)
+    return declared_specs(xs, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn)
 
 
 @_numba_batch_function.cpu
@@ -42,6 +42,6 @@ def _(*xs, run_fn, out_types, outs_ndim, setup_fn):
         for dtype, of_output in zip(out_types, shapes, strict=True)
     ]
     ins = [[np.require(sample, requirements=["C", "W"]) for sample in x.samples] for x in xs]
-    as_list: Any = typed.List  # numba makes the class by assignment, which type checkers do not follow
+    as_list: Any = typed.List  # Numba assigns the class dynamically, which type checkers do not see
     compiled(run_fn)(*(as_list(samples) for samples in [*outs, *ins]))
     return tuple(Batch(None, samples, "") for samples in outs)

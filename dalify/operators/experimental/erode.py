@@ -1,4 +1,4 @@
-"""Erode bright regions: each pixel becomes the smallest under a mask."""
+"""Erode bright regions: each pixel becomes the minimum under a mask."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ def erode(
     x: Spec,
     /,
     *,
-    anchor: PerSample[int | list[int]] = [-1, -1],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    anchor: PerSample[int | list[int]] = [-1, -1],  # noqa: B006 -- the signature is the schema; the list is never mutated
     border_mode: str = "constant",
     iterations: int = 1,
     mask_size: PerSample[int | list[int]] = [3, 3],  # noqa: B006
 ) -> Spec:
-    """Erode bright regions: each pixel becomes the smallest value under a rectangular mask, for each channel by itself.
+    """Erode bright regions: each pixel becomes the minimum value under a rectangular mask, per channel.
 
     Args:
         x: images HW, HWC or CHW, or sequences FHWC or FCHW, of any type but 64-bit integers.
-        anchor: which pixel of the mask lies on the output's, x and y from 0; -1: the middle, rounded up for even sizes;
-            per frame, too.
-        border_mode: what lies outside: "constant" (nothing that could win), "replicate" (aa|abcd), "reflect"
+        anchor: position of the output pixel in the mask, x and y from 0; -1: the center, rounded up for even sizes.
+            Can be per frame.
+        border_mode: values outside the image: "constant" (ignored), "replicate" (aa|abcd), "reflect"
             (ba|abcd), "reflect_101" (cb|abcd) or "wrap" (cd|abcd).
-        iterations: several widen the mask, as if by its size less 1 for each more; 0 leaves images as they are.
-        mask_size: width and height; one for both; per frame, too.
+        iterations: number of times the operation is applied; 0 copies the images.
+        mask_size: width and height, or one number for both. Can be per frame.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
-        DTypeError: integers of 64 bits.
-        ArgumentValueError: an unknown border, a mask without pixels, or an anchor outside of it.
+        LayoutError: the layout is not supported.
+        DTypeError: 64-bit integers.
+        ArgumentValueError: an unknown border mode, an empty mask, or an anchor outside the mask.
 
     Example:
         >>> masks = fn.experimental.erode(masks, mask_size=[5, 5])  # doctest: +SKIP

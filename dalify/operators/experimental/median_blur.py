@@ -1,4 +1,4 @@
-"""Replace each pixel by the median around it."""
+"""Replace each pixel by the median of its neighborhood."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dalify.kernels.frozen import read_only
 from dalify.kernels.planes import filter_layout, planes
 from dalify.registry import PerSample, Spec, operator
 
-_WIDEST = 255
+_MAX_WINDOW = 255
 _CV_CHANNELS = (1, 3, 4)
 _CV_TYPES = (np.uint8, np.uint16, np.int16, np.float32)
-_CV_WIDEST = 5  # of types other than uint8
-_MOST_ELEMENTS = 1 << 24  # of the windows that are looked at together
+_CV_MAX_WINDOW = 5  # of types other than uint8
+_MAX_ELEMENTS = 1 << 24  # in the windows that are processed together
 
 
 @operator
@@ -28,20 +28,20 @@ def median_blur(
     x: Spec,
     /,
     *,
-    window_size: PerSample[int | list[int]] = [3, 3],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    window_size: PerSample[int | list[int]] = [3, 3],  # noqa: B006 -- the signature is the schema; the list is never mutated
 ) -> Spec:
-    """Replace each pixel by the median of a window around it, for each channel by itself; the border repeats.
+    """Replace each pixel by the median of a window around it, per channel. The border is replicated.
 
     Args:
         x: images HW, HWC or CHW, or sequences FHWC or FCHW, of any numeric type.
-        window_size: width and height of the window, odd, 1 to 255; one for both; per frame, too.
+        window_size: width and height of the window, odd, 1 to 255, or one number for both. Can be per frame.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        LayoutError: another layout.
-        ArgumentValueError: an even window, or one out of the range.
+        LayoutError: the layout is not supported.
+        ArgumentValueError: a window size is even or out of range.
 
     Example:
         >>> images = fn.experimental.median_blur(images, window_size=[5, 5])  # doctest: +SKIP
@@ -55,10 +55,10 @@ def _windows(window_size: Any, frames: int) -> list[tuple[int, int]]:
     given = np.stack(window_size) if isinstance(window_size, list) else window_size
     given = np.repeat(given, 2, axis=-1) if given.shape[-1] == 1 else given
     rows = per_frame(given, frames, "window_size", 2)
-    wrong = (rows % 2 == 0) | (rows < 1) | (rows > _WIDEST)
+    wrong = (rows % 2 == 0) | (rows < 1) | (rows > _MAX_WINDOW)
     if wrong.any():
         raise ArgumentValueError(
-            f"window_size must be odd and between 1 and {_WIDEST}; got {rows[wrong.any(axis=1)][0].tolist()}.",
+            f"window_size must be odd and between 1 and {_MAX_WINDOW}; got {rows[wrong.any(axis=1)][0].tolist()}.",
             hint="For example window_size=[3, 3].",
         )
     return [(int(width), int(height)) for width, height in rows]
@@ -66,7 +66,7 @@ def _windows(window_size: Any, frames: int) -> list[tuple[int, int]]:
 
 @njit(nogil=True, cache=True)
 def _median_bytes(out, padded, width, height):
-    """Fill a plane of bytes: a histogram moves along each row (Huang, Yang, Tang, 1979)."""
+    """Filter a uint8 plane with a histogram that slides along each row (Huang, Yang, Tang, 1979)."""
     counts = np.empty(256, np.int32)
     middle = (width * height) // 2
     for y in range(out.shape[0]):
@@ -92,10 +92,10 @@ def _median_bytes(out, padded, width, height):
 
 
 def _median_any(out: np.ndarray, padded: np.ndarray, width: int, height: int) -> None:
-    """Fill a plane of any type, some rows at a time."""
+    """Filter a plane of any type, in blocks of rows."""
     views = np.lib.stride_tricks.sliding_window_view(padded, (height, width))
     count = width * height
-    rows = max(1, _MOST_ELEMENTS // max(1, count * out.shape[1]))
+    rows = max(1, _MAX_ELEMENTS // max(1, count * out.shape[1]))
     for first in range(0, len(out), rows):
         part = views[first : first + rows].reshape(-1, out.shape[1], count)
         out[first : first + rows] = np.partition(part, count // 2, axis=-1)[..., count // 2]
@@ -103,7 +103,7 @@ def _median_any(out: np.ndarray, padded: np.ndarray, width: int, height: int) ->
 
 def _blur(out: np.ndarray, image: np.ndarray, width: int, height: int) -> None:
     is_plain = width == height and image.shape[2] in _CV_CHANNELS and image.dtype in _CV_TYPES
-    if is_plain and (image.dtype == np.uint8 or width <= _CV_WIDEST):
+    if is_plain and (image.dtype == np.uint8 or width <= _CV_MAX_WINDOW):
         out[...] = cv2.medianBlur(image, width).reshape(out.shape)
         return
     rows, _ = bordered_indices(image.shape[0], height // 2, height // 2, "clamp")
@@ -134,11 +134,11 @@ def _(out, x, *, window_size, spec):
     source, frames = planes(x, layout)
     target, _ = planes(out, layout)
     for images, results, (width, height) in zip(source, target, _windows(window_size, frames), strict=True):
-        data = images if images.dtype.is_floating_point else images.long()  # torch orders few other integers
+        data = images if images.dtype.is_floating_point else images.long()  # torch.median supports few integer types
         for axis, radius in ((1, height // 2), (2, width // 2)):
             index, _ = bordered_indices(images.shape[axis], radius, radius, "clamp")
             data = data.index_select(axis, torch.as_tensor(index, device=x.device))
-        rows = max(1, _MOST_ELEMENTS // max(1, width * height * images[:, 0].numel()))
+        rows = max(1, _MAX_ELEMENTS // max(1, width * height * images[:, 0].numel()))
         for first in range(0, images.shape[1], rows):
             part = data[:, first : first + rows + height - 1].unfold(1, height, 1).unfold(2, width, 1)
             found = part.reshape(*part.shape[:-2], -1).median(dim=-1).values

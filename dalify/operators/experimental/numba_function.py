@@ -1,4 +1,4 @@
-"""Call a function that numba compiles, sample by sample, on all threads."""
+"""Call a Numba-compiled function per sample, on all threads."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def numba_function(
     blocks: object = None,
     threads_per_block: object = None,
 ) -> tuple[Spec, ...]:
-    """Call a function that numba compiles on each sample. It runs on all threads at once, without Python's lock.
+    """Call a function that Numba compiles on each sample. It runs in parallel on all threads, without the GIL.
 
     Args:
         *xs: any inputs on the CPU.
-        run_fn: ``run_fn(out0, ..., in0, ...)`` fills the outputs of one sample; it is compiled when it first runs.
+        run_fn: ``run_fn(out0, ..., in0, ...)`` fills the outputs of one sample; it is compiled on the first call.
         out_types: element type of each output.
         in_types: element type of each input.
-        outs_ndim: dimensions of each output.
-        ins_ndim: dimensions of each input.
+        outs_ndim: number of dimensions of each output.
+        ins_ndim: number of dimensions of each input.
         setup_fn: ``setup_fn(outs, ins)`` sets the shapes of the outputs: ``outs[i][sample]`` and ``ins[i][sample]``
-            are int64 arrays of extents. Without it, each output has the shape of the input of the same number.
-        blocks: of functions for GPUs; accepted.
-        threads_per_block: of functions for GPUs; accepted.
+            are int64 arrays of extents. Without it, each output has the shape of the input with the same index.
+        blocks: for GPU functions; accepted but ignored.
+        threads_per_block: for GPU functions; accepted but ignored.
 
     Returns:
-        one output per entry of ``out_types``, without layout.
+        one output per entry of ``out_types``, without a layout.
 
     Raises:
         ArgumentValueError: lists of different lengths, or more outputs than inputs without ``setup_fn``.
-        DTypeError: an input has another type than ``in_types`` says.
-        ShapeError: an input has another number of dimensions than ``ins_ndim`` says, or an output no possible shape.
+        DTypeError: the type of an input differs from ``in_types``.
+        ShapeError: the number of dimensions of an input differs from ``ins_ndim``, or an output shape is invalid.
 
     Example:
         >>> def invert(out, image):
@@ -61,10 +61,10 @@ def numba_function(
         ... )
     """
     del blocks, threads_per_block
-    return checked_specs(xs, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn)
+    return declared_specs(xs, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn)
 
 
-def checked_specs(
+def declared_specs(
     xs: Sequence[Spec],
     run_fn: Any,
     out_types: Sequence[DALIDataType],
@@ -73,7 +73,7 @@ def checked_specs(
     ins_ndim: Sequence[int],
     setup_fn: Any,
 ) -> tuple[Spec, ...]:
-    """Compare what was declared with itself and with the inputs, and return the specs of the outputs."""
+    """Check the declarations against each other and the inputs, and return the specs of the outputs."""
     if not isinstance(run_fn, Callable):
         raise ArgumentTypeError(f"run_fn must be a function; got {type(run_fn).__name__}.")
     for one, other, first, second in (
@@ -82,23 +82,23 @@ def checked_specs(
         ("in_types", "the inputs", in_types, xs),
     ):
         if len(first) != len(second):
-            raise ArgumentValueError(f"{one} has {len(first)} entries and {other} {len(second)}; they must be as many.")
+            raise ArgumentValueError(f"{one} and {other} must be equal in number; got {len(first)} and {len(second)}.")
     if setup_fn is None and len(out_types) != len(in_types):
         raise ArgumentValueError(
-            f"without setup_fn there must be as many outputs as inputs; got {len(out_types)} and {len(in_types)}.",
-            hint="Give a setup_fn(outs, ins) that sets the shapes of the outputs.",
+            f"without setup_fn, outputs and inputs must be equal in number; got {len(out_types)} and {len(in_types)}.",
+            hint="Pass setup_fn(outs, ins), which sets the shapes of the outputs.",
         )
     for index, (spec, dtype, ndim) in enumerate(zip(xs, in_types, ins_ndim, strict=True)):
         if spec.dtype is not None and spec.dtype != dtype:
-            raise DTypeError(f"input {index} has type {spec.dtype}, but in_types says {dtype}.")
+            raise DTypeError(f"input {index} has type {spec.dtype}, but in_types specifies {dtype}.")
         if spec.ndim is not None and spec.ndim != ndim:
-            raise ShapeError(f"input {index} has {spec.ndim} dimensions, but ins_ndim says {ndim}.")
+            raise ShapeError(f"input {index} has {spec.ndim} dimensions, but ins_ndim specifies {ndim}.")
     return tuple(Spec(dtype, ndim, "") for dtype, ndim in zip(out_types, outs_ndim, strict=True))
 
 
 @functools.lru_cache(maxsize=64)
 def compiled(function: Any) -> Any:
-    """Return the function compiled, without Python's lock; one that is compiled already stays as it is."""
+    """Return the function compiled with ``nogil``; a compiled function is returned unchanged."""
     return function if isinstance(function, Dispatcher) else numba.njit(nogil=True)(function)
 
 
@@ -108,9 +108,9 @@ def output_shapes(
     """Return the shapes of each output, one per sample.
 
     Args:
-        setup_fn: the user's, or None.
-        outs_ndim: dimensions of each output.
-        in_shapes: of each input, one per sample.
+        setup_fn: the user's function, or None.
+        outs_ndim: number of dimensions of each output.
+        in_shapes: shapes of each input, one per sample.
 
     Raises:
         ShapeError: a negative extent.
@@ -121,12 +121,12 @@ def output_shapes(
     outs = [[np.zeros(ndim, np.int64) for _ in range(count)] for ndim in outs_ndim]
     ins = [[np.array(shape, np.int64) for shape in shapes] for shapes in in_shapes]
     getattr(setup_fn, "py_func", setup_fn)(outs, ins)
-    found = [[tuple(int(extent) for extent in shape) for shape in shapes] for shapes in outs]
-    for output, shapes in enumerate(found):
+    result = [[tuple(int(extent) for extent in shape) for shape in shapes] for shapes in outs]
+    for output, shapes in enumerate(result):
         for sample, shape in enumerate(shapes):
             if min(shape, default=0) < 0 or len(shape) != outs_ndim[output]:
-                raise ShapeError(f"setup_fn gave output {output} the shape {shape}.", sample=sample)
-    return found
+                raise ShapeError(f"setup_fn set the invalid shape {shape} for output {output}.", sample=sample)
+    return result
 
 
 @numba_function.cpu

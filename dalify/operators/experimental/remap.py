@@ -1,4 +1,4 @@
-"""Fill images from points that two maps name."""
+"""Remap the pixels of images with two coordinate maps."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ def remap(
     interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     pixel_origin: str = "corner",
 ) -> Spec:
-    """Fill images from points that two maps name: ``out(x, y) = in(mapx(x, y), mapy(x, y))``, 0 outside.
+    """Remap images with two coordinate maps: ``out(x, y) = in(mapx(x, y), mapy(x, y))``, 0 outside.
 
     Args:
         x: images HWC or sequences FHWC of any numeric type.
-        mapx: x of the source points, float32 [H', W'], or [F, H', W'] for frames; a last axis of one is allowed.
-        mapy: y of the source points.
+        mapx: x coordinates of the source points, float32 [H', W'], or [F, H', W'] for frames; a last axis of extent 1
+            is allowed.
+        mapy: y coordinates of the source points.
         interp: INTERP_LINEAR or INTERP_NN.
-        pixel_origin: points count from the "corner" of the first pixel, or from its "center" as in OpenCV.
+        pixel_origin: origin of the coordinates: the "corner" of the first pixel, or its "center" as in OpenCV.
 
     Returns:
         Extents of the maps, same type and layout.
 
     Raises:
-        LayoutError: another layout.
-        ShapeError: maps of different shapes, or not as many frames.
+        LayoutError: the layout is not supported.
+        ShapeError: the maps have different shapes, or a different number of frames than `x`.
         ArgumentValueError: an unknown option.
 
     Example:
@@ -56,25 +57,25 @@ def remap(
     if x.shape is None or mapx.shape is None or mapy.shape is None:
         return x
     if mapx.shape != mapy.shape:
-        raise ShapeError(f"mapx and mapy must have one shape; got {mapx.shape} and {mapy.shape}.")
+        raise ShapeError(f"mapx and mapy must have the same shape; got {mapx.shape} and {mapy.shape}.")
     frames = x.shape[: layout.startswith("F")]
     extents = _extents(mapx.shape, (mapx.layout or "").startswith("F") or len(frames) == 1, frames)
     return x.replace(shape=(*frames, *extents, x.shape[-1]))
 
 
 def _extents(shape: tuple[int, ...], may_have_frames: bool, frames: tuple[int, ...]) -> tuple[int, ...]:
-    plain = shape[:-1] if len(shape) > 2 and shape[-1] == 1 else shape
-    if may_have_frames and len(plain) == 3:
-        if frames and plain[0] != frames[0]:
-            raise ShapeError(f"the maps are for {plain[0]} frames; the input has {frames[0]}.")
-        plain = plain[1:]
-    if len(plain) != 2:
-        raise ShapeError(f"a map has the axes height and width; got the shape {shape}.")
-    return plain
+    extents = shape[:-1] if len(shape) > 2 and shape[-1] == 1 else shape
+    if may_have_frames and len(extents) == 3:
+        if frames and extents[0] != frames[0]:
+            raise ShapeError(f"the maps have {extents[0]} frames; the input has {frames[0]}.")
+        extents = extents[1:]
+    if len(extents) != 2:
+        raise ShapeError(f"a map must have the axes height and width; got the shape {shape}.")
+    return extents
 
 
 def _points(mapping: Any, out_shape: Any, frames: int, pixel_origin: str) -> Any:
-    """Return one map as [N * F, H', W'], counted from the corner."""
+    """Return one map as [N * F, H', W'], relative to the corner."""
     count = mapping.shape[0]
     height, width = out_shape[1:3]
     points = mapping.reshape(count, -1, height, width)

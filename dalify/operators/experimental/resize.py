@@ -1,6 +1,6 @@
-"""Resize images, sequences and volumes: another name of fn.resize.
+"""Resize images, sequences and volumes: an alias of fn.resize.
 
-DALI has it because a second library does the work on GPUs; arguments and results are those of its fn.resize.
+In DALI, it uses another GPU library; arguments and results are those of fn.resize.
 """
 
 from __future__ import annotations
@@ -37,25 +37,26 @@ def resize(
     """Resize images, each frame of a sequence, or volumes, as `fn.resize` does.
 
     Args:
-        x: images HWC or CHW, volumes DHWC or CDHW, sequences with F in front (or CFHW); any numeric dtype.
-        antialias: widen the filter of reductions, so that no pixel is skipped. Without effect on nearest neighbours.
+        x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
+        antialias: widen the filter when downscaling, so that no pixel is skipped. Ignored by nearest-neighbor
+            interpolation.
         dtype: dtype of `x` (default) or FLOAT.
-        interp_type: filter for both directions; INTERP_LINEAR where not given.
-        mag_filter: filter for axes that do not shrink; `interp_type` where not given.
-        max_size: largest extents of the result, one for all axes or one each.
-        min_filter: filter for axes that shrink; `interp_type` where not given.
+        interp_type: filter for downscaling and upscaling; by default INTERP_LINEAR.
+        mag_filter: filter for upscaling; by default `interp_type`.
+        max_size: maximum extents of the result, one for all axes or one each.
+        min_filter: filter for downscaling; by default `interp_type`.
         mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``; see `fn.resize`.
         resize_longer: extent of the longest axis in pixels; the aspect ratio is kept.
         resize_shorter: extent of the shortest axis in pixels; the aspect ratio is kept.
-        resize_x: extent of W in pixels; 0: by the others; negative: mirrored.
+        resize_x: extent of W in pixels; 0: computed from the others; negative: mirrored.
         resize_y: the same for H.
         resize_z: the same for D.
-        roi_end: where the source region ends, in pixels, one number per spatial axis. Before `roi_start`: mirrored.
-        roi_relative: the region is in parts of the extents, 0..1.
-        roi_start: where the source region begins.
+        roi_end: end of the source region in pixels, one number per spatial axis. Less than `roi_start`: mirrored.
+        roi_relative: the region is in fractions of the extents, 0 to 1.
+        roi_start: start of the source region.
         save_attrs: also return the extents before the resize, int32 ``[spatial axes]``.
         size: extents in pixels, one for all spatial axes or one each, outermost first.
-        subpixel_scale: where a computed extent was not whole, the region is adjusted about its centre to keep the
+        subpixel_scale: if a computed extent is not an integer, adjust the region about its center to keep the exact
             scale.
 
     Returns:
@@ -63,7 +64,7 @@ def resize(
 
     Raises:
         ArgumentValueError: no size, or several; an unknown mode.
-        LayoutError: the data are no images, volumes or sequences.
+        LayoutError: the data is not images, volumes or sequences.
         DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
 
     Example:

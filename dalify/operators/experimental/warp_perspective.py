@@ -1,4 +1,4 @@
-"""Warp images by a perspective matrix."""
+"""Warp images with a perspective matrix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 _BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 _ORIGINS = ("corner", "center")
 _FILTERS = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
-# Takes points counted from the centre of the first pixel to points counted from its corner.
+# Converts coordinates relative to the center of the first pixel to coordinates relative to its corner.
 _TO_CORNER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
 
 
@@ -41,7 +41,7 @@ def warp_perspective(
     pixel_origin: str = "corner",
     size: Shaping[list[float]] | None = None,
 ) -> Spec:
-    """Warp images by a perspective matrix.
+    """Warp images with a perspective matrix.
 
     With ``inverse_map=True`` the matrix maps output points to source points, up to a factor:
     ``(x', y', w) = M (x, y, 1)`` and ``out(x, y) = in(x' / w, y' / w)``.
@@ -49,22 +49,23 @@ def warp_perspective(
     Args:
         x: images HW, HWC, CHW or sequences of them, of any numeric type.
         matrix_input: the matrix as an input, [3, 3] per sample, or [F, 3, 3] for frames; instead of `matrix`.
-        border_mode: what lies outside: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101" (once)
-            or "wrap".
-        fill_value: of the border mode "constant": one value or one per channel; by default 0.
+        border_mode: values outside the image: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101"
+            (once) or "wrap".
+        fill_value: value for the border mode "constant": one value or one per channel; by default 0.
         interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC.
-        inverse_map: the matrix maps output to source; False: source to output, it is inverted.
-        matrix: 9 numbers row by row; one matrix per sample or per frame.
-        pixel_origin: points count from the "corner" of the first pixel, or from its "center" as in OpenCV.
+        inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
+        matrix: 9 numbers in row-major order; one matrix per sample or per frame.
+        pixel_origin: origin of the coordinates: the "corner" of the first pixel, or its "center" as in OpenCV.
         size: height and width of the result; by default those of the input.
 
     Returns:
         Same type and layout.
 
     Raises:
-        LayoutError: another layout.
-        ArgumentValueError: no matrix or two, one without inverse for ``inverse_map=False``, or an unknown option.
-        ShapeError: a matrix of another size.
+        LayoutError: the layout is not supported.
+        ArgumentValueError: no matrix or two matrices, a singular matrix with ``inverse_map=False``, or an unknown
+            option.
+        ShapeError: a matrix of the wrong size.
 
     Example:
         >>> images = fn.experimental.warp_perspective(
@@ -79,7 +80,7 @@ def warp_perspective(
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
     if (matrix_input is None) == (matrix is None or matrix == ()):
-        raise ArgumentValueError("give the matrix either as second input or as `matrix`, and exactly once.")
+        raise ArgumentValueError("specify the matrix either as the second input or as the argument matrix.")
     channels = None if x.shape is None else x.shape[layout.index("C")] if "C" in layout else 1
     if fill_value is not None and channels is not None and len(fill_value) not in (0, 1, channels):
         raise ArgumentValueError(
@@ -88,13 +89,13 @@ def warp_perspective(
     if not isinstance(size, tuple) or not size:
         return x
     if len(size) != 2 or min(size) < 0:
-        raise ArgumentValueError(f"size must be a height and a width, not negative; got {list(size)}.")
+        raise ArgumentValueError(f"size must be a non-negative height and width; got {list(size)}.")
     height, width = (math.floor(extent + 0.5) for extent in size)
     return x.with_extents({"H": height, "W": width})
 
 
 def _maps(given: Any, matrix: Any, inverse_map: bool, pixel_origin: str, frames: int) -> np.ndarray:
-    """Return the maps from output to source, both counted from the corner, float64 [N * F, 3, 3]."""
+    """Return the maps from output to source, both relative to the corner, float64 [N * F, 3, 3]."""
     values = matrix if given is None else np.asarray(given, np.float32).reshape(len(given), -1)
     maps = per_frame(values, frames, "matrix", 9).reshape(-1, 3, 3).astype(np.float64)
     maps = maps if inverse_map else inverted(maps)
@@ -109,10 +110,10 @@ def _as_images(x: Any, layout: str) -> Any:
     return flat.swapaxes(1, 2).swapaxes(2, 3) if layout.endswith("CHW") else flat
 
 
-def _folded(point: Any, size: int, border_mode: str) -> Any:
-    """Bring coordinates counted from the corner back into the image, as the border mode repeats it."""
+def _fold(point: Any, size: int, border_mode: str) -> Any:
+    """Map coordinates relative to the corner into the image according to the border mode."""
     if border_mode == "wrap":
-        return point % size + 1  # the image gets a frame of one pixel
+        return point % size + 1  # the image is padded by one pixel
     if border_mode == "reflect":
         return size - abs(size - point % (2 * size))
     if size == 1:
@@ -146,8 +147,8 @@ def _(
         if border_mode == "wrap":
             source = np.pad(source, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="wrap")
         points = projected_points(result.shape[1:3], maps)
-        points[:, 0] = _folded(points[:, 0], width, border_mode)
-        points[:, 1] = _folded(points[:, 1], height, border_mode)
+        points[:, 0] = _fold(points[:, 0], width, border_mode)
+        points[:, 1] = _fold(points[:, 1], height, border_mode)
         sample_2d(result, source, points, nearest=nearest, fill=None)
     if result is not target:
         target[...] = result
@@ -177,5 +178,5 @@ def _(
         columns = torch.arange(-1, width + 1, device=x.device) % width
         source = source.index_select(1, rows).index_select(2, columns)
     points = torch.as_tensor(projected_points(target.shape[1:3], maps), device=x.device)
-    folded = [_folded(points[:, 1], height, border_mode), _folded(points[:, 0], width, border_mode)]
+    folded = [_fold(points[:, 1], height, border_mode), _fold(points[:, 0], width, border_mode)]
     sample_torch(target, source, folded, nearest=nearest, fill=None)

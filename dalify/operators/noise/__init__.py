@@ -1,1 +1,1 @@
-"""Disturbances of data by random noise: ``fn.noise``."""
+"""Operators under ``fn.noise``: random noise."""

@@ -16,7 +16,7 @@ def gaussian(x: Spec, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[floa
 
     Args:
         x: any data.
-        mean: of the noise, in units of the data.
+        mean: mean of the noise, in units of the data.
         stddev: standard deviation of the noise, in units of the data.
 
     Returns:

@@ -28,11 +28,11 @@ def salt_and_pepper(
     """Replace some pixels by a low value ("pepper") or a high one ("salt").
 
     Args:
-        x: data with channels (C) first or last; without a layout they are taken to be last.
-        pepper_val: low value; by default the smallest of the type, -1 for floats. Saturated to the type.
-        per_channel: decide for each channel by itself instead of for whole pixels.
+        x: data with channels (C) first or last; without a layout, last.
+        pepper_val: low value; by default the minimum of the type, -1 for floats. Saturated to the type.
+        per_channel: choose per channel instead of per pixel.
         prob: probability that a pixel is replaced, 0 to 1.
-        salt_val: high value; by default the largest of the type, 1 for floats.
+        salt_val: high value; by default the maximum of the type, 1 for floats.
         salt_vs_pepper: probability that a replaced pixel is salt, 0 to 1.
 
     Returns:
@@ -40,7 +40,7 @@ def salt_and_pepper(
 
     Raises:
         LayoutError: the channels are neither the first nor the last axis.
-        ArgumentValueError: a probability outside 0 to 1.
+        ArgumentValueError: a probability outside [0, 1].
 
     Example:
         >>> spotted = fn.noise.salt_and_pepper(images, prob=0.01)  # doctest: +SKIP
@@ -54,7 +54,7 @@ def salt_and_pepper(
 
 
 def _pixels(spec: Spec, shape: tuple[int, ...], *, per_channel: bool) -> tuple[int, ...]:
-    """Return the shape [...] of decisions for one sample, which broadcasts against the sample."""
+    """Return the shape of the random choices for one sample; it broadcasts against the sample."""
     if per_channel or not shape:
         return shape
     if spec.layout and spec.layout[0] == "C" and spec.layout[-1] != "C":
@@ -105,9 +105,9 @@ def _(out, x, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper, spec, 
     low, high = _extremes(dtype)
     samples = (len(x), *[1] * len(pixels))
     decisions = (len(x), *pixels)
-    prob, share = column_torch(prob, x.device), column_torch(salt_vs_pepper, x.device)
+    prob, salt_share = column_torch(prob, x.device), column_torch(salt_vs_pepper, x.device)
     is_hit = (u < prob).reshape(decisions)
-    is_salt = (u < prob * share).reshape(decisions)
+    is_salt = (u < prob * salt_share).reshape(decisions)
     pepper = torch.as_tensor(_values(pepper_val, low, dtype, len(x)), device=x.device).reshape(samples)
     salt = torch.as_tensor(_values(salt_val, high, dtype, len(x)), device=x.device).reshape(samples)
     out.copy_(torch.where(is_hit, torch.where(is_salt, salt, pepper), x))

@@ -1,4 +1,4 @@
-"""Replace values by Poisson-distributed ones, as when photons are counted."""
+"""Add shot noise: replace values by Poisson-distributed ones."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dalify.registry import PerSample, Spec, operator
 def shot(x: Spec, /, *, factor: PerSample[float] = 20.0) -> Spec:
     """Draw every element from a Poisson distribution around its value: ``poisson(max(0, x / factor)) * factor``.
 
-    Unlike DALI's, the default of `factor` is the documented one; DALI's CPU operator takes 12.
+    The default of `factor` is the documented one, unlike in DALI, whose CPU operator uses 12.
 
     Args:
         x: any data; negative elements become 0.
-        factor: value of one event: the larger, the stronger the noise. 0 leaves the data as they are.
+        factor: value of one event; larger values give stronger noise. 0 leaves the data unchanged.
 
     Returns:
         same shape, type and layout; integers are rounded and saturated.

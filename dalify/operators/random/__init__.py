@@ -1,1 +1,1 @@
-"""Random numbers: ``fn.random``."""
+"""Operators under ``fn.random``: random numbers."""

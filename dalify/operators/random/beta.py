@@ -25,28 +25,28 @@ def beta(
     """Draw numbers in [0, 1] from a beta distribution.
 
     Args:
-        shape_like: data whose shape the numbers take.
+        shape_like: data whose shape the result takes.
         alpha: first parameter, positive.
         beta: second parameter, positive.
         dtype: FLOAT (default), FLOAT64 or FLOAT16.
-        shape: of the numbers of one sample; a single number without it.
+        shape: shape of one sample; by default a scalar.
 
     Returns:
-        numbers, without layout.
+        random numbers, without a layout.
 
     Raises:
-        DTypeError: `dtype` is no float.
-        ArgumentValueError: a parameter that is not positive and finite.
+        DTypeError: `dtype` is not a floating-point type.
+        ArgumentValueError: a parameter is not positive and finite.
 
     Example:
-        >>> share = fn.random.beta(alpha=0.2, beta=0.2)  # of two mixed images  # doctest: +SKIP
+        >>> weight = fn.random.beta(alpha=0.2, beta=0.2)  # for MixUp  # doctest: +SKIP
     """
     if dtype is not None and not dtype.is_float:
-        raise DTypeError(f"beta-distributed numbers lie between 0 and 1: dtype must be a float; got {dtype.name}.")
+        raise DTypeError(f"dtype must be a floating-point type, since results are between 0 and 1; got {dtype.name}.")
     return random_spec(shape_like, shape, DALIDataType.FLOAT if dtype is None else dtype, is_known=shape is not VARIES)
 
 
-def _drawn(count: int, alpha: np.ndarray, beta: np.ndarray, draws) -> np.ndarray:
+def _draw(count: int, alpha: np.ndarray, beta: np.ndarray, draws) -> np.ndarray:
     check_each((alpha > 0) & np.isfinite(alpha), "alpha must be positive and finite; got {}.", alpha)
     check_each((beta > 0) & np.isfinite(beta), "beta must be positive and finite; got {}.", beta)
     return rejection.beta(draws, count, alpha, beta)
@@ -54,11 +54,11 @@ def _drawn(count: int, alpha: np.ndarray, beta: np.ndarray, draws) -> np.ndarray
 
 @beta.cpu
 def _(out, _like, *, alpha, beta, draws):
-    store(out, _drawn(values_per_sample(out), alpha, beta, draws))
+    store(out, _draw(values_per_sample(out), alpha, beta, draws))
 
 
 @beta.gpu
 def _(out, _like, *, alpha, beta, draws):
-    # Few numbers, made by rejection: drawn on the CPU, which also gives the same ones.
-    values = _drawn(values_per_sample(out), alpha, beta, draws)
+    # Drawn by rejection sampling on the CPU: few numbers, and the same results on both devices.
+    values = _draw(values_per_sample(out), alpha, beta, draws)
     out.copy_(torch.as_tensor(values).reshape(out.shape))

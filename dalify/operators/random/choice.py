@@ -1,4 +1,4 @@
-"""Choose among elements."""
+"""Draw random elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dalify.kernels import distributions
 from dalify.kernels.random_shapes import check_each, random_spec
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 
-_LARGEST_SIZE = 2**31 - 1
+_MAX_SIZE = 2**31 - 1
 
 
 @operator(random=True)
@@ -22,33 +22,34 @@ def choice(
     p: PerSample[list[float]] | None = None,
     shape: Shaping[list[int]] | None = None,
 ) -> Spec:
-    """Choose elements, with repetition.
+    """Draw random elements, with repetition.
 
     Args:
-        a: an integer n, to choose among 0, 1, ..., n - 1; or data, whose elements along the first axis are chosen.
+        a: an integer n, to draw from 0, 1, ..., n - 1; or data, to draw its elements along the first axis.
         shape_like: data whose shape the result takes.
-        p: probability of each element, summing up to 1; all are equally likely without it.
-        shape: of the choices for one sample; a single one without it.
+        p: probability of each element; the sum must be 1. By default all are equally likely.
+        shape: shape of the draws for one sample; by default a single one.
 
     Returns:
-        the type of `a`; an element of more dimensions adds these at the end, and `a`'s layout is kept if it still fits.
+        data of the type of `a`; the dimensions of an element follow those of `shape`. The layout of `a` is kept if it
+        still matches.
 
     Raises:
-        DTypeError: `a` is a single number and no integer.
-        ArgumentValueError: nothing to choose from, or probabilities that are not one for each element, are negative or
-            do not sum up to 1.
+        DTypeError: `a` is a scalar that is not an integer.
+        ArgumentValueError: no elements, or probabilities that do not match the elements, are negative or
+            do not sum to 1.
 
     Example:
         >>> angle = fn.random.choice([0, 90, 180, 270])  # doctest: +SKIP
     """
-    assert a.dtype is not None, "dalify bug: a choice among elements of unknown type"
+    assert a.dtype is not None, "dalify bug: a choice from elements of unknown type"
     if a.ndim == 0 and not a.dtype.is_integer:
-        raise DTypeError(f"a single number to choose below must be an integer; its type is {a.dtype.name}.")
+        raise DTypeError(f"a scalar input must be an integer, the number of choices; got {a.dtype.name}.")
     chosen = random_spec(shape_like, shape, a.dtype, is_known=shape is not VARIES)
     extra = max((a.ndim or 0) - 1, 0)
     ndim = None if chosen.ndim is None else chosen.ndim + extra
     layout = a.layout or ""
-    if layout and chosen.ndim != 1:  # several choices stand where the elements stood, a single one does not
+    if layout and chosen.ndim != 1:  # one axis of draws replaces the axis of elements; a single draw removes it
         layout = layout[1:] if chosen.ndim == 0 else ""
     if a.shape is not None and chosen.shape is not None:
         return chosen.replace(shape=chosen.shape + a.shape[1:], ndim=ndim, layout=layout)
@@ -56,15 +57,15 @@ def choice(
 
 
 def _sizes(a: np.ndarray, p: np.ndarray | None) -> np.ndarray:
-    """Return how many elements each sample chooses among, after checks of these and of `p`."""
+    """Return the number of elements per sample, after checking it and `p`."""
     sizes = a.astype(np.int64) if a.ndim == 1 else np.full(len(a), a.shape[1], np.int64)
-    check_each((sizes > 0) & (sizes <= _LARGEST_SIZE), "cannot choose among {} elements.", sizes)
+    check_each((sizes > 0) & (sizes <= _MAX_SIZE), "the number of elements must be positive; got {}.", sizes)
     if p is not None:
         if not (sizes == p.shape[-1]).all():
             raise ArgumentValueError(f"p must have one probability for each of {sizes[0]} elements; got {p.shape[-1]}.")
         check_each((p >= 0).all(axis=1), "probabilities must not be negative; got {}.", p)
         sums = p.sum(axis=1, dtype=np.float64)
-        check_each(np.abs(sums - 1) < 1e-4, "probabilities must sum up to 1; the sum is {}.", sums)
+        check_each(np.abs(sums - 1) < 1e-4, "probabilities must sum to 1; the sum is {}.", sums)
     return sizes
 
 

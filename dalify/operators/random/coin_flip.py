@@ -1,4 +1,4 @@
-"""Draw zeros and ones."""
+"""Draw random zeros and ones."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def coin_flip(
     probability: PerSample[float] = 0.5,
     shape: Shaping[list[int]] | None = None,
 ) -> Spec:
-    """Draw 1 with a probability, otherwise 0.
+    """Draw 1 with a given probability, otherwise 0.
 
     Args:
-        shape_like: data whose shape the numbers take.
-        dtype: of the numbers, INT32 by default.
-        probability: of 1, from 0 to 1.
-        shape: of the numbers of one sample; a single number without it.
+        shape_like: data whose shape the result takes.
+        dtype: type of the result, by default INT32.
+        probability: probability of 1, in [0, 1].
+        shape: shape of one sample; by default a scalar.
 
     Returns:
-        numbers, without layout.
+        random numbers, without a layout.
 
     Raises:
-        ArgumentValueError: a probability outside 0 to 1.
+        ArgumentValueError: a probability outside [0, 1].
 
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP

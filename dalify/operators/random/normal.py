@@ -21,14 +21,14 @@ def normal(
     """Draw numbers from a normal distribution.
 
     Args:
-        shape_like: data whose shape the numbers take.
-        dtype: of the numbers, FLOAT by default; integers are rounded and saturated.
-        mean: of the distribution.
-        shape: of the numbers of one sample; a single number without it.
-        stddev: standard deviation; a negative one mirrors the numbers.
+        shape_like: data whose shape the result takes.
+        dtype: type of the result, by default FLOAT; integers are rounded and saturated.
+        mean: mean of the distribution.
+        shape: shape of one sample; by default a scalar.
+        stddev: standard deviation; a negative value mirrors the distribution.
 
     Returns:
-        numbers, without layout.
+        random numbers, without a layout.
 
     Example:
         >>> jitter = fn.random.normal(stddev=0.1, shape=[3])  # doctest: +SKIP

@@ -31,29 +31,29 @@ def uniform(
     shape: Shaping[list[int]] | None = None,
     values: PerSample[list[float]] | None = None,
 ) -> Spec:
-    """Draw numbers from a range, or from a list of values, each equally likely.
+    """Draw numbers uniformly from a range or from a list of values.
 
-    Integer types: a number of the range is drawn, then rounded, so that both ends of the range can occur, with half the
-    probability of the others. Numbers that the type does not have are saturated (DALI lets them wrap).
+    For integer types, a number is drawn from the range and rounded, so that both ends of the range can occur, with half
+    the probability of the others. Values out of the range of the type are saturated (they wrap in DALI).
 
     Args:
-        shape_like: data whose shape the numbers take.
-        dtype: of the numbers, FLOAT by default.
-        range: first number, and end of the range, which is greater and does not occur.
-        shape: of the numbers of one sample; a single number without it.
-        values: numbers to choose from; `range` is not used then.
+        shape_like: data whose shape the result takes.
+        dtype: type of the result, by default FLOAT.
+        range: start (inclusive) and end (exclusive) of the range.
+        shape: shape of one sample; by default a scalar.
+        values: values to draw from, instead of `range`.
 
     Returns:
-        numbers, without layout.
+        random numbers, without a layout.
 
     Raises:
-        ArgumentValueError: a range that is empty or has not two numbers; an empty list of values.
+        ArgumentValueError: the range is empty or does not have two numbers, or the list of values is empty.
 
     Example:
         >>> angle = fn.random.uniform(range=(-15, 15))  # doctest: +SKIP
     """
     if values is None and range is not VARIES and len(range) != 2:
-        raise ArgumentValueError(f"range must have two numbers, first and end; got {len(range)}.")
+        raise ArgumentValueError(f"range must have two numbers, start and end; got {len(range)}.")
     if values is not None and values is not VARIES and not len(values):
         raise ArgumentValueError("values must have at least one number.")
     return random_spec(shape_like, shape, DALIDataType.FLOAT if dtype is None else dtype, is_known=shape is not VARIES)
@@ -62,15 +62,15 @@ def uniform(
 def _limits(range: Any) -> tuple[np.ndarray, np.ndarray]:
     range = np.asarray(range)
     if range.shape[-1] != 2:
-        raise ArgumentValueError(f"range must have two numbers, first and end; got {range.shape[-1]}.")
+        raise ArgumentValueError(f"range must have two numbers, start and end; got {range.shape[-1]}.")
     low, high = range[..., 0], range[..., 1]
-    check_each(low < high, "range {} is empty: its end must be greater than its first number.", range)
+    check_each(low < high, "range {} is empty: its end must be greater than its start.", range)
     return low, high
 
 
 def _choices(values: Any) -> np.ndarray:
     if isinstance(values, list) or not np.shape(values)[-1]:
-        raise ArgumentValueError("values must have at least one number, and as many for all samples.")
+        raise ArgumentValueError("values must have at least one number, and the same number for all samples.")
     return np.asarray(values)
 
 

@@ -1,1 +1,1 @@
-"""Operators that read files and containers."""
+"""Operators under ``fn.readers``: read files and containers."""

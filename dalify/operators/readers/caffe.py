@@ -22,7 +22,7 @@ _DATA, _LABEL = 4, 5
 def _count(given: Mapping[str, Any]) -> int:
     count = given["image_available"] + given["label_available"]
     if not count:
-        raise ArgumentValueError("neither images nor labels are available: there is nothing to read.")
+        raise ArgumentValueError("image_available and label_available must not both be False.")
     return count
 
 
@@ -30,20 +30,20 @@ def _count(given: Mapping[str, Any]) -> int:
 def caffe(*, path: list[str], image_available: bool = True, label_available: bool = True) -> tuple[Spec, ...]:
     """Read the ``Datum`` messages of Caffe's LMDB databases, in the order of their keys.
 
-    With ``on_error="replace"``, a record that cannot be read has an empty picture, and its numbers are zeros.
+    With ``on_error="replace"``, a record that cannot be read becomes an empty image with zeros as labels.
 
     Args:
-        path: the databases, one after the other: folders, or files.
-        image_available: give the images.
-        label_available: give the labels.
+        path: the databases, in order: folders or files.
+        image_available: return the images.
+        label_available: return the labels.
 
     Returns:
-        image: the bytes of the field ``data``, uint8 ``[n]``, on the CPU: an encoded image, or pixels by channel, which
-            fn.reshape brings into form.
-        label: int32 ``[1]``; empty where a record has none.
+        image: the bytes of the field ``data``, uint8 ``[n]``, on the CPU: an encoded image, or planar pixels for
+            fn.reshape.
+        label: int32 ``[1]``; empty if a record has none.
 
     Raises:
-        ReaderError: a database that is missing or damaged, or a record that is no Datum.
+        ReaderError: a missing or damaged database, or a record that is not a Datum.
         ArgumentValueError: neither images nor labels.
 
     Example:
@@ -87,7 +87,7 @@ def _(
 
 @njit(nogil=True, cache=True)
 def _find_all(data: Any, starts: Any, stops: Any, found: Any, labels: Any) -> bool:
-    """Note where images lie, and labels; False where a record is damaged or has no label."""
+    """Store the positions of images, and labels; return False if a record is damaged or has no label."""
     for record in range(starts.size):
         place = starts[record]
         has_label = False

@@ -17,18 +17,18 @@ from dalify.registry import Spec, operator
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NO_LABEL = range(5)
 
 
-_MOST_INPUTS = 1000
+_MAX_INPUTS = 1000
 
 
 def _count(given: Mapping[str, Any]) -> int:
-    if not 0 <= given["additional_inputs"] <= _MOST_INPUTS:
+    if not 0 <= given["additional_inputs"] <= _MAX_INPUTS:
         raise ArgumentValueError(
-            f"additional_inputs must be from 0 to {_MOST_INPUTS}; got {given['additional_inputs']}."
+            f"additional_inputs must be between 0 and {_MAX_INPUTS}; got {given['additional_inputs']}."
         )
     has_label = given["label_type"] != _NO_LABEL
     count = given["image_available"] + has_label + given["additional_inputs"] + given["bbox"]
     if not count:
-        raise ArgumentValueError("there is nothing to read: no image, no label, no box and no additional inputs.")
+        raise ArgumentValueError("at least one of image, label, box and additional inputs must be enabled.")
     return count
 
 
@@ -46,16 +46,16 @@ def caffe2(
 
     A record holds tensors in the order of the outputs; sparse labels with weights are two tensors.
 
-    With ``on_error="replace"``, a record that cannot be read has an empty picture, and its numbers are zeros.
+    With ``on_error="replace"``, a record that cannot be read becomes an empty image and zeros.
 
     Args:
-        path: the databases, one after the other: folders, or files.
+        path: the databases, in order: folders or files.
         additional_inputs: number of further tensors.
         bbox: the record has a box.
         image_available: the record has an image.
-        label_type: 0: one integer; 1: the numbers of the classes that hold; 2: a value per class; 3: the numbers of the
-            classes that hold and their weights; 4: no label. (DALI fails on 1 and 3.)
-        num_labels: number of classes, for 1 and 3.
+        label_type: 0: one integer; 1: indices of the classes of the record; 2: a value per class; 3: indices of the
+            classes and their weights; 4: no label. (DALI fails on 1 and 3.)
+        num_labels: number of classes, for types 1 and 3.
 
     Returns:
         image: the encoded image, uint8 ``[bytes]``, or pixels, uint8 HWC; on the CPU.
@@ -65,20 +65,20 @@ def caffe2(
         box: int32 ``[4]``.
 
     Raises:
-        ReaderError: a database that is missing or damaged; a record whose tensors are not as described.
-        ArgumentValueError: a type of label that does not exist, or nothing to read.
-        MixedBatchError: a sample of another type or number of dimensions than the first one of the batch.
+        ReaderError: a missing or damaged database; a record whose tensors do not match the arguments.
+        ArgumentValueError: an unknown label type, or no outputs.
+        MixedBatchError: the type or number of dimensions of a sample differs from the first one of the batch.
 
     Example:
         >>> encoded, labels = fn.readers.caffe2(path="train_lmdb", label_type=0)  # doctest: +SKIP
     """
     if not _SINGLE <= label_type <= _NO_LABEL:
-        raise ArgumentValueError(f"label_type must be from 0 to {_NO_LABEL}; got {label_type}.")
+        raise ArgumentValueError(f"label_type must be between 0 and {_NO_LABEL}; got {label_type}.")
     if label_type in (_SPARSE, _WEIGHTED) and num_labels < 1:
         raise ArgumentValueError(f"num_labels must be at least 1; got {num_labels}.")
     specs = [Spec(DALIDataType.UINT8, None, "")] if image_available else []
     if label_type != _NO_LABEL:
-        # Numbers as they are stored have the type of the data.
+        # Other labels have the type of the stored data.
         known = {_SPARSE: DALIDataType.INT32, _WEIGHTED: DALIDataType.FLOAT}
         specs.append(Spec(known.get(label_type), 1, ""))
     specs += [Spec(None, 1, "")] * additional_inputs
@@ -112,7 +112,7 @@ def _(
     tensors = tensors_of(record.read())
     needed = image_available + (0, 0, 0, 1, -1)[label_type] + 1 + additional_inputs + bbox
     if len(tensors) < needed:
-        raise ReaderError(f"the record has {len(tensors)} tensors; {needed} are needed.")
+        raise ReaderError(f"the record has {len(tensors)} tensors; expected at least {needed}.")
     left = iter(tensors)
     results: list[np.ndarray[Any, Any]] = [next(left).image()] if image_available else []
     if label_type != _NO_LABEL:
@@ -135,14 +135,12 @@ def _label(
         return values
     if label_type == _SINGLE:
         if values.size != 1:
-            raise ReaderError(f"the record has {values.size} labels; label_type=0 is for a single one.")
+            raise ReaderError(f"the record has {values.size} labels; label_type=0 requires a single one.")
         return values
     if values.dtype != np.int32:
-        raise ReaderError("the numbers of classes must be integers.")
+        raise ReaderError("class indices must be integers.")
     if ((values < 0) | (values >= num_labels)).any():
-        raise ReaderError(
-            f"the record has the labels {values.tolist()}; with num_labels={num_labels} they are smaller."
-        )
+        raise ReaderError(f"the record has the labels {values.tolist()}; they must be between 0 and {num_labels - 1}.")
     found = np.zeros(num_labels, np.int32 if weights is None else np.float32)
     given = np.ones(values.size) if weights is None else weights.numbers("weights of labels")
     if given.size != values.size:
@@ -173,11 +171,11 @@ def _(
     pieces = records.read_many(numbers)
     if pieces is None:
         return None
-    texts = np.empty((len(numbers), 2), np.int64)
+    spans = np.empty((len(numbers), 2), np.int64)
     labels = np.empty((len(numbers), int(label_type == _SINGLE)), np.int32)
-    if not find_texts_and_integers(pieces.data, pieces.starts, pieces.stops, texts, labels):
+    if not find_texts_and_integers(pieces.data, pieces.starts, pieces.stops, spans, labels):
         return None
-    images = [pieces.data[start:stop] for start, stop in texts.tolist()]
+    images = [pieces.data[start:stop] for start, stop in spans.tolist()]
     return (images, labels) if label_type == _SINGLE else (images,)
 
 
@@ -203,7 +201,7 @@ def _(
 ) -> tuple[np.ndarray[Any, Any], ...]:
     results: list[np.ndarray[Any, Any]] = [np.empty(0, np.uint8)] if image_available else []
     if label_type != _NO_LABEL:
-        # What the others are stored as is not known; one integer is what most are.
+        # The stored type of other labels is unknown; a single integer is the most common.
         count = num_labels if label_type in (_SPARSE, _WEIGHTED) else 1
         results.append(np.zeros(count, np.float32 if label_type == _WEIGHTED else np.int32))
     results += [np.zeros(1, np.int32)] * additional_inputs

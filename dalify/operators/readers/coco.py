@@ -1,4 +1,4 @@
-"""Read pictures with boxes, labels and masks from COCO data sets."""
+"""Read images with boxes, labels and masks from COCO datasets."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dalify.formats.whole_file import read_file
 from dalify.registry import Spec, operator
 
 
-class _Picture(NamedTuple):
-    pictures: _Pictures
+class _Image(NamedTuple):
+    images: _Images
     number: int
 
 
-class _Pictures(Sequence[_Picture]):
-    """All pictures of the reader."""
+class _Images(Sequence[_Image]):
+    """All images of the reader."""
 
     def __init__(self, root: str, annotations: Annotations) -> None:
         self.root = root
@@ -39,20 +39,20 @@ class _Pictures(Sequence[_Picture]):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the pictures lie on another machine."""
+        """Whether the images are on another machine."""
         return is_remote(self.root)
 
     @overload
-    def __getitem__(self, index: int) -> _Picture: ...
+    def __getitem__(self, index: int) -> _Image: ...
     @overload
-    def __getitem__(self, index: slice) -> list[_Picture]: ...
-    def __getitem__(self, index: int | slice) -> _Picture | list[_Picture]:
+    def __getitem__(self, index: slice) -> list[_Image]: ...
+    def __getitem__(self, index: int | slice) -> _Image | list[_Image]:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         number = int(index) + len(self) if index < 0 else int(index)
         if not 0 <= number < len(self):
-            raise IndexError(f"picture {index} of {len(self)}")
-        return _Picture(self, number)
+            raise IndexError(f"image {index} of {len(self)}")
+        return _Image(self, number)
 
 
 def _has_polygons(given: Mapping[str, Any]) -> bool:
@@ -89,45 +89,43 @@ def coco(
     size_threshold: float = 0.1,
     skip_empty: bool = False,
 ) -> tuple[Spec, ...]:
-    """Read pictures of a COCO data set with the boxes, labels and masks of the objects in them.
+    """Read images of a COCO dataset with the boxes, labels and masks of their objects.
 
     Args:
-        allow_outside_root: names of images may lead out of `file_root`, and be URLs. Only for annotations that can be
-            trusted.
+        allow_outside_root: allow image names that leave `file_root`, and URLs. Only for trusted annotations.
         annotations_file: the JSON file of the annotations.
-        avoid_class_remapping: labels are the numbers of the categories as they stand in the file; otherwise their
-            places in the list of categories, from 1 (0 is left for the background).
-        file_root: folder of the pictures.
-        image_ids: give the number of the picture, too.
-        images: names of the wanted pictures, as in the file, in the wanted order, also repeatedly; all, in the order
-            of their numbers, where not given. (A name that is not in the file is an error; DALI leaves it out.)
-        include_iscrowd: take groups of objects (``iscrowd``), too.
-        ltrb: boxes are left, top, right, bottom; otherwise x, y, width, height.
-        masks: the old form of `polygon_masks`: begin and end count coordinates instead of vertices.
-        pixelwise_masks: give a picture of labels; needs ``pip install dalify[coco]``.
-        polygon_masks: give the outlines of the objects. Objects whose mask is written by runs have none.
-        preprocessed_annotations: folder of annotations that were saved, instead of `annotations_file`; in the form in
-            which they were saved.
-        ratio: boxes and vertices are parts of the picture's extents.
-        save_preprocessed_annotations: save the annotations, as they are at the outputs, in DALI's format.
-        save_preprocessed_annotations_dir: where to.
-        size_threshold: objects whose width or height is smaller, in pixels, are left out.
-        skip_empty: leave out pictures without objects.
+        avoid_class_remapping: labels are the category IDs of the file; otherwise their positions in the list of
+            categories, from 1 (0 is the background).
+        file_root: folder of the images.
+        image_ids: also return the ID of the image.
+        images: names of the images to read, as in the file, in order, with repetitions; by default all images, in the
+            order of their IDs. (A name that is not in the file is an error; DALI skips it.)
+        include_iscrowd: include groups of objects (``iscrowd``).
+        ltrb: boxes are left, top, right, bottom; False: x, y, width, height.
+        masks: deprecated form of `polygon_masks`: start and end are in coordinates instead of vertices.
+        pixelwise_masks: return an image of labels; needs ``pip install dalify[coco]``.
+        polygon_masks: return the outlines of the objects. Objects with a run-length-encoded mask have none.
+        preprocessed_annotations: folder of saved annotations, instead of `annotations_file`; used as saved.
+        ratio: boxes and vertices are fractions of the extents of the image.
+        save_preprocessed_annotations: save the annotations, as returned, in DALI's format.
+        save_preprocessed_annotations_dir: folder for the saved annotations.
+        size_threshold: skip objects whose width or height in pixels is smaller.
+        skip_empty: skip images without objects.
 
     Returns:
-        image: the encoded picture, uint8 ``[bytes]``; all outputs are on the CPU.
+        image: the encoded image, uint8 ``[bytes]``; all outputs are on the CPU.
         boxes: float32 ``[M, 4]``.
         labels: int32 ``[M]``.
-        polygons: with `polygon_masks`; number of the object, begin and end of its vertices, int32 ``[P, 3]``.
+        polygons: with `polygon_masks`; index of the object, start and end of its vertices, int32 ``[P, 3]``.
         vertices: with `polygon_masks`; x, y, float32 ``[V, 2]``.
         mask: with `pixelwise_masks`; int32 ``[H, W, 1]``, layout HWC: the label of each pixel, 0 for none.
         image_id: with `image_ids`; int32 ``[1]``.
 
     Raises:
-        ReaderError: a file that is missing or damaged; or, when an image is read, annotations of it that lack something
-            or are out of range. ``on_error`` skips or replaces such images.
+        ReaderError: a missing or damaged file; or incomplete or invalid annotations of an image, when it is read.
+            ``on_error`` skips or replaces such images.
         LimitError: a mask that is larger than the limits allow.
-        ArgumentValueError: arguments that exclude each other.
+        ArgumentValueError: mutually exclusive arguments.
 
     Example:
         >>> encoded, boxes, labels = fn.readers.coco(
@@ -135,17 +133,17 @@ def coco(
         ... )  # doctest: +SKIP
     """
     if pixelwise_masks and (polygon_masks or masks):
-        raise ArgumentValueError("pixelwise_masks and polygon_masks exclude each other.")
+        raise ArgumentValueError("pixelwise_masks and polygon_masks are mutually exclusive.")
     if polygon_masks and masks:
-        raise ArgumentValueError("masks is the old form of polygon_masks: keep one of them.")
+        raise ArgumentValueError("masks is the deprecated form of polygon_masks: specify one of them.")
     if bool(annotations_file) == bool(preprocessed_annotations):
-        raise ArgumentValueError("either annotations_file or preprocessed_annotations is needed.")
+        raise ArgumentValueError("specify either annotations_file or preprocessed_annotations.")
     if preprocessed_annotations and images is not None:
-        raise ArgumentValueError("images and preprocessed_annotations exclude each other.")
+        raise ArgumentValueError("images and preprocessed_annotations are mutually exclusive.")
     if file_root is None:
-        raise ArgumentValueError("file_root, the folder of the pictures, is needed.")
+        raise ArgumentValueError("file_root, the folder of the images, is required.")
     if save_preprocessed_annotations and not save_preprocessed_annotations_dir:
-        raise ArgumentValueError("save_preprocessed_annotations_dir is needed to save annotations.")
+        raise ArgumentValueError("save_preprocessed_annotations requires save_preprocessed_annotations_dir.")
     specs = [Spec(DALIDataType.UINT8, 1, ""), Spec(DALIDataType.FLOAT, 2, ""), Spec(DALIDataType.INT32, 1, "")]
     if polygon_masks or masks:
         specs += [Spec(DALIDataType.INT32, 2, ""), Spec(DALIDataType.FLOAT, 2, "")]
@@ -175,7 +173,7 @@ def _(
     save_preprocessed_annotations_dir: str,
     size_threshold: float,
     skip_empty: bool,
-) -> _Pictures:
+) -> _Images:
     has_masks = polygon_masks or masks or pixelwise_masks
     if preprocessed_annotations:
         found = load(preprocessed_annotations, has_masks=has_masks, has_ids=image_ids, has_extents=pixelwise_masks)
@@ -192,12 +190,12 @@ def _(
         found = read_annotations(annotations_file, images, options)
     if not found.names:
         place = preprocessed_annotations or annotations_file
-        raise ReaderError(f"{place!r} has no annotations of images that can be read with these arguments.")
+        raise ReaderError(f"{place!r} has no annotations of images that match the arguments.")
     if save_preprocessed_annotations:
         if found.problems:
             number, problem = next(iter(found.problems.items()))
             raise ReaderError(
-                f"the annotations cannot be saved: those of {len(found.problems)} images cannot be used. The first is "
+                f"the annotations cannot be saved: those of {len(found.problems)} images are invalid. The first is "
                 f"{found.names[number]!r}: {problem}"
             )
         save(
@@ -210,12 +208,12 @@ def _(
     root = DataRoot(file_root, allow_outside=allow_outside_root)
     source = annotations_file or preprocessed_annotations
     found.names = [root.relative(name, source, "image", number) for number, name in enumerate(found.names)]
-    return _Pictures(file_root, found)
+    return _Images(file_root, found)
 
 
 @coco.read
 def _(
-    picture: _Picture,
+    image: _Image,
     *,
     image_ids: bool,
     masks: bool,
@@ -223,16 +221,16 @@ def _(
     polygon_masks: bool,
     ratio: bool,
 ) -> tuple[NDArray[Any], ...]:
-    problem = picture.pictures.annotations.problems.get(picture.number)
+    problem = image.images.annotations.problems.get(image.number)
     if problem is not None:
         raise ReaderError(problem)
-    outputs = _annotations(picture, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
-    return read_file(_path(picture)), *outputs
+    outputs = _annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+    return read_file(_path(image)), *outputs
 
 
 @coco.stand_in
 def _(
-    picture: _Picture,
+    image: _Image,
     *,
     image_ids: bool,
     masks: bool,
@@ -242,19 +240,19 @@ def _(
 ) -> tuple[NDArray[Any] | None, ...]:
     count = 2 + 2 * (polygon_masks or masks) + pixelwise_masks + image_ids
     outputs: list[NDArray[Any]] | list[None] = [None] * count
-    with suppress(DalifyError):  # annotations that cannot be used become zeros
-        outputs = _annotations(picture, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+    with suppress(DalifyError):  # invalid annotations become zeros
+        outputs = _annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
     return np.empty(0, np.uint8), *outputs
 
 
 def _annotations(
-    picture: _Picture, image_ids: bool, masks: bool, pixelwise_masks: bool, polygon_masks: bool, ratio: bool
+    image: _Image, image_ids: bool, masks: bool, pixelwise_masks: bool, polygon_masks: bool, ratio: bool
 ) -> list[NDArray[Any]]:
-    """Return the outputs behind the picture."""
-    number = picture.number
-    found = picture.pictures.annotations
-    own = slice(int(found.box_firsts[number]), int(found.box_firsts[number + 1]))
-    results: list[NDArray[Any]] = [found.boxes[own].copy(), found.labels[own].copy()]
+    """Return the outputs after the image."""
+    number = image.number
+    found = image.images.annotations
+    objects = slice(int(found.box_firsts[number]), int(found.box_firsts[number + 1]))
+    results: list[NDArray[Any]] = [found.boxes[objects].copy(), found.labels[objects].copy()]
     if polygon_masks or masks:
         polygons, vertices = _outlines(found, number)
         if masks:
@@ -265,18 +263,18 @@ def _annotations(
         height, width = found.extents[number].tolist()
         polygons, vertices = _outlines(found, number)
         if ratio:
-            vertices = vertices * np.array([width, height], np.float32)  # with the rounding of DALI
-        ids = None if found.object_ids is None else found.object_ids[own]
+            vertices = vertices * np.array([width, height], np.float32)  # rounded as in DALI
+        ids = None if found.object_ids is None else found.object_ids[objects]
         runs = found.rles.get(number, ())
-        results.append(pixelwise_mask(height, width, found.labels[own], polygons, vertices, runs, ids))
+        results.append(pixelwise_mask(height, width, found.labels[objects], polygons, vertices, runs, ids))
     if image_ids:
-        assert found.ids is not None, "dalify bug: numbers of pictures were not read"
+        assert found.ids is not None, "dalify bug: IDs of images were not read"
         results.append(found.ids[number : number + 1].copy())
     return results
 
 
 def _outlines(found: Annotations, number: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return copies of the polygons and vertices of a picture."""
+    """Return copies of the polygons and vertices of an image."""
     assert found.polygon_firsts is not None, "dalify bug: masks were not read"
     assert found.vertex_firsts is not None, "dalify bug: masks were not read"
     assert found.polygons is not None, "dalify bug: masks were not read"
@@ -287,8 +285,8 @@ def _outlines(found: Annotations, number: int) -> tuple[NDArray[np.int32], NDArr
     )
 
 
-def _path(picture: _Picture) -> str:
-    return joined(picture.pictures.root, picture.pictures.annotations.names[picture.number])
+def _path(image: _Image) -> str:
+    return joined(image.images.root, image.images.annotations.names[image.number])
 
 
 @coco.identity(
@@ -299,10 +297,10 @@ def _path(picture: _Picture) -> str:
     "preprocessed_annotations",
     "size_threshold",
 )
-def _(picture: _Picture) -> tuple[str, str]:
-    return file_identity(_path(picture), picture.number)
+def _(image: _Image) -> tuple[str, str]:
+    return file_identity(_path(image), image.number)
 
 
 @coco.origin
-def _(picture: _Picture) -> str:
-    return Origin(_path(picture), picture.pictures.annotations.names[picture.number])
+def _(image: _Image) -> str:
+    return Origin(_path(image), image.images.annotations.names[image.number])

@@ -1,4 +1,4 @@
-"""Read any Python data set that has a length and gives its items by number."""
+"""Read map-style Python datasets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalify.registry import Spec, operator
 from dalify.sources.convert import to_array
 from dalify.sources.declaration import declarations
 
-_MOST = 1024
+_MAX = 1024
 
 
 class _Item(NamedTuple):
@@ -21,7 +21,7 @@ class _Item(NamedTuple):
 
 
 class _Items(Sequence[_Item]):
-    """The items of a data set."""
+    """The items of a dataset."""
 
     def __init__(self, dataset: Any, outputs: int, processes: int) -> None:
         self.dataset = dataset
@@ -42,7 +42,7 @@ class _Items(Sequence[_Item]):
 
     @property
     def labels(self) -> np.ndarray[Any, Any] | None:
-        """The classes of the items, where the data set tells them as those of torchvision do."""
+        """The classes of the items, if the dataset has them as torchvision's do (``targets`` or ``labels``)."""
         found = getattr(self.dataset, "targets", None)
         if found is None:
             found = getattr(self.dataset, "labels", None)
@@ -60,33 +60,33 @@ def dataset(
     ndim: object = None,
     processes: int = 0,
 ) -> tuple[Spec, ...]:
-    """Read a map-style data set: of PyTorch, torchvision, Hugging Face, or any object with ``len()`` and ``[number]``.
+    """Read a map-style dataset of PyTorch, torchvision or Hugging Face, or any object with ``len()`` and ``[index]``.
 
-    Order, shards, shuffling, samplers, resuming and the treatment of bad samples are those of all readers. An iterable
-    data set is a source: ``fn.external_source(source=iterable, batch=False)``.
+    Order, sharding, shuffling, samplers, checkpoints and error handling work as in all readers. For iterable datasets
+    use ``fn.external_source(source=iterable, batch=False)``.
 
     Args:
-        dataset: the data set.
-        num_outputs: how many values an item has: a tuple, list or dictionary of so many (in nested ones all are
-            counted), or one value alone. Pictures of Pillow become HWC arrays, texts and bytes arrays of uint8, numbers
-            arrays without dimensions.
-        layout: of the values, one text or one per output.
-        dtype: element type that is expected, one or one per output.
-        ndim: dimensions that are expected, one or one per output.
-        processes: number of worker processes that call the data set; 0: the threads of the pipeline do, which pays
-            where the data set spends its time in code that frees the interpreter's lock. In processes, random numbers
-            of Python, numpy and torch are set for each sample, so that runs can be repeated and resumed. A process
-            that dies costs one sample and is replaced.
+        dataset: the dataset.
+        num_outputs: number of values of an item: a tuple, list or dictionary with this number of values (including
+            nested ones), or a single value. Pillow images become HWC arrays, strings and bytes uint8 arrays, and
+            numbers 0-D arrays.
+        layout: layout of the values, one string or one per output.
+        dtype: expected element type, one or one per output.
+        ndim: expected number of dimensions, one or one per output.
+        processes: number of worker processes that call the dataset; 0: the threads of the pipeline call it, which is
+            faster if the dataset mostly runs code that releases the GIL. In processes, the random generators of
+            Python, NumPy and torch are seeded per sample, so that runs are reproducible and can be resumed. A process
+            that dies loses one sample and is replaced.
 
     Returns:
         one output per value, on the CPU.
 
     Raises:
-        ArgumentTypeError: something that is no map-style data set.
-        ReaderError: an item with another number of values.
-        MixedBatchError: an item of another type or number of dimensions than the first one of the batch.
+        ArgumentTypeError: the object is not a map-style dataset.
+        ReaderError: an item has a wrong number of values.
+        MixedBatchError: the type or number of dimensions of an item differs from the first one of the batch.
         WorkerError: a process died while it read a sample, or took longer than ``callback_timeout_s``.
-        Exception: what the data set raises, with a note on the item.
+        Exception: exceptions of the dataset, with a note that names the item.
 
     Example:
         >>> images, labels = fn.readers.dataset(dataset=cifar, random_shuffle=True, name="Reader")  # doctest: +SKIP
@@ -100,14 +100,14 @@ def _check(dataset: Any, num_outputs: int, processes: int) -> None:
     if isinstance(dataset, type) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
         iterable = hasattr(dataset, "__iter__")
         raise ArgumentTypeError(
-            f"dataset must have a length and give items by number; got {type(dataset).__name__}.",
-            hint="Use fn.external_source(source=dataset, batch=False, num_outputs=...) for one that is iterated."
+            f"dataset must have __len__ and __getitem__; got {type(dataset).__name__}.",
+            hint="For an iterable use fn.external_source(source=dataset, batch=False, num_outputs=...)."
             if iterable
             else "",
         )
-    for name, value, least in (("num_outputs", num_outputs, 1), ("processes", processes, 0)):
-        if not least <= value <= _MOST:
-            raise ArgumentValueError(f"{name} must be from {least} to {_MOST}; got {value}.")
+    for name, value, minimum in (("num_outputs", num_outputs, 1), ("processes", processes, 0)):
+        if not minimum <= value <= _MAX:
+            raise ArgumentValueError(f"{name} must be between {minimum} and {_MAX}; got {value}.")
 
 
 @dataset.index
@@ -121,19 +121,19 @@ def _(item: _Item) -> tuple[np.ndarray[Any, Any], ...]:
     if len(values) != item.items.outputs:
         count = "1 value" if len(values) == 1 else f"{len(values)} values"
         raise ReaderError(
-            f"the item {item.number} of the data set has {count}, not {item.items.outputs}.",
-            hint=f"Write num_outputs={len(values)} if all items have so many.",
+            f"the item {item.number} of the dataset has {count}; expected {item.items.outputs}.",
+            hint=f"Pass num_outputs={len(values)} if all items have {count}.",
         )
     return tuple(_array(value) for value in values)
 
 
 @dataset.origin
 def _(item: _Item) -> str:
-    return f"item {item.number} of the data set"
+    return f"item {item.number} of the dataset"
 
 
 def _values(item: Any) -> Iterator[Any]:
-    """Yield the values of an item, those of nested ones too."""
+    """Yield the values of an item, including nested ones."""
     if isinstance(item, Mapping):
         for value in item.values():
             yield from _values(value)
@@ -145,7 +145,7 @@ def _values(item: Any) -> Iterator[Any]:
 
 
 def _is_array_like(item: list[Any]) -> bool:
-    """Tell whether a list is data, such as a row of numbers, and not several values."""
+    """Return whether a list is data, such as a row of numbers, rather than several values."""
     return bool(item) and all(isinstance(value, (bool, int, float)) for value in item)
 
 
@@ -154,5 +154,5 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
         return np.frombuffer(value.encode() if isinstance(value, str) else value, np.uint8)
     array = to_array(value)
     array = array if isinstance(array, np.ndarray) else array.cpu().numpy()
-    is_picture = hasattr(value, "getbands")
-    return array[..., None] if is_picture and array.ndim == 2 else array
+    is_image = hasattr(value, "getbands")
+    return array[..., None] if is_image and array.ndim == 2 else array

@@ -1,4 +1,4 @@
-"""Read whole files and their labels."""
+"""Read files and their labels."""
 
 from __future__ import annotations
 
@@ -30,38 +30,37 @@ def file(
     files: list[str] | None = None,
     labels: list[int] | None = None,
     dir_filters: list[str] | None = None,
-    file_filters: list[str] = list(KNOWN_EXTENSIONS),  # noqa: B006 - the signature is the schema; nobody changes it
+    file_filters: list[str] = list(KNOWN_EXTENSIONS),  # noqa: B006 - the signature is the schema; the list is never mutated
     case_sensitive_filter: bool = False,
     allow_outside_root: bool = False,
 ) -> tuple[Spec, Spec]:
     """Read the contents of files, with a label each.
 
-    The files are told in one of three ways: by class folders below ``file_root``, by a list file, or one by one.
+    The files are specified in one of three ways: class folders in ``file_root``, a list file, or a list of paths.
 
     Args:
-        file_root: folder with one sub-folder per class. The sub-folders are numbered in byte order of their names
-            (capitals first), empty ones too, and the number is the label; files follow in byte order ("10.jpg" before
-            "2.jpg"). Deeper folders are not entered. Together with ``file_list`` or ``files``: folder to which their
-            paths are relative.
-        file_list: path of a text file: on each line a path, a space, and an integer label. Paths are relative to
-            ``file_root``, or to the list's own folder.
-        files: paths, one by one.
-        labels: one per path of ``files``; 0, 1, 2 … where not given.
-        dir_filters: patterns (``*``, ``?``, ``[abc]``) for the names of class folders. Folders that match none get no
-            number.
+        file_root: folder with one subfolder per class. The label is the index of the subfolder in byte order of the
+            names (capitals first), including empty ones; files are in byte order ("10.jpg" before "2.jpg"). Deeper
+            folders are not searched. With ``file_list`` or ``files``: base folder of relative paths.
+        file_list: path of a text file: each line has a path, a space, and an integer label. Paths are relative to
+            ``file_root``, or to the folder of the list.
+        files: list of paths.
+        labels: one per path of ``files``; by default 0, 1, 2 ….
+        dir_filters: patterns (``*``, ``?``, ``[abc]``) for the names of class folders. Folders that match none are
+            not numbered.
         file_filters: patterns for the names of files in class folders.
-        case_sensitive_filter: whether case counts in the patterns.
-        allow_outside_root: paths in the list may lead out of the folder to which they are relative, and be URLs. Only
-            for lists that can be trusted.
+        case_sensitive_filter: whether the patterns are case-sensitive.
+        allow_outside_root: allow paths in the list that leave the folder to which they are relative, and URLs.
+            Only for trusted lists.
 
     Returns:
         contents: uint8 ``[bytes]``, on the CPU.
         label: int32 ``[1]``, on the CPU.
 
     Raises:
-        ReaderError: a missing folder, list or file; a line of a list that is not as described, or whose path
-            leads out of its folder; nothing that matches.
-        ArgumentValueError: arguments that exclude each other.
+        ReaderError: a missing folder, list or file; an invalid line of a list, or one whose path leaves its
+            folder; no matching files.
+        ArgumentValueError: mutually exclusive arguments.
 
     Example:
         >>> encoded, labels = fn.readers.file(file_root="photos", random_shuffle=True, name="train")  # doctest: +SKIP
@@ -82,17 +81,15 @@ def _(
     allow_outside_root: bool,
 ) -> FileList:
     if files is not None and file_list is not None:
-        raise ArgumentValueError("files and file_list exclude each other.")
+        raise ArgumentValueError("files and file_list are mutually exclusive.")
     if labels is not None and files is None:
-        raise ArgumentValueError(
-            "labels belong to files=[...], which is not given.", hint="Labels of a file_list stand in the list."
-        )
+        raise ArgumentValueError("labels requires files=[...].", hint="The labels of a file_list are in the list.")
     if files is not None:
         return files_given(files, labels, file_root)
     if file_list is not None:
         return files_of_list(file_list, file_root, allow_outside_root=allow_outside_root)
     if file_root is None:
-        raise ArgumentValueError("one of file_root, file_list and files is needed.")
+        raise ArgumentValueError("specify one of file_root, file_list and files.")
     return files_in_class_folders(
         file_root,
         dir_filters=dir_filters,

@@ -1,4 +1,4 @@
-"""Read rows of data sets in HDF5 files."""
+"""Read rows of datasets in HDF5 files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dalify.registry import Spec, operator
 
 def _count(arguments: Mapping[str, Any]) -> int:
     if not arguments["datasets"]:
-        raise ArgumentValueError("datasets is empty: there is nothing to read.", hint="Write datasets=['images'].")
+        raise ArgumentValueError("datasets must not be empty.", hint="For example datasets=['images'].")
     return len(arguments["datasets"])
 
 
@@ -26,27 +26,27 @@ def hdf5(
     datasets: list[str],
     cache_bytes: int = 1 << 30,
 ) -> tuple[Spec, ...]:
-    """Read rows of data sets in HDF5 files: a sample is the same row of each; DALI has no such reader.
+    """Read rows of datasets in HDF5 files: a sample is the same row of each dataset. DALI has no such reader.
 
-    Data sets that lie in their file as in memory are read row by row, by all threads at once: those that are not
-    chunked, and those of plain chunks (no filters such as compression) of whole rows of 16 KiB or more. Other chunks
-    are read as a whole, one thread at a time, and those used last are kept; where they have several rows,
-    ``random_shuffle`` shuffles chunks, and then all rows within windows of at least `initial_fill` rows, or of
-    `cache_bytes` / 2.
+    Contiguous datasets, and datasets with unfiltered (uncompressed) chunks of whole rows of at least 16 KiB, are read
+    row by row, in parallel on all threads. Other chunks are read as a whole, one thread at a time, and kept in an LRU
+    cache. If they have several rows, ``random_shuffle`` shuffles chunks, and then all rows within windows of at least
+    `initial_fill` rows or `cache_bytes` / 2.
 
     Args:
-        paths: the files, on this machine or URLs, which are copied once.
-        datasets: names of the data sets, in groups with slashes: ``train/images``. All of a file have as many rows.
-        cache_bytes: most memory for chunks, in each process. Two are kept in any case.
+        paths: local files, or URLs, which are copied once.
+        datasets: names of the datasets, with slashes for groups: ``train/images``. All in a file must have the same
+            number of rows.
+        cache_bytes: maximum memory for chunks, per process. At least two chunks are kept.
 
     Returns:
-        one output per data set, of its own type, on the CPU: what ``dataset[row]`` is. Rows of one number: an array
-        without dimensions; texts and bytes: uint8 ``[n]``.
+        one output per dataset, of the type of the dataset, on the CPU: ``dataset[row]``. A row with one number is a 0-D
+        array; strings and bytes are uint8 ``[n]``.
 
     Raises:
-        ReaderError: a file that is missing or damaged; data sets with different numbers of rows.
-        ArgumentValueError: a data set that is not there.
-        DTypeError: elements that are no numbers, texts or bytes, or of different types in two files.
+        ReaderError: a missing or damaged file; datasets with different numbers of rows.
+        ArgumentValueError: a dataset does not exist.
+        DTypeError: elements are not numbers, strings or bytes, or have different types in two files.
 
     Example:
         >>> volumes, labels = fn.readers.hdf5(
@@ -59,7 +59,7 @@ def hdf5(
 @hdf5.index
 def _(paths: Sequence[str], datasets: Sequence[str], cache_bytes: int) -> ArrayRows:
     if not paths:
-        raise ReaderError("there are no paths.")
+        raise ReaderError("the list of paths is empty.")
     return ArrayRows([Hdf5File(path, datasets) for path in paths], datasets, cache_bytes)
 
 

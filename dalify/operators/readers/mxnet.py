@@ -18,23 +18,23 @@ from dalify.registry import Spec, operator
 def mxnet(*, path: list[str], index_path: list[str]) -> tuple[Spec, Spec]:
     """Read encoded images and their labels from RecordIO files, as MXNet's ``im2rec`` writes them.
 
-    Records come in the order in which they lie in the files, whatever the order of the index.
+    Records are in the order of the files, regardless of the order of the index.
 
-    ``shuffle_after_epoch`` shuffles the files and leaves the order within each as it is; ``random_shuffle`` may be
-    added and shuffles what the shard has got. With ``on_error="replace"``, a record that cannot be read has an
-    empty picture; its numbers are zeros.
+    ``shuffle_after_epoch`` shuffles the files but not the records within a file; ``random_shuffle`` additionally
+    shuffles the records of the shard. With ``on_error="replace"``, a record that cannot be read becomes an empty image
+    with zeros as labels.
 
     Args:
         path: the ``.rec`` files.
-        index_path: the ``.idx`` file, whose offsets count through all files; or one for each file, which DALI refuses.
+        index_path: the ``.idx`` file, with offsets across all files; or one per file, which DALI rejects.
 
     Returns:
         image: the encoded image, uint8 ``[bytes]``, on the CPU.
-        label: float32 ``[n]``: one label, or as many as the record has.
+        label: float32 ``[n]``: all labels of the record.
 
     Raises:
-        ReaderError: a file or index that is missing or damaged.
-        ArgumentValueError: another number of indices.
+        ReaderError: a missing or damaged file or index.
+        ArgumentValueError: a wrong number of indices.
 
     Example:
         >>> encoded, labels = fn.readers.mxnet(path=["train.rec"], index_path=["train.idx"])  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Read recorded speech and its text by manifests of NVIDIA NeMo."""
+"""Read speech recordings and transcripts from NVIDIA NeMo manifests."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from dalify.kernels.convert import audio_to_integers
 from dalify.registry import Spec, operator
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
-# Of what takes the place of a recording that cannot be read.
+# Of the placeholder for a recording that cannot be read.
 _SILENT_SECONDS = 0.1
-_USUAL_RATE_HZ = 16000.0
+_DEFAULT_RATE_HZ = 16000.0
 
 
 @operator(outputs=lambda given: 1 + given["read_sample_rate"] + given["read_text"] + given["read_idxs"], reader=True)
@@ -41,48 +41,48 @@ def nemo_asr(
     read_text: bool = True,
     sample_rate: float = -1.0,
 ) -> tuple[Spec, ...]:
-    """Read the recordings that manifests list, decoded, with what is said in them.
+    """Read and decode the recordings listed in manifests, with their transcripts.
 
-    A manifest holds objects of JSON with ``audio_filepath``, relative to the folder of the manifest, and, where wanted,
-    ``offset`` and ``duration`` in seconds (then only that part is given) and ``text``; one per line, or over several
-    lines. Formats of sound: see fn.decoders.audio. With ``on_error="replace"``, a recording that cannot be read is a
-    tenth of a second of silence with its text.
+    A manifest contains JSON objects with ``audio_filepath``, relative to the folder of the manifest, and optionally
+    ``offset`` and ``duration`` in seconds (only that segment is returned) and ``text``; one per line, or over several
+    lines. For audio formats see fn.decoders.audio. With ``on_error="replace"``, a recording that cannot be read becomes
+    0.1 seconds of silence with its text.
 
     Args:
-        manifest_filepaths: the manifests. An entry that lacks something is an error of its sample, see ``on_error``;
-            DALI leaves such entries out.
-        allow_outside_root: paths of sounds are taken as DALI takes them: relative to the working folder, or anywhere
-            else. Only for manifests that can be trusted.
-        downmix: the mean of all channels, without an axis of channels.
-        dtype: of the sound: FLOAT (-1 to 1), INT16 or INT32.
-        max_duration: entries that are longer are left out, in seconds; 0 for none.
-        min_duration: entries that are shorter, or that do not tell, are left out, in seconds; 0 for none.
-        quality: of resampling, 0 to 100: see fn.audio_resample.
-        read_idxs: give the numbers of the entries, too.
-        read_sample_rate: give the sampling rate, too.
-        read_text: give the text, too.
-        sample_rate: what the sound is resampled to, in Hz; negative or 0: left as it is.
+        manifest_filepaths: the manifests. An incomplete entry raises an error for its sample, see ``on_error``;
+            DALI skips such entries.
+        allow_outside_root: interpret audio paths as DALI does: relative to the current directory, without restrictions.
+            Only for trusted manifests.
+        downmix: return the mean of all channels, without a channel axis.
+        dtype: type of the audio: FLOAT (-1 to 1), INT16 or INT32.
+        max_duration: skip longer entries, in seconds; 0: no limit.
+        min_duration: skip shorter entries and entries without a duration, in seconds; 0: no limit.
+        quality: resampling quality, 0 to 100: see fn.audio_resample.
+        read_idxs: also return the indices of the entries.
+        read_sample_rate: also return the sampling rate.
+        read_text: also return the text.
+        sample_rate: output sampling rate in Hz; negative or 0: that of the file.
 
     Returns:
-        sound: ``[samples]``, without `downmix` ``[samples, channels]``; all outputs are on the CPU.
-        sample rate: of the file, Hz, a float32 number.
+        audio: ``[samples]``, without `downmix` ``[samples, channels]``; all outputs are on the CPU.
+        sample rate: of the file in Hz, a float32 scalar.
         text: UTF-8, uint8 ``[bytes]``.
-        number: of the entry among those of its manifest that were taken, int64 ``[1]``.
+        index: of the entry among the selected ones of its manifest, int64 ``[1]``.
 
     Raises:
-        ReaderError: a manifest or sound that is missing, or a damaged manifest.
-        DecodeError: no sound, or a damaged one.
-        ArgumentValueError: a quality out of range.
+        ReaderError: a missing manifest or audio file, or a damaged manifest.
+        DecodeError: not audio, or damaged data.
+        ArgumentValueError: the quality is out of range.
 
     Example:
-        >>> sound, rate, text = fn.readers.nemo_asr(
+        >>> audio, rate, text = fn.readers.nemo_asr(
         ...     manifest_filepaths=["train.json"], sample_rate=16000.0, max_duration=16.7
         ... )  # doctest: +SKIP
     """
     if dtype not in _DTYPES:
         raise DTypeError(option_error_text("dtype", dtype, _DTYPES))
     if not 0 <= quality <= 100:
-        raise ArgumentValueError(f"quality must be from 0 to 100; got {quality:g}.")
+        raise ArgumentValueError(f"quality must be between 0 and 100; got {quality:g}.")
     if not sample_rate <= 1e9 or math.isnan(sample_rate):
         raise ArgumentValueError(f"sample_rate must be at most 1e9 Hz; got {sample_rate:g}.")
     specs = [Spec(dtype, 1 if downmix else 2, "")]
@@ -101,7 +101,7 @@ def _(
     allow_outside_root: bool,
     max_duration: float,
     min_duration: float,
-    **of_reading: Any,
+    **read_options: Any,
 ) -> Recordings:
     return Recordings(manifest_filepaths, min_duration, max_duration, allow_outside_root=allow_outside_root)
 
@@ -121,41 +121,41 @@ def _(
     if recording.problem:
         raise ReaderError(recording.problem)
     encoded = read_file(recording.path)
-    sound, rate = decode_sound(encoded, dtype.numpy)
-    start = int(min(recording.offset * rate, len(sound)))
-    stop = len(sound) if recording.duration < 0 else start + int(min(recording.duration * rate, len(sound) - start))
-    is_mixed, is_resampled = downmix and sound.shape[1] > 1, sample_rate > 0 and sample_rate != rate
+    audio, rate = decode_sound(encoded, dtype.numpy)
+    start = int(min(recording.offset * rate, len(audio)))
+    stop = len(audio) if recording.duration < 0 else start + int(min(recording.duration * rate, len(audio) - start))
+    is_mixed, is_resampled = downmix and audio.shape[1] > 1, sample_rate > 0 and sample_rate != rate
     if (is_mixed or is_resampled) and dtype != DALIDataType.FLOAT:
-        sound, rate = decode_sound(encoded, np.dtype(np.float32))  # integers are made at the end
-    sound = sound[start:stop]
+        audio, rate = decode_sound(encoded, np.dtype(np.float32))  # converted to integers last
+    audio = audio[start:stop]
     if is_mixed:
-        channels = [sound[:, channel] for channel in range(sound.shape[1])]
-        sound = (sum(channels[1:], channels[0]) / len(channels))[:, None]
+        channels = [audio[:, channel] for channel in range(audio.shape[1])]
+        audio = (sum(channels[1:], channels[0]) / len(channels))[:, None]
     if is_resampled:
-        count = math.ceil(len(sound) * sample_rate / rate)
-        check_shape((count, sound.shape[1]), dtype.numpy.itemsize, "resampled audio")
-        resampled = np.empty((count, sound.shape[1]), dtype.numpy)
+        count = math.ceil(len(audio) * sample_rate / rate)
+        check_shape((count, audio.shape[1]), dtype.numpy.itemsize, "resampled audio")
+        resampled = np.empty((count, audio.shape[1]), dtype.numpy)
         if resampled.size:
-            sound = np.ascontiguousarray(sound)
-            resample_sound(resampled[None], sound[None], np.array([rate / sample_rate]), quality)
-        sound = resampled
+            audio = np.ascontiguousarray(audio)
+            resample_sound(resampled[None], audio[None], np.array([rate / sample_rate]), quality)
+        audio = resampled
     elif is_mixed and dtype != DALIDataType.FLOAT:
-        mixed = np.empty(sound.shape, dtype.numpy)
-        audio_to_integers(mixed, sound)
-        sound = mixed
-    sound = np.ascontiguousarray(sound[:, 0] if downmix else sound)
-    return _outputs(sound, rate, recording, read_sample_rate, read_text, read_idxs)
+        mixed = np.empty(audio.shape, dtype.numpy)
+        audio_to_integers(mixed, audio)
+        audio = mixed
+    audio = np.ascontiguousarray(audio[:, 0] if downmix else audio)
+    return _outputs(audio, rate, recording, read_sample_rate, read_text, read_idxs)
 
 
 def _outputs(
-    sound: NDArray[Any],
+    audio: NDArray[Any],
     rate: float,
     recording: Recording,
     read_sample_rate: bool,
     read_text: bool,
     read_idxs: bool,
 ) -> tuple[NDArray[Any], ...]:
-    results = [sound]
+    results = [audio]
     if read_sample_rate:
         results.append(np.array(rate, np.float32))
     if read_text:
@@ -176,7 +176,7 @@ def _(
     read_text: bool,
     sample_rate: float,
 ) -> tuple[NDArray[Any], ...]:
-    rate = sample_rate if sample_rate > 0 else _USUAL_RATE_HZ
+    rate = sample_rate if sample_rate > 0 else _DEFAULT_RATE_HZ
     silence = np.zeros((math.ceil(rate * _SILENT_SECONDS), 1), dtype.numpy)
     return _outputs(silence[:, 0] if downmix else silence, rate, recording, read_sample_rate, read_text, read_idxs)
 

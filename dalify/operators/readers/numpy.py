@@ -24,11 +24,11 @@ _POLICIES = ("error", "pad", "trim_to_shape")
 _COORDINATES = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 _Coordinates = tuple[tuple[str, tuple[float, ...] | None], ...]
 _WHOLE: _Coordinates = tuple((name, None) for name in _COORDINATES)
-_FEWEST = 2  # that are read together: one alone is read sooner by itself
+_MIN_BATCH = 2  # fewer files are read one by one, which is faster
 
 
 class _ArrayFile(NamedTuple):
-    """One file, and where headers are kept; None where they are not."""
+    """One file, and the header cache of the reader; None without a cache."""
 
     entry: FileEntry
     headers: dict[str, NumpyHeader] | None
@@ -48,7 +48,7 @@ class _ArrayFiles(Sequence[_ArrayFile]):
 
     @property
     def is_remote(self) -> bool:
-        """Whether files lie on another machine."""
+        """Whether the files are on another machine."""
         return self._files.is_remote
 
     @overload
@@ -63,13 +63,13 @@ class _ArrayFiles(Sequence[_ArrayFile]):
     def read_many(
         self, numbers: np.ndarray[Any, Any], *window: Any
     ) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]] | None:
-        """Return the same window of files, ``[N, ...]`` or N arrays; None where each is to be read by itself.
+        """Return the same window of files, ``[N, ...]`` or N arrays; None if each must be read individually.
 
         Args:
-            numbers: of the files.
-            window: arguments of ``_window`` behind the shape.
+            numbers: indices of the files.
+            window: arguments of ``_window`` after the shape.
         """
-        if len(numbers) < _FEWEST:
+        if len(numbers) < _MIN_BATCH:
             return None
         is_whole = window[1] == _WHOLE
         if is_whole and self._are_uneven:
@@ -83,7 +83,7 @@ class _ArrayFiles(Sequence[_ArrayFile]):
                 return None
         paths = self._files.paths(numbers)
         found = alike[1].read(paths)
-        # Where they are not alike, the next ones may be like the first of them.
+        # If these files differ, the next ones may still match the first of them.
         self._alike = alike if found is not None or not alike[1].can_be else None
         if found is None and is_whole:
             uneven = read_uneven(paths)
@@ -107,47 +107,47 @@ def numpy(
     rel_roi_end: PerSample[list[float]] | None = None,
     rel_roi_shape: PerSample[list[float]] | None = None,
     rel_roi_start: PerSample[list[float]] | None = None,
-    roi_axes: list[int] = [],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    roi_axes: list[int] = [],  # noqa: B006 -- the signature is the schema; the list is never mutated
     roi_end: PerSample[list[int]] | None = None,
     roi_shape: PerSample[list[int]] | None = None,
     roi_start: PerSample[list[int]] | None = None,
 ) -> Spec:
-    """Read arrays from ``.npy`` files, whole or a window of each.
+    """Read arrays, or windows of arrays, from ``.npy`` files.
 
-    Of a window, only the part of the file between its first and last element is read. Arrays in Fortran order and of
-    foreign byte order become plain ones (DALI refuses the latter). Pickled objects are never loaded. The arrays of a
-    batch must have one type and one number of dimensions.
+    For a window, only the part of the file between its first and last element is read. Arrays in Fortran order or
+    non-native byte order are converted to C order and native byte order (DALI rejects the latter). Pickled objects are
+    never loaded. The arrays of a batch must have the same type and number of dimensions.
 
     Args:
-        allow_outside_root: paths in the list may lead out of the folder to which they are relative, and be URLs. Only
-            for lists that can be trusted.
-        cache_header_information: keep what the files say of their arrays; saves a small read per window.
+        allow_outside_root: allow paths in the list that leave the folder to which they are relative, and URLs.
+            Only for trusted lists.
+        cache_header_information: cache the headers of the files; saves a small read per window.
         file_filter: pattern (``*``, ``?``, ``[abc]``) for the names of files in folders.
-        file_list: a text with a path on each line, relative to `file_root`, or to the folder of the list.
-        file_root: folder; its files come first, then those of its sub-folders (not deeper), each in byte order.
-            Together with `file_list` or `files`: folder to which their paths are relative.
-        files: paths.
-        fill_value: what lies outside of an array, with ``pad``; rounded and saturated to its type.
-        out_of_bounds_policy: of a window that reaches out of its array: ``error``; ``pad``: filled; ``trim_to_shape``:
-            cut.
-        register_buffers: taken for compatibility; without effect, as in DALI.
-        rel_roi_end: where the window ends, in parts of the extent.
-        rel_roi_shape: extents of the window, in parts of the extent.
-        rel_roi_start: where the window begins, in parts of the extent.
-        roi_axes: axes that these are for; all where empty. Negative: from the end.
-        roi_end: where the window ends, in elements.
+        file_list: a text file with a path per line, relative to `file_root` or to the folder of the list.
+        file_root: folder; its files come first, then those of its subfolders (not deeper), each in byte order.
+            With `file_list` or `files`: base folder of relative paths.
+        files: list of paths.
+        fill_value: value outside an array, with ``pad``; rounded and saturated to its type.
+        out_of_bounds_policy: for a window that extends outside its array: ``error``; ``pad``: filled;
+            ``trim_to_shape``: clipped.
+        register_buffers: accepted but ignored, as in DALI.
+        rel_roi_end: end of the window, as fractions of the extents.
+        rel_roi_shape: extents of the window, as fractions of the extents.
+        rel_roi_start: start of the window, as fractions of the extents.
+        roi_axes: axes of the window arguments; empty: all. Negative axes count from the end.
+        roi_end: end of the window, in elements.
         roi_shape: extents of the window, in elements.
-        roi_start: where the window begins, in elements.
+        roi_start: start of the window, in elements.
 
     Returns:
-        the array, of its own type, without layout; on the CPU.
+        the array, of the type of the file, without a layout; on the CPU.
 
     Raises:
-        ReaderError: a file that is missing or cannot be read.
-        MixedBatchError: an array of another type or number of dimensions than the first one of the batch.
-        DecodeError: no NumPy file, a damaged one, or elements that are no numbers.
-        ArgumentValueError: arguments that exclude each other, or another number of coordinates than of axes.
-        IndexingError: an axis that is not there, or a window that reaches out of the array, with ``error``.
+        ReaderError: a file does not exist or cannot be read.
+        MixedBatchError: the type or number of dimensions of an array differs from the first one of the batch.
+        DecodeError: not a NumPy file, damaged data, or elements that are not numbers.
+        ArgumentValueError: mutually exclusive arguments, or different numbers of coordinates and axes.
+        IndexingError: an axis does not exist, or a window extends outside the array, with ``error``.
 
     Example:
         >>> patch = fn.readers.numpy(file_root="volumes", roi_start=[0, 64], roi_shape=[32, 32])  # doctest: +SKIP
@@ -159,7 +159,7 @@ def numpy(
     for alternatives in (begins, endings):
         given = [name for name, value in alternatives.items() if value is not None]
         if len(given) > 1:
-            raise ArgumentValueError(f"{' and '.join(given)} exclude each other.")
+            raise ArgumentValueError(f"{' and '.join(given)} are mutually exclusive.")
     return Spec(None, None, "")
 
 
@@ -171,7 +171,7 @@ def _(
     file_list: str | None,
     file_root: str | None,
     files: Sequence[str] | None,
-    **of_the_window: Any,
+    **window: Any,
 ) -> _ArrayFiles:
     found = plain_files(file_root, file_list, files, file_filter, allow_outside_root=allow_outside_root)
     return _ArrayFiles(found, keeps_headers=cache_header_information)
@@ -208,8 +208,8 @@ def _(
     is_inside = inside_start == start and inside_stop == stop
     if not is_inside and out_of_bounds_policy == "error":
         raise IndexingError(
-            f"the window from {start} to {stop} reaches out of the array of shape {list(header.shape)}.",
-            hint="Write out_of_bounds_policy='pad' or 'trim_to_shape' if that is meant.",
+            f"the window from {start} to {stop} extends outside the array of shape {list(header.shape)}.",
+            hint="Pass out_of_bounds_policy='pad' or 'trim_to_shape' if that is intended.",
         )
     part = read_window(files, header, inside_start, inside_stop)
     if is_inside or out_of_bounds_policy == "trim_to_shape":
@@ -245,7 +245,7 @@ def _(
 
 
 def _coordinates(*values: np.ndarray[Any, Any] | None) -> _Coordinates:
-    """Return coordinates of a window with their names, as ``_window`` takes them."""
+    """Return coordinates of a window with their names, for ``_window``."""
     return tuple(
         [
             (name, None if value is None or not value.size else tuple(value.ravel().tolist()))
@@ -254,22 +254,22 @@ def _coordinates(*values: np.ndarray[Any, Any] | None) -> _Coordinates:
     )
 
 
-@lru_cache(maxsize=64)  # the files of a data set mostly have one shape, and one window is wanted of all
+@lru_cache(maxsize=64)  # files of a dataset usually have one shape and use one window
 def _window(
     shape: tuple[int, ...], roi_axes: tuple[int, ...], coordinates: _Coordinates
 ) -> tuple[list[int], list[int]]:
-    """Return where the window begins and ends along every axis of an array."""
+    """Return start and end of the window along every axis of an array."""
     axes = list(roi_axes) or list(range(len(shape)))
     if any(not -len(shape) <= axis < len(shape) for axis in axes):
-        raise IndexingError(f"roi_axes={axes} are not all axes of an array of {len(shape)} dimensions.")
+        raise IndexingError(f"roi_axes={axes} is out of range for an array with {len(shape)} dimensions.")
     axes = [axis % len(shape) for axis in axes]
     if len(set(axes)) < len(axes):
-        raise ArgumentValueError(f"roi_axes={list(roi_axes)} names an axis twice.")
+        raise ArgumentValueError(f"roi_axes must not contain an axis twice; got {list(roi_axes)}.")
     for name, value in coordinates:
         if value is not None and len(value) not in (1, len(axes)):
             raise ArgumentValueError(
-                f"{len(value)} coordinates were given as {name} of the window; the array has {len(axes)} axes to cut.",
-                hint="Name the axes: roi_axes=[0].",
+                f"{name} of the window must have one value per axis, {len(axes)}; got {len(value)}.",
+                hint="Specify the axes: roi_axes=[0].",
             )
     start, stop = [0] * len(shape), list(shape)
     if axes:
@@ -278,7 +278,7 @@ def _window(
         try:
             begins, ends = slice_bounds(extents, **given, are_inputs=False)
         except DalifyError as error:
-            error.sample = None  # it counts in this one sample
+            error.sample = None  # relative to this one sample; the caller sets it
             raise
         for axis, begin, end in zip(axes, begins[0].tolist(), ends[0].tolist(), strict=True):
             start[axis], stop[axis] = begin, end

@@ -16,7 +16,7 @@ from dalify.registry import Spec, operator
 
 def _count(arguments: Mapping[str, Any]) -> int:
     if not arguments["columns"]:
-        raise ArgumentValueError("columns is empty: there is nothing to read.", hint="For example columns=['image'].")
+        raise ArgumentValueError("columns must not be empty.", hint="For example columns=['image'].")
     return len(arguments["columns"])
 
 
@@ -28,31 +28,31 @@ def parquet(
     cache_bytes: int = 1 << 30,
     allow_outside_root: bool = False,
 ) -> tuple[Spec, ...]:
-    """Read rows of Parquet files; DALI has no such reader.
+    """Read rows of Parquet files. DALI has no such reader.
 
-    Rows are kept in row groups, which are decoded as a whole; those used last are kept. So with ``random_shuffle`` or
-    ``shuffle_after_epoch``, whole row groups are shuffled, and then all rows within windows of at least `initial_fill`
-    rows, or of `cache_bytes` / 2. Every row comes once in an epoch, as ever. A sampler chooses row by row, which is
-    quick only where all the data fit into `cache_bytes`.
+    Row groups are decoded as a whole and kept in an LRU cache. ``random_shuffle`` and ``shuffle_after_epoch`` therefore
+    shuffle row groups, and then all rows within windows of at least `initial_fill` rows or `cache_bytes` / 2. Every
+    row occurs once per epoch. A sampler selects individual rows, which is fast only if all data fits into
+    `cache_bytes`.
 
     Args:
-        paths: the files, on this machine or URLs, of which only the wanted parts are read.
+        paths: local files, or URLs, of which only the required parts are read.
         columns: names of the columns.
-        cache_bytes: most memory for decoded row groups, in each process. Two are kept in any case.
-        allow_outside_root: a field ``path`` may lead out of the folder of its file, and be a URL. Only for files that
-            can be trusted.
+        cache_bytes: maximum memory for decoded row groups, per process. At least two row groups are kept.
+        allow_outside_root: allow values of a field ``path`` that leave the folder of the file, and URLs. Only for
+            trusted files.
 
     Returns:
-        one output per column, on the CPU. Numbers and booleans: an array without dimensions; binary and text: uint8
-        ``[n]``; a list of numbers: ``[n]``; lists of lists, lists of fixed size, and tensors: an array of so many
-        dimensions; a struct with a field ``bytes``, as Hugging Face has for pictures and sounds: its bytes, or where
-        they are null the contents of the file that its field ``path`` names; categories: their values.
+        one output per column, on the CPU. Numbers and booleans: 0-D arrays; binary data and strings: uint8 ``[n]``;
+        lists of numbers: ``[n]``; nested lists, fixed-size lists and tensors: n-D arrays; structs with a field
+        ``bytes``, as used by Hugging Face for images and audio: the bytes, or if they are null, the contents of the
+        file in the field ``path``; dictionaries: their values.
 
     Raises:
-        ReaderError: a file that is missing or damaged; a null (see ``on_error``); nested lists of different lengths
+        ReaderError: a missing or damaged file; a null (see ``on_error``); nested lists of different lengths
             in one row.
-        ArgumentValueError: a column that is not there.
-        DTypeError: a column of which no arrays can be made, or of different types in two files.
+        ArgumentValueError: a column does not exist.
+        DTypeError: a column cannot be converted to arrays, or has different types in two files.
 
     Example:
         >>> encoded, label = fn.readers.parquet(
@@ -69,7 +69,7 @@ def parquet(
 @parquet.index
 def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int, allow_outside_root: bool) -> ArrowRows:
     if not paths:
-        raise ReaderError("there are no paths.")
+        raise ReaderError("the list of paths is empty.")
     sources = opened(paths, columns, ParquetSource)
     return ArrowRows(sources, columns, cache_bytes, allow_outside_root=allow_outside_root)
 

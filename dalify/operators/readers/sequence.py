@@ -1,4 +1,4 @@
-"""Read sequences of pictures that lie in a folder for each film."""
+"""Read sequences of images from one folder per video."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def sequence(
     step: int = 1,
     stride: int = 1,
 ) -> Spec:
-    """Read sequences from films that were taken apart into pictures: ``file_root/<film>/<picture>``.
+    """Read sequences from videos that are stored as image files: ``file_root/<video>/<frame>``.
 
-    Films and pictures follow in byte order of their names ("10.png" before "2.png"). A sequence lies within one film
-    and is complete; deeper folders are not entered.
+    Videos and frames are in byte order of their names ("10.png" before "2.png"). A sequence is complete and within one
+    video; deeper folders are not searched.
 
     Args:
-        file_root: folder with one sub-folder per film.
-        sequence_length: pictures of a sequence.
+        file_root: folder with one subfolder per video.
+        sequence_length: number of frames per sequence.
         image_type: RGB, BGR, GRAY or ANY_DATA.
-        step: distance of the first pictures of sequences.
-        stride: distance of the pictures of a sequence.
+        step: distance between the first frames of sequences.
+        stride: distance between the frames of a sequence.
 
     Returns:
         uint8 ``[frames, height, width, channels]``, layout FHWC.
 
     Raises:
-        ReaderError: a folder that is absent or empty, no film that is long enough, or pictures of different sizes in a
+        ReaderError: a missing or empty folder, no video that is long enough, or frames of different sizes in a
             sequence.
-        DecodeError: a file that is no picture; names it.
-        ArgumentValueError: an argument out of its range.
+        DecodeError: a file is not an image; names the file.
+        ArgumentValueError: an argument is out of range.
 
     Example:
         >>> clips = fn.readers.sequence(file_root="films", sequence_length=8)  # doctest: +SKIP
@@ -68,9 +68,9 @@ class _Sequences(Sequence[list[str]]):
     """The paths of each sequence.
 
     Attributes:
-        files: all pictures.
-        starts: numbers of the first picture of each sequence.
-        offsets: of the pictures of a sequence from its first one.
+        files: all frames.
+        starts: index of the first frame of each sequence.
+        offsets: offsets of the frames of a sequence from its first one.
     """
 
     files: FileList
@@ -103,7 +103,7 @@ def _(file_root: str, sequence_length: int, step: int, stride: int, **_without_e
         first += count
     if not starts:
         raise ReaderError(
-            f"no film in {file_root!r} is long enough: a sequence spans {reach + 1} pictures, the longest film has "
+            f"no video in {file_root!r} is long enough: a sequence spans {reach + 1} frames; the longest has "
             f"{counts.max()}."
         )
     return _Sequences(files, np.array(starts, np.int64), range(0, reach + 1, stride))
@@ -121,14 +121,14 @@ def _(entry: list[str], *, image_type: DALIImageType) -> tuple[np.ndarray[Any, A
                 clip = np.empty((len(entry), *shape), np.uint8)
             elif shape != clip.shape[1:]:
                 raise ReaderError(
-                    f"the pictures of a sequence must have one shape: {entry[0]!r} has {clip.shape[1:]}, {path!r} has "
-                    f"{shape}."
+                    f"the frames of a sequence must have the same shape: {entry[0]!r} has {clip.shape[1:]}, "
+                    f"{path!r} has {shape}."
                 )
             decode_image(data, image_type, DALIDataType.UINT8, out=clip[number])
         except DecodeError as error:
             error.locate(origin=path)
             raise
-    assert clip is not None, "dalify bug: a sequence of no pictures"
+    assert clip is not None, "dalify bug: an empty sequence"
     return (clip,)
 
 

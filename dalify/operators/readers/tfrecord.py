@@ -30,30 +30,30 @@ def tfrecord(
 ) -> tuple[Spec, ...]:
     """Read features of the ``tf.Example`` messages in TFRecord files.
 
-    TensorFlow is not needed. Records are found by an index file, or, without one, by going through the files when the
-    pipeline is built. A feature that a record lacks is an empty array.
+    TensorFlow is not needed. Records are located by an index file, or without one, by scanning the files when the
+    pipeline is built. A missing feature is an empty array.
 
-    ``shuffle_after_epoch`` shuffles the files and leaves the order within each as it is; ``random_shuffle`` may be
-    added and shuffles what the shard has got. With ``on_error="replace"``, a record that cannot be read has an
-    empty picture; its numbers are zeros.
+    ``shuffle_after_epoch`` shuffles the files but not the records within a file; ``random_shuffle`` additionally
+    shuffles the records of the shard. With ``on_error="replace"``, a record that cannot be read becomes empty strings
+    and zeros.
 
     Args:
         path: the files.
-        features: from the names of the wanted features to ``tfrecord.FixedLenFeature(shape, dtype, default_value)`` or
-            ``tfrecord.VarLenFeature([shape,] dtype, default_value)``, with the types ``tfrecord.string`` (one text of
-            any length), ``tfrecord.int64`` and ``tfrecord.float32``.
-        index_path: index files, one per file, as ``python -m dalify.tools.tfrecord2idx`` and DALI's tool of this name
-            write them.
-        check_crc: compare the check sums of every record.
+        features: dictionary from feature names to ``tfrecord.FixedLenFeature(shape, dtype, default_value)`` or
+            ``tfrecord.VarLenFeature([shape,] dtype, default_value)``, with the types ``tfrecord.string`` (one string
+            of any length), ``tfrecord.int64`` and ``tfrecord.float32``.
+        index_path: index files, one per file, created by ``python -m dalify.tools.tfrecord2idx`` or DALI's tool of
+            this name.
+        check_crc: verify the checksums of every record.
 
     Returns:
-        a dictionary from the names to outputs: uint8 ``[bytes]`` for texts; int64 or float32 of the declared shape; for
+        a dictionary from names to outputs: uint8 ``[bytes]`` for strings; int64 or float32 of the declared shape; for
         VarLenFeature, ``[n, *shape]``. On the CPU.
 
     Raises:
-        ReaderError: a file that is missing or damaged; a feature of another type or size than declared (there DALI
-            gives memory that was never written).
-        ArgumentValueError: lists of texts, which are no arrays; as many indices as files are needed.
+        ReaderError: a missing or damaged file; a feature whose type or size differs from the declaration (DALI then
+            returns uninitialized memory).
+        ArgumentValueError: lists of strings, which cannot be arrays; different numbers of files and indices.
 
     Example:
         >>> from dalify import tfrecord
@@ -70,8 +70,8 @@ def tfrecord(
     for name, feature in declared(features).items():
         if feature.dtype == DALIDataType.UINT8 and (feature.has_any_length or np.prod(feature.shape) > 1):
             raise ArgumentValueError(
-                f"the feature {name!r} is declared as several texts, which cannot be one array.",
-                hint="Write tfrecord.FixedLenFeature([], tfrecord.string, '') for a single text.",
+                f"the feature {name!r} is declared as a list of strings, which cannot be one array.",
+                hint="Use tfrecord.FixedLenFeature([], tfrecord.string, '') for a single string.",
             )
         specs.append(Spec(feature.dtype, feature.ndim, ""))
     return tuple(specs)

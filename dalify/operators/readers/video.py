@@ -29,7 +29,7 @@ def video(
     file_list_frame_num: bool = False,
     file_list_include_preceding_frame: bool = False,
     file_root: str = "",
-    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; nobody changes it
+    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; the list is never mutated
     image_type: DALIImageType = DALIImageType.RGB,
     labels: list[int] | None = None,
     normalized: bool = False,
@@ -38,48 +38,48 @@ def video(
     step: int = -1,
     stride: int = 1,
 ) -> tuple[Spec, ...]:
-    """Read sequences of frames from videos of any container and codec that FFmpeg knows.
+    """Read sequences of frames from videos of any container and codec that FFmpeg supports.
 
-    Frames are exactly those of decoding each video from its beginning, also where the frame rate varies, which DALI
-    refuses. The videos are told in one of three ways: one by one, in class folders, or by a list file. They are decoded
-    on the CPU; with ``device="gpu"`` the frames lie there. Needs the extra ``dalify[video]``.
+    Frames are identical to those of a full decode from the start, also with a variable frame rate, which DALI rejects.
+    The videos are specified in one of three ways: a list of paths, class folders, or a list file. They are decoded on
+    the CPU; with ``device="gpu"`` the frames are copied to the GPU. Needs the extra ``dalify[video]``.
 
     Args:
-        sequence_length: frames of a sequence.
-        additional_decode_surfaces: of DALI's hardware decoder; accepted, without effect.
-        allow_outside_root: paths in the list are taken as DALI takes them: relative to the working folder, or anywhere
-            else. Only for lists that can be trusted.
+        sequence_length: number of frames per sequence.
+        additional_decode_surfaces: option of DALI's hardware decoder; accepted but ignored.
+        allow_outside_root: interpret paths in the list as DALI does: relative to the current directory, without
+            restrictions. Only for trusted lists.
         channels: 3.
         dtype: UINT8 or FLOAT.
-        enable_frame_num: numbers of frames as another output: ``"none"`` or False; ``"scalar"`` or True: of the first
-            frame; ``"sequence"``: of each frame. Not with ``file_root``.
-        enable_timestamps: times of the frames as another output. Not with ``file_root``.
-        file_list: path of a text file: on each line a path, relative to the folder of the list, an integer label, and,
-            for a part of the video, its start and its end, behind its last frame.
-        file_list_frame_num: start and end are numbers of frames, negative ones from the end of the video, instead of
-            seconds; fractions: a start is rounded up, an end down.
-        file_list_include_preceding_frame: where seconds hit no frame, a start is rounded down and an end up, instead of
-            the other way round.
-        file_root: folder with one sub-folder per class, as of ``fn.readers.file``.
-        filenames: paths.
-        image_type: RGB, or YCbCr as stored, with chroma for each pixel.
+        enable_frame_num: also return frame numbers: ``"none"`` or False; ``"scalar"`` or True: of the first frame;
+            ``"sequence"``: of each frame. Not with ``file_root``.
+        enable_timestamps: also return the times of the frames. Not with ``file_root``.
+        file_list: path of a text file: each line has a path, relative to the folder of the list, an integer label, and
+            optionally start and end (exclusive) of a segment of the video.
+        file_list_frame_num: start and end are frame numbers instead of seconds; negative ones count from the end of the
+            video. Of fractions, a start is rounded up and an end down.
+        file_list_include_preceding_frame: if a time is between frames, round a start down and an end up instead of the
+            reverse.
+        file_root: folder with one subfolder per class, as in ``fn.readers.file``.
+        filenames: list of paths.
+        image_type: RGB, or YCbCr as stored, with chroma upsampled to each pixel.
         labels: one per path of ``filenames``; empty: 0, 1, 2 …; not given: no labels.
-        normalized: values from 0 to 1; for FLOAT only.
-        pad_sequences: keep a last sequence that is not complete; what it lacks is black.
-        skip_vfr_check: accepted: a varying frame rate is no mistake here.
-        step: distance of the first frames of sequences; at most 0: ``sequence_length * stride``.
-        stride: distance of the frames of a sequence.
+        normalized: values from 0 to 1; FLOAT only.
+        pad_sequences: keep an incomplete last sequence, padded with black frames.
+        skip_vfr_check: accepted but ignored: a variable frame rate is supported.
+        step: distance between the first frames of sequences; if not positive: ``sequence_length * stride``.
+        stride: distance between the frames of a sequence.
 
     Returns:
         video: ``[frames, height, width, 3]``, layout FHWC.
-        label: int32 ``[1]``, where there are labels.
-        frame_num: int32 ``[1]`` or ``[frames]``, where asked for; -1 for padding.
-        timestamps: float64 ``[frames]``, seconds, where asked for; -1 for padding.
+        label: int32 ``[1]``, if there are labels.
+        frame_num: int32 ``[1]`` or ``[frames]``, if requested; -1 for padding.
+        timestamps: float64 ``[frames]``, seconds, if requested; -1 for padding.
 
     Raises:
-        ReaderError: a missing file, folder or list; a file that is no video; a part outside of its video.
+        ReaderError: a missing file, folder or list; a file that is not a video; a segment outside its video.
         DecodeError: damaged data; names the file.
-        ArgumentValueError: arguments that exclude each other, or are out of their range.
+        ArgumentValueError: mutually exclusive arguments, or values out of range.
 
     Example:
         >>> clips, labels = fn.readers.video(file_root="films", sequence_length=16, device="gpu")  # doctest: +SKIP

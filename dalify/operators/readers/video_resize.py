@@ -36,7 +36,7 @@ def video_resize(
     file_list_frame_num: bool = False,
     file_list_include_preceding_frame: bool = False,
     file_root: str = "",
-    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; nobody changes it
+    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; the list is never mutated
     image_type: DALIImageType = DALIImageType.RGB,
     interp_type: PerSample[DALIInterpType] = DALIInterpType.INTERP_LINEAR,
     labels: list[int] | None = None,
@@ -60,55 +60,55 @@ def video_resize(
     stride: int = 1,
     subpixel_scale: bool = True,
 ) -> tuple[Spec, ...]:
-    """Read sequences of frames from videos and resize each frame: ``fn.readers.video`` and ``fn.resize`` in one.
+    """Read sequences of frames from videos and resize each frame: ``fn.readers.video`` and ``fn.resize`` combined.
 
     Args:
-        sequence_length: as of ``fn.readers.video``.
-        additional_decode_surfaces: accepted, without effect.
-        allow_outside_root: as of ``fn.readers.video``.
-        antialias: as of ``fn.resize``, like all arguments below that have no note of their own.
+        sequence_length: as in ``fn.readers.video``.
+        additional_decode_surfaces: accepted but ignored.
+        allow_outside_root: as in ``fn.readers.video``.
+        antialias: as in ``fn.resize``, like all arguments not described here.
         channels: 3.
-        dtype: UINT8, or FLOAT, which keeps the fractions of the interpolation.
-        enable_frame_num: as of ``fn.readers.video``.
-        enable_timestamps: as of ``fn.readers.video``.
-        file_list: as of ``fn.readers.video``.
-        file_list_frame_num: as of ``fn.readers.video``.
-        file_list_include_preceding_frame: as of ``fn.readers.video``.
-        file_root: as of ``fn.readers.video``.
-        filenames: as of ``fn.readers.video``.
-        image_type: as of ``fn.readers.video``.
-        interp_type: filter for both directions.
-        labels: as of ``fn.readers.video``.
-        mag_filter: filter for axes that do not shrink.
-        max_size: largest extents of the result.
-        min_filter: filter for axes that shrink.
+        dtype: UINT8, or FLOAT, which is not rounded.
+        enable_frame_num: as in ``fn.readers.video``.
+        enable_timestamps: as in ``fn.readers.video``.
+        file_list: as in ``fn.readers.video``.
+        file_list_frame_num: as in ``fn.readers.video``.
+        file_list_include_preceding_frame: as in ``fn.readers.video``.
+        file_root: as in ``fn.readers.video``.
+        filenames: as in ``fn.readers.video``.
+        image_type: as in ``fn.readers.video``.
+        interp_type: filter for downscaling and upscaling.
+        labels: as in ``fn.readers.video``.
+        mag_filter: filter for upscaling.
+        max_size: maximum extents of the result.
+        min_filter: filter for downscaling.
         mode: ``default``, ``stretch``, ``not_larger`` or ``not_smaller``.
-        normalized: values from 0 to 1; for FLOAT only.
-        pad_sequences: as of ``fn.readers.video``.
+        normalized: values from 0 to 1; FLOAT only.
+        pad_sequences: as in ``fn.readers.video``.
         resize_longer: extent of the longer axis in pixels.
         resize_shorter: extent of the shorter axis in pixels.
         resize_x: extent of W in pixels.
         resize_y: extent of H in pixels.
         resize_z: extent of D, which frames do not have; 0.
-        roi_end: where the source region ends, height and width.
-        roi_relative: the region is in parts of the extents, 0..1.
-        roi_start: where the source region begins.
+        roi_end: end of the source region, height and width.
+        roi_relative: the region is in fractions of the extents, 0 to 1.
+        roi_start: start of the source region.
         size: height and width in pixels.
-        skip_vfr_check: accepted, without effect.
-        step: as of ``fn.readers.video``.
-        stride: as of ``fn.readers.video``.
-        subpixel_scale: adjust the region where a computed extent was not whole.
+        skip_vfr_check: accepted but ignored.
+        step: as in ``fn.readers.video``.
+        stride: as in ``fn.readers.video``.
+        subpixel_scale: adjust the region if a computed extent is not an integer.
 
     Returns:
         video: ``[frames, height, width, 3]``, layout FHWC.
-        label: int32 ``[1]``, where there are labels.
-        frame_num: int32 ``[1]`` or ``[frames]``, where asked for.
-        timestamps: float64 ``[frames]``, seconds, where asked for.
+        label: int32 ``[1]``, if there are labels.
+        frame_num: int32 ``[1]`` or ``[frames]``, if requested.
+        timestamps: float64 ``[frames]``, seconds, if requested.
 
     Raises:
-        ReaderError: as of ``fn.readers.video``.
+        ReaderError: as in ``fn.readers.video``.
         DecodeError: damaged data; names the file.
-        ArgumentValueError: no size, or several; otherwise as of ``fn.readers.video``.
+        ArgumentValueError: no size, or several; otherwise as in ``fn.readers.video``.
 
     Example:
         >>> clips = fn.readers.video_resize(filenames=films, sequence_length=16, resize_shorter=256)  # doctest: +SKIP
@@ -173,7 +173,7 @@ def _(
 ) -> tuple[np.ndarray[Any, Any], ...]:
     frames, *others = read_clip(entry, enable_frame_num, enable_timestamps, file_list, file_root, labels)
     sizes = (size, resize_shorter, resize_longer, resize_x, resize_y, resize_z, roi_start, roi_end)
-    shaping = {name: _plain(value) for name, value in zip(_SIZES, sizes, strict=True)}
+    shaping = {name: _to_numbers(value) for name, value in zip(_SIZES, sizes, strict=True)}
     geometry = resize_geometry(
         frames.shape[1:3],
         mode=mode,
@@ -194,8 +194,8 @@ def _(
     return out[0], *others
 
 
-def _plain(value: Any) -> Any:
-    """Return a sample's argument as the geometry takes it: a number, or a tuple of them."""
+def _to_numbers(value: Any) -> Any:
+    """Convert an argument of a sample to a number or a tuple of numbers."""
     if value is None:
         return None
     return tuple(value.tolist()) if np.ndim(value) else float(value)

@@ -13,13 +13,13 @@ from dalify.formats.identity import file_identity
 from dalify.formats.webdataset import Sample, Samples, samples_of
 from dalify.registry import Spec, operator
 
-_BEHAVIOURS = ("empty", "skip", "error")
-_WIDEST_DTYPE = DALIDataType.BOOL
+_BEHAVIORS = ("empty", "skip", "error")
+_LAST_DTYPE = DALIDataType.BOOL
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
     if not arguments["ext"]:
-        raise ArgumentValueError("ext is empty: there is nothing to read.", hint="For example ext=['jpg', 'cls'].")
+        raise ArgumentValueError("ext must not be empty.", hint="For example ext=['jpg', 'cls'].")
     return len(arguments["ext"])
 
 
@@ -35,39 +35,39 @@ def webdataset(
 ) -> tuple[Spec, ...]:
     """Read samples from WebDataset archives: tar files in which "a.jpg" and "a.cls" are one sample.
 
-    A sample is a run of regular files whose paths are equal up to the first dot behind the last slash; what follows the
-    dot is the extension. Files whose names begin with a dot are passed over (in DALI they split the sample around
-    them, unless an index is given). Long names of GNU and pax archives are understood.
+    A sample consists of consecutive regular files whose paths are equal up to the first dot after the last slash; the
+    rest is the extension. Files whose names start with a dot are ignored (in DALI they split the sample around them,
+    unless there is an index). Long names of GNU and pax archives are supported.
 
-    ``shuffle_after_epoch`` shuffles the archives and leaves the order within each as it is; ``random_shuffle`` may be
-    added and shuffles what the shard has got. With ``on_error="replace"``, a sample that cannot be read has an
-    empty picture; of its other files, those that can be read are there.
+    ``shuffle_after_epoch`` shuffles the archives but not the samples within an archive; ``random_shuffle`` additionally
+    shuffles the samples of the shard. With ``on_error="replace"``, a sample that cannot be read has an empty image; its
+    other files are kept if they can be read.
 
     Args:
         paths: the archives.
-        ext: extensions of each output, alternatives with ";" between them: ``["jpg;png", "cls"]``. Where several files
-            of a sample match, the first one counts.
-        case_sensitive_extensions: whether case counts.
-        dtypes: element types of the outputs, one each; UINT8 by default.
-        index_paths: index files, one per archive, as ``python -m dalify.tools.wds2idx`` and DALI's tool of this name
-            write them; without them the archives are gone through when the pipeline is built.
-        missing_component_behavior: what a sample without a file for an output means: ``empty``, an empty output (the
-            default); ``skip``, no such sample; ``error``.
+        ext: extensions of each output, with alternatives separated by ";": ``["jpg;png", "cls"]``. If several files of
+            a sample match, the first one is used.
+        case_sensitive_extensions: whether extensions are case-sensitive.
+        dtypes: element types of the outputs, one each; by default UINT8.
+        index_paths: index files, one per archive, created by ``python -m dalify.tools.wds2idx`` or DALI's tool of this
+            name; by default the archives are scanned when the pipeline is built.
+        missing_component_behavior: handling of a sample without a file for an output: ``empty``: an empty output (the
+            default); ``skip``: skip the sample; ``error``: raise an error.
 
     Returns:
         one output per entry of `ext`: the contents of the file, ``[n]`` of its dtype, on the CPU.
 
     Raises:
-        ReaderError: an archive or index that is missing or damaged; files that are no whole number of elements; a
+        ReaderError: a missing or damaged archive or index; a file size that is not a multiple of the item size; a
             missing file with ``error``.
-        ArgumentValueError: an unknown option, or another number of types than of outputs.
+        ArgumentValueError: an unknown option, or different numbers of types and outputs.
 
     Example:
         >>> encoded, label = fn.readers.webdataset(
         ...     paths=["train-0.tar", "train-1.tar"], ext=["jpg;png", "cls"], missing_component_behavior="error"
         ... )  # doctest: +SKIP
     """
-    _behaviour(missing_component_behavior)
+    _behavior(missing_component_behavior)
     return tuple(Spec(dtype, 1, "") for dtype in _types(dtypes, len(ext)))
 
 
@@ -75,17 +75,17 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
     if dtypes is None:
         return [DALIDataType.UINT8] * count
     if len(dtypes) != count:
-        raise ArgumentValueError(f"dtypes has {len(dtypes)} types for {count} outputs; there must be one for each.")
+        raise ArgumentValueError(f"dtypes must have one type per output; got {len(dtypes)} for {count} outputs.")
     for dtype in dtypes:
-        if not 0 <= dtype <= _WIDEST_DTYPE:
-            raise ArgumentValueError(f"{dtype} is no element type that a file can hold.")
+        if not 0 <= dtype <= _LAST_DTYPE:
+            raise ArgumentValueError(f"dtypes must be numeric or boolean types; got {dtype}.")
     return dtypes
 
 
-def _behaviour(text: str) -> str:
+def _behavior(text: str) -> str:
     found = text.lower() or "empty"
-    if found not in _BEHAVIOURS:
-        raise ArgumentValueError(option_error_text("missing_component_behavior", text, _BEHAVIOURS))
+    if found not in _BEHAVIORS:
+        raise ArgumentValueError(option_error_text("missing_component_behavior", text, _BEHAVIORS))
     return found
 
 
@@ -103,7 +103,7 @@ def _(
         index_paths,
         ext,
         _types(dtypes, len(ext)),
-        missing=_behaviour(missing_component_behavior),
+        missing=_behavior(missing_component_behavior),
         case_sensitive=case_sensitive_extensions,
     )
 

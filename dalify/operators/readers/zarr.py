@@ -16,7 +16,7 @@ from dalify.registry import Spec, operator
 
 def _count(arguments: Mapping[str, Any]) -> int:
     if not arguments["arrays"]:
-        raise ArgumentValueError("arrays is empty: there is nothing to read.", hint="Write arrays=['images'].")
+        raise ArgumentValueError("arrays must not be empty.", hint="For example arrays=['images'].")
     return len(arguments["arrays"])
 
 
@@ -27,25 +27,26 @@ def zarr(
     arrays: list[str],
     cache_bytes: int = 1 << 30,
 ) -> tuple[Spec, ...]:
-    """Read rows of arrays in Zarr stores: a sample is the same row of each; DALI has no such reader.
+    """Read rows of arrays in Zarr stores: a sample is the same row of each array. DALI has no such reader.
 
-    Chunks are read as a whole, and those used last are kept; where they have several rows, ``random_shuffle`` shuffles
-    chunks, and then all rows within windows of at least `initial_fill` rows, or of `cache_bytes` / 2.
+    Chunks are read as a whole and kept in an LRU cache. If they have several rows, ``random_shuffle`` shuffles chunks,
+    and then all rows within windows of at least `initial_fill` rows or `cache_bytes` / 2.
 
     Args:
-        paths: the stores: folders or archives on this machine, or URLs.
-        arrays: names of the arrays, in groups with slashes: ``train/images``; ``""`` for a store that is one array.
-            All of a store have as many rows.
-        cache_bytes: most memory for chunks, in each process. Two are kept in any case.
+        paths: the stores: local folders or archives, or URLs.
+        arrays: names of the arrays, with slashes for groups: ``train/images``; ``""`` for a store that is a single
+            array. All in a store must have the same number of rows.
+        cache_bytes: maximum memory for chunks, per process. At least two chunks are kept.
 
     Returns:
-        one output per array, of its own type, on the CPU: what ``array[row]`` is. Rows of one number: an array without
-        dimensions; texts and bytes: uint8 ``[n]``.
+        one output per array, of the type of the array, on the CPU: ``array[row]``. A row with one number is a 0-D
+        array;
+        strings and bytes are uint8 ``[n]``.
 
     Raises:
-        ReaderError: a store that is missing or damaged; arrays with different numbers of rows.
-        ArgumentValueError: an array that is not there.
-        DTypeError: elements that are no numbers, texts or bytes, or of different types in two stores.
+        ReaderError: a missing or damaged store; arrays with different numbers of rows.
+        ArgumentValueError: an array does not exist.
+        DTypeError: elements are not numbers, strings or bytes, or have different types in two stores.
 
     Example:
         >>> tiles = fn.readers.zarr(paths=["map.zarr"], arrays=["tiles"], random_shuffle=True)  # doctest: +SKIP
@@ -56,7 +57,7 @@ def zarr(
 @zarr.index
 def _(paths: Sequence[str], arrays: Sequence[str], cache_bytes: int) -> ArrayRows:
     if not paths:
-        raise ReaderError("there are no paths.")
+        raise ReaderError("the list of paths is empty.")
     return ArrayRows([ZarrStore(path, arrays) for path in paths], arrays, cache_bytes)
 
 

@@ -1,1 +1,1 @@
-"""Reductions along axes: ``fn.reductions``."""
+"""Operators under ``fn.reductions``: reductions along axes."""

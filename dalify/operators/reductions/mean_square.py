@@ -1,4 +1,4 @@
-"""Average squares along axes."""
+"""Mean of squares along axes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def mean_square(
     dtype: DALIDataType | None = None,
     keep_dims: bool = False,
 ) -> Spec:
-    """Average squares along axes.
+    """Compute the mean of squares along axes.
 
     Args:
         x: data of any type.
-        axes: axes to reduce, all by default; negative ones count from the back.
-        axis_names: the axes by their letters in the layout, instead of `axes`.
+        axes: axes to reduce, by default all; negative axes count from the end.
+        axis_names: the axes as letters of the layout, instead of `axes`.
         dtype: type of the means; integers are truncated and saturated.
-        keep_dims: reduced axes stay, with extent 1 and their letter.
+        keep_dims: keep the reduced axes, with extent 1 and their letter.
 
     Returns:
         means of squares: FLOAT, or FLOAT64 of FLOAT64; see `dtype`.
 
     Raises:
-        IndexingError: there is no such axis.
-        LayoutError: the layout has no such letter.
+        IndexingError: an axis does not exist.
+        LayoutError: a letter is not in the layout.
 
     Example:
         >>> power = fn.reductions.mean_square(audio)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Find the smallest values along axes."""
+"""Minimum along axes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def min(
     axis_names: str | None = None,
     keep_dims: bool = False,
 ) -> Spec:
-    """Find the smallest values along axes.
+    """Compute the minimum along axes.
 
     Args:
         x: data of any type.
-        axes: axes to reduce, all by default; negative ones count from the back.
-        axis_names: the axes by their letters in the layout, instead of `axes`.
-        keep_dims: reduced axes stay, with extent 1 and their letter.
+        axes: axes to reduce, by default all; negative axes count from the end.
+        axis_names: the axes as letters of the layout, instead of `axes`.
+        keep_dims: keep the reduced axes, with extent 1 and their letter.
 
     Returns:
-        the smallest values, of the type of `x`. NaN is left aside; without elements, the largest value of the type.
+        minima, of the type of `x`. NaN is ignored; the minimum of no elements is the maximum of the type.
 
     Raises:
-        IndexingError: there is no such axis.
-        LayoutError: the layout has no such letter.
+        IndexingError: an axis does not exist.
+        LayoutError: a letter is not in the layout.
 
     Example:
         >>> darkest = fn.reductions.min(images)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Measure the spread along axes by the standard deviation."""
+"""Standard deviation along axes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ def std_dev(
     ddof: int = 0,
     keep_dims: bool = False,
 ) -> Spec:
-    """Take the root of the average squared deviation from a given mean along axes.
+    """Compute the standard deviation from a given mean along axes.
 
     Args:
         x: data of any type.
-        mean: centre of the deviations: one number per sample, or one for each result, as ``fn.reductions.mean`` with
-            the same axes gives (with or without its ``keep_dims``).
-        axes: axes to reduce, all by default; negative ones count from the back.
-        axis_names: the axes by their letters in the layout, instead of `axes`.
-        ddof: what is subtracted from the number of elements before dividing by it; 1 for an unbiased estimate.
-        keep_dims: reduced axes stay, with extent 1 and their letter.
+        mean: center of the deviations: one number per sample, or one for each result, such as the result of
+            ``fn.reductions.mean`` with the same axes (with or without ``keep_dims``).
+        axes: axes to reduce, by default all; negative axes count from the end.
+        axis_names: the axes as letters of the layout, instead of `axes`.
+        ddof: delta degrees of freedom: the divisor is the number of elements minus `ddof`; 1 for an unbiased estimate.
+        keep_dims: keep the reduced axes, with extent 1 and their letter.
 
     Returns:
         standard deviations: FLOAT, or FLOAT64 of FLOAT64.
 
     Raises:
-        IndexingError: there is no such axis.
-        LayoutError: the layout has no such letter.
-        ShapeError: `mean` has neither one element nor as many as there are results.
+        IndexingError: an axis does not exist.
+        LayoutError: a letter is not in the layout.
+        ShapeError: `mean` has neither one element nor one for each result.
 
     Example:
-        >>> spread = fn.reductions.std_dev(images, fn.reductions.mean(images))  # doctest: +SKIP
+        >>> deviation = fn.reductions.std_dev(images, fn.reductions.mean(images))  # doctest: +SKIP
     """
     chosen = chosen_axes(x, axes, axis_names)
     assert x.dtype is not None, "dalify bug: a reduction of unknown type"

@@ -1,4 +1,4 @@
-"""Add up along axes."""
+"""Sum along axes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def sum(
     dtype: DALIDataType | None = None,
     keep_dims: bool = False,
 ) -> Spec:
-    """Add up along axes.
+    """Compute the sum along axes.
 
     Args:
         x: data of any type.
-        axes: axes to reduce, all by default; negative ones count from the back.
-        axis_names: the axes by their letters in the layout, instead of `axes`.
-        dtype: type of the sums; integers wrap in a type that is too narrow.
-        keep_dims: reduced axes stay, with extent 1 and their letter.
+        axes: axes to reduce, by default all; negative axes count from the end.
+        axis_names: the axes as letters of the layout, instead of `axes`.
+        dtype: type of the sums; integers wrap on overflow.
+        keep_dims: keep the reduced axes, with extent 1 and their letter.
 
     Returns:
-        sums: UINT64 or INT64 of integers (BOOL counts as unsigned), otherwise FLOAT or FLOAT64; see `dtype`.
+        sums: UINT64 or INT64 for integers (BOOL counts as unsigned), otherwise FLOAT or FLOAT64; see `dtype`.
 
     Raises:
-        IndexingError: there is no such axis.
-        LayoutError: the layout has no such letter.
+        IndexingError: an axis does not exist.
+        LayoutError: a letter is not in the layout.
 
     Example:
         >>> counts = fn.reductions.sum(masks, axis_names="HW")  # doctest: +SKIP

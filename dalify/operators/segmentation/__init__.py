@@ -1,1 +1,1 @@
-"""``fn.segmentation``: masks of objects."""
+"""Operators under ``fn.segmentation``: masks of objects."""

@@ -1,4 +1,4 @@
-"""Choose a random object of a labelled mask and return the box around it."""
+"""Draw a random object of a labeled mask and return its bounding box."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dalify.kernels.components import object_boxes, present_labels
 from dalify.registry import PerSample, Spec, operator
 
 _FORMATS = ("anchor_shape", "start_end", "box")
-_KEPT_MASKS = 10_000
+_MAX_CACHED_MASKS = 10_000
 _DIGEST_BYTES = 32
 
 
@@ -40,33 +40,33 @@ def random_object_bbox(
     output_class: bool = False,
     threshold: PerSample[int | list[int]] | None = None,
 ) -> tuple[Spec, ...]:
-    """Choose a random object of a labelled mask and return the box around it.
+    """Draw a random object of a labeled mask and return its bounding box.
 
-    With the probability `foreground_prob`, one of the classes that occur in the mask is chosen, and one of its objects:
-    connected pixels of this label (pixels are connected where they share a face). Otherwise, and where there is no
-    object that will do, the box is the whole mask.
+    With probability `foreground_prob`, one of the classes in the mask is drawn, and one of its objects: connected
+    pixels of this label (pixels are connected if they share a face). Otherwise, and if no object qualifies, the box is
+    the whole mask.
 
     Args:
         x: labels: integers of at most 32 bits or booleans, any number of axes.
-        background: label of no object; by default 0, or where `classes` has 0 the least of them less 1.
-        cache_objects: remember the boxes of masks that come again, by a hash of their pixels.
-        class_weights: relative probabilities of `classes`, or of the labels 1, 2, … without them.
-        classes: labels to choose among; all but the background by default.
-        foreground_prob: probability of choosing an object.
+        background: label of the background; by default 0, or if `classes` contains 0, their minimum minus 1.
+        cache_objects: cache the boxes of repeated masks, keyed by a hash of their pixels.
+        class_weights: relative probabilities of `classes`, or of the labels 1, 2, … by default.
+        classes: labels to draw from; by default all except the background.
+        foreground_prob: probability of drawing an object.
         format: "anchor_shape" and "start_end" (one past the end): two outputs; "box": start and end in one.
-        ignore_class: every object is equally likely, whatever its class.
-        k_largest: choose among the objects with the k largest boxes, of the chosen class or of all with `ignore_class`.
-        output_class: return the label of the object, too; `background` where the box is the whole mask.
-        threshold: least extents of a box, one for all axes or one each. A class without such a box is not chosen.
+        ignore_class: every object is equally likely, regardless of its class.
+        k_largest: draw from the objects with the k largest boxes, of the drawn class or of all with `ignore_class`.
+        output_class: also return the label of the object; `background` if the box is the whole mask.
+        threshold: minimum extents of a box, one for all axes or one each. A class without such a box is not drawn.
 
     Returns:
         int32, one number per axis (twice as many with "box"), and the label, int32.
 
     Raises:
-        ArgumentValueError: an unknown format, arguments that exclude each other, weights that are no probabilities, or
-            a class that is the background.
-        ShapeError: a mask without axes or pixels, or arguments with other numbers of elements.
-        DTypeError: labels that are no integers of at most 32 bits.
+        ArgumentValueError: an unknown format, arguments that are mutually exclusive, weights that are no probabilities,
+            or a class that is the background.
+        ShapeError: a mask without axes or pixels, or arguments with wrong numbers of elements.
+        DTypeError: the labels are not integers of at most 32 bits.
 
     Example:
         >>> anchor, shape = fn.segmentation.random_object_bbox(masks, foreground_prob=0.7)  # doctest: +SKIP
@@ -74,13 +74,15 @@ def random_object_bbox(
     if format not in _FORMATS:
         raise ArgumentValueError(option_error_text("format", format, _FORMATS))
     if ignore_class and (classes is not None or class_weights is not None or output_class):
-        raise ArgumentValueError("ignore_class excludes classes, class_weights and output_class.")
+        raise ArgumentValueError("ignore_class cannot be combined with classes, class_weights or output_class.")
     if k_largest is not None and k_largest < 1:
         raise ArgumentValueError(f"k_largest must be at least 1; got {k_largest}.")
     if (x.dtype is not None and not (x.dtype == DALIDataType.BOOL or x.dtype.is_integer)) or x.dtype in _TOO_WIDE:
-        raise DTypeError(f"labels are integers of at most 32 bits; got {x.dtype!s}.", hint="fn.cast them to INT32.")
+        raise DTypeError(
+            f"labels must be integers of at most 32 bits; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.INT32)"
+        )
     if x.ndim == 0 or (x.shape is not None and 0 in x.shape):
-        raise ShapeError(f"a mask has pixels; got {'a number' if x.ndim == 0 else f'the shape {x.shape}'}.")
+        raise ShapeError(f"a mask must have pixels; got {'a scalar' if x.ndim == 0 else f'the shape {x.shape}'}.")
     numbers = None if x.ndim is None else x.ndim * (2 if format == "box" else 1)
     box = Spec(DALIDataType.INT32, 1, "", None if numbers is None else (numbers,))
     result = [box] if format == "box" else [box, box]
@@ -91,14 +93,14 @@ _TOO_WIDE = (DALIDataType.INT64, DALIDataType.UINT64)
 
 
 class _Cache:
-    """Boxes of the masks seen last. They follow from the mask alone, so this changes no result."""
+    """LRU cache of the boxes of masks. Boxes depend only on the mask, so caching does not change results."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._boxes: OrderedDict[Any, np.ndarray] = OrderedDict()
 
     def boxes(self, mask: np.ndarray, digest: bytes, label: int, is_excluded: bool) -> np.ndarray:
-        """Return `object_boxes` of a mask, found before or now."""
+        """Return `object_boxes` of a mask, cached."""
         key = (digest, mask.shape, mask.dtype.str, label, is_excluded)
         with self._lock:
             found = self._boxes.get(key)
@@ -108,7 +110,7 @@ class _Cache:
         found = object_boxes(mask, label, is_excluded=is_excluded)
         with self._lock:
             self._boxes[key] = found
-            if len(self._boxes) > _KEPT_MASKS:
+            if len(self._boxes) > _MAX_CACHED_MASKS:
                 self._boxes.popitem(last=False)
         return found
 
@@ -119,14 +121,17 @@ _CACHE = _Cache()
 def _classes_of(
     sample: int, background: np.ndarray | None, classes: Any, class_weights: Any
 ) -> tuple[int, list[int] | None, list[float] | None]:
-    """Return background, classes and weights of a sample, checked; None for classes: whatever there is."""
+    """Check and return background, classes and weights of a sample; classes is None for all labels."""
     chosen = None if classes is None else [int(label) for label in classes[sample]]
     weights = None if class_weights is None else [float(weight) for weight in class_weights[sample]]
     if weights is not None:
         if chosen is None:
             chosen = list(range(1, len(weights) + 1))
         if len(weights) != len(chosen):
-            raise ShapeError(f"there are {len(weights)} class_weights for {len(chosen)} classes.", sample=sample)
+            raise ShapeError(
+                f"class_weights must have one entry per class; got {len(weights)} for {len(chosen)} classes.",
+                sample=sample,
+            )
         if not all(0 <= weight < float("inf") for weight in weights):
             raise ArgumentValueError(f"class_weights must be finite and not negative; got {weights}.", sample=sample)
     if background is None:
@@ -138,7 +143,7 @@ def _classes_of(
 
 
 def _pick(weights: list[float], uniform: float) -> int:
-    """Return an index by weights, with a number in [0, 1)."""
+    """Return an index drawn by weights, from a number in [0, 1)."""
     ends = np.cumsum(weights)
     return min(int(np.searchsorted(ends, uniform * ends[-1], side="right")), len(weights) - 1)
 
@@ -171,11 +176,11 @@ def _(
     masks = x.view(np.uint8) if x.dtype == np.bool_ else x
     axes = x.ndim - 1
     if threshold is not None and any(len(row) not in (1, axes) for row in threshold):
-        raise ShapeError(f"threshold takes one number or {axes}, one per axis; got {len(threshold[0])}.")
+        raise ShapeError(f"threshold must have one number or {axes}, one per axis; got {len(threshold[0])}.")
     is_object = draws.uniform(1)[:, 0] < foreground_prob
     attempts: list[np.ndarray] = []
     for n, mask in enumerate(masks):
-        none, wanted, weights = _classes_of(n, background, classes, class_weights)
+        none, requested, weights = _classes_of(n, background, classes, class_weights)
         begin, end, label = np.zeros(axes, np.int32), np.array(mask.shape, np.int32), none
         if is_object[n]:
             digest = hashlib.blake2b(mask.data, digest_size=_DIGEST_BYTES).digest() if cache_objects else None
@@ -192,10 +197,10 @@ def _(
             if ignore_class:
                 candidates = {none: 1.0}
             else:
-                candidates = _candidates(present_labels(mask).tolist(), none, wanted, weights)
+                candidates = _candidates(present_labels(mask).tolist(), none, requested, weights)
             attempt = 0
             while candidates:
-                if len(attempts) == attempt:  # for all samples at once, since most need the first only
+                if len(attempts) == attempt:  # for all samples at once; most need only the first
                     attempts.append(draws.uniform(2, first_block=1 + attempt))
                 uniforms = attempts[attempt][n]
                 chosen = list(candidates)[_pick(list(candidates.values()), uniforms[0])]
@@ -217,7 +222,7 @@ def _(
 def _candidates(
     present: list[int], background: int, classes: list[int] | None, weights: list[float] | None
 ) -> dict[int, float]:
-    """Return the weights of the classes that occur."""
+    """Return the weights of the classes in the mask."""
     if classes is None:
         return {label: 1.0 for label in present if label != background}
     there = set(present)

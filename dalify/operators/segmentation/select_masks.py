@@ -1,4 +1,4 @@
-"""Keep the polygons of chosen masks."""
+"""Select the polygons of masks."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _GOOD, _REPEATED, _UNKNOWN, _REVERSED, _OUTSIDE = range(5)
 def select_masks(
     mask_ids: Spec, polygons: Spec, vertices: Spec, /, *, reindex_masks: bool = False
 ) -> tuple[Spec, Spec]:
-    """Keep the polygons of chosen masks, and their vertices.
+    """Select the polygons and vertices of masks.
 
-    A mask may have several polygons; they keep their order. (DALI keeps the last one only.)
+    A mask can have several polygons, which keep their order. (DALI keeps only the last one.)
 
     Args:
-        mask_ids: integers [k], the masks to keep, in the order in which they shall come; none twice.
-        polygons: int32 [p, 3], as the COCO reader gives them: mask, first vertex, and the one behind the last vertex.
+        mask_ids: integers [k], the masks to keep, in output order, without repetitions.
+        polygons: int32 [p, 3], as returned by the COCO reader: mask, first vertex, and end vertex (exclusive).
         vertices: [v, any] coordinates of any type.
-        reindex_masks: number the masks by their place in `mask_ids`.
+        reindex_masks: number the masks by their position in `mask_ids`.
 
     Returns:
-        polygons int32 [p', 3] and vertices [v', any] of the same type. The polygons count from the first kept vertex;
-        vertices that several polygons share are repeated.
+        polygons int32 [p', 3] and vertices [v', any] of the same type. Polygons index into the returned
+        vertices; vertices shared by several polygons are repeated.
 
     Raises:
-        ArgumentValueError: a mask is asked for that has no polygon, or twice.
-        IndexingError: a polygon whose vertices are not there.
-        DTypeError: masks or polygons that are not integers.
-        ShapeError: an input of another form.
+        ArgumentValueError: a mask has no polygon, or is repeated.
+        IndexingError: the vertices of a polygon do not exist.
+        DTypeError: masks or polygons are not integers.
+        ShapeError: an input has the wrong number of dimensions or columns.
 
     Example:
         >>> polygons, vertices = fn.segmentation.select_masks(
@@ -48,24 +48,24 @@ def select_masks(
         if name != "vertices" and (spec.dtype is None or not spec.dtype.is_integer):
             raise DTypeError(f"{name} must be integers; got {spec.dtype!s}.")
     if polygons.shape is not None and polygons.shape[1] != 3:
-        raise ShapeError(f"polygons have 3 columns: mask, first vertex, end; got {polygons.shape[1]}.")
+        raise ShapeError(f"polygons must have 3 columns (mask, first vertex, end); got {polygons.shape[1]}.")
     return Spec(DALIDataType.INT32, 2, polygons.layout), Spec(vertices.dtype, 2, vertices.layout)
 
 
 @njit(nogil=True, cache=True)
 def _choose(masks, polygons, vertices, chosen, places, totals):
-    """Choose polygons for each sample.
+    """Select the polygons of each sample.
 
     Args:
         masks: int64 [N, k].
         polygons: int64 [N, p, 3].
-        vertices: their number.
-        chosen: to fill, int64 [N, p]: polygons in the order of the result.
-        places: to fill, int64 [N, p]: where their masks stand in `masks`.
-        totals: to fill, int64 [N, 2]: chosen polygons and their vertices.
+        vertices: number of vertices.
+        chosen: output, int64 [N, p]: polygons in the order of the result.
+        places: output, int64 [N, p]: positions of their masks in `masks`.
+        totals: output, int64 [N, 2]: numbers of selected polygons and vertices.
 
     Returns:
-        what is wrong, in which sample, and with which mask or polygon.
+        an error code, the sample, and the mask or polygon.
     """
     for n in range(masks.shape[0]):
         kept, points = 0, 0
@@ -95,7 +95,7 @@ def _choose(masks, polygons, vertices, chosen, places, totals):
 
 @njit(nogil=True, cache=True)
 def _gather(out_polygons, out_vertices, polygons, vertices, chosen, places, totals, reindex_masks):
-    """Write the results of all samples, one behind the other; vertices are rows of bytes."""
+    """Write the results of all samples, concatenated; vertices are rows of bytes."""
     row, point = 0, 0
     for n in range(totals.shape[0]):
         begin = point
@@ -120,7 +120,7 @@ def _(mask_ids, polygons, vertices, *, reindex_masks):
     totals = np.empty((count, 2), np.int64)
     problem, sample, what = _choose(masks, rows, vertices.shape[1], chosen, places, totals)
     if problem != _GOOD:
-        raise _mistake(problem, sample, what, rows, vertices.shape[1])
+        raise _error(problem, sample, what, rows, vertices.shape[1])
     ends = totals.cumsum(axis=0)
     coordinates = vertices.shape[2]
     kept_polygons = np.empty((ends[-1, 0], 3), np.int32)
@@ -135,15 +135,15 @@ def _(mask_ids, polygons, vertices, *, reindex_masks):
     return np.split(kept_polygons, ends[:-1, 0]), np.split(kept_vertices, ends[:-1, 1])
 
 
-def _mistake(problem: int, sample: int, what: int, polygons: np.ndarray, vertices: int) -> Exception:
+def _error(problem: int, sample: int, what: int, polygons: np.ndarray, vertices: int) -> Exception:
     if problem == _REPEATED:
-        return ArgumentValueError(f"the mask {what} is asked for twice in mask_ids.", sample=sample)
+        return ArgumentValueError(f"mask_ids contains the mask {what} twice.", sample=sample)
     if problem == _UNKNOWN:
         known = np.unique(polygons[sample, :, 0]).tolist()
-        shown = ", ".join(map(str, known[:10])) + (", …" if len(known) > 10 else "")
-        message = f"no polygon belongs to the mask {what} of mask_ids; there are {shown or 'none'}."
+        listing = ", ".join(map(str, known[:10])) + (", …" if len(known) > 10 else "")
+        message = f"the mask {what} of mask_ids has no polygon; known masks: {listing or 'none'}."
         return ArgumentValueError(message, sample=sample)
     mask, first, end = polygons[sample, what].tolist()
-    reason = ", which end before they begin" if problem == _REVERSED else f"; there are {vertices} vertices"
+    reason = ", which end before they start" if problem == _REVERSED else f"; there are {vertices} vertices"
     message = f"polygon {what}, of the mask {mask}, has the vertices [{first}, {end}){reason}."
     return IndexingError(message, sample=sample)

@@ -1,1 +1,1 @@
-"""Affine transforms as matrices, for fn.warp_affine and fn.coord_transform."""
+"""Operators under ``fn.transforms``: affine transforms as matrices, for fn.warp_affine and fn.coord_transform."""

@@ -1,4 +1,4 @@
-"""Join affine transforms to one."""
+"""Combine affine transforms."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dalify.registry import Spec, operator
 
 @operator
 def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool = False) -> Spec:
-    """Join affine transforms: the result does what all of them do one after the other.
+    """Combine affine transforms: the result applies all of them in sequence.
 
     Args:
         input_0: transforms [k, k + 1], or sequences [F, k, k + 1].
-        input_1: likewise.
-        inputs: more of them.
+        input_1: transforms of the same kind.
+        inputs: further transforms.
         reverse_order: False: the first is applied first; True: the last one.
 
     Returns:
         float32 [k, k + 1], layout "**"; with a sequence among them [F, k, k + 1], layout "F**".
 
     Raises:
-        DTypeError: a transform that is not float32.
+        DTypeError: a transform is not float32.
         ShapeError: transforms of different dimensions or numbers of frames.
 
     Example:
@@ -34,7 +34,7 @@ def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool 
     shapes = {spec.shape[-2:] for spec in specs if spec.shape is not None}
     frames = {spec.shape[0] for spec in specs if spec.shape is not None and spec.ndim == 3}
     if len(shapes) > 1 or len(frames) > 1:
-        raise ShapeError(f"transforms of different shapes cannot be joined: {', '.join(str(s.shape) for s in specs)}.")
+        raise ShapeError(f"transforms must have the same shape; got  {', '.join(str(s.shape) for s in specs)}.")
     return next((spec for spec in specs if spec.ndim == 3), specs[0])
 
 

@@ -1,4 +1,4 @@
-"""Make the transform that takes one box to another."""
+"""Create the transform that maps one box to another."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def crop(
     to_end: PerFrame[float | list[float]] = 1.0,
     to_start: PerFrame[float | list[float]] = 0.0,
 ) -> Spec:
-    """Make the transform that takes one box to another.
+    """Create the transform that maps one box to another.
 
-    Points at `from_start` go to `to_start`, points at `from_end` to `to_end`: so coordinates follow a crop.
+    It maps `from_start` to `to_start` and `from_end` to `to_end`, as for coordinates of a crop.
 
     Args:
-        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default there is none.
-        absolute: exchange start and end where start is larger, so that nothing is mirrored.
-        from_end: upper corner of the box in the coordinates of the input; one value or k.
+        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default none.
+        absolute: swap start and end if start is larger, so that nothing is mirrored.
+        from_end: upper corner of the box in input coordinates; one value or k.
         from_start: lower corner.
-        reverse_order: False: `x` is applied first, then the new transform; True: the other way round.
-        to_end: upper corner of the box in the coordinates of the result.
+        reverse_order: False: `x` is applied first, then the new transform; True: the reverse.
+        to_end: upper corner of the box in output coordinates.
         to_start: lower corner.
 
     Returns:
-        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", if `x` is a sequence or an argument has one
         value per frame (``fn.per_frame``).
 
     Raises:
-        DTypeError: a transform that is not float32.
-        ShapeError: arguments or `x` of different dimensions.
+        DTypeError: a transform is not float32.
+        ShapeError: arguments or `x` have different numbers of dimensions.
 
     Example:
         >>> to_crop = fn.transforms.crop(from_start=[0.1, 0.2], from_end=[0.8, 0.6])  # doctest: +SKIP

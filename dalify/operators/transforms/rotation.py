@@ -1,4 +1,4 @@
-"""Make the transform that rotates points about a center."""
+"""Create the transform that rotates points around a center."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ def rotation(
     center: PerFrame[list[float]] | None = None,
     reverse_order: bool = False,
 ) -> Spec:
-    """Make the transform that rotates points about a center.
+    """Create the transform that rotates points around a center.
 
-    A positive angle turns x towards y: counter-clockwise where y points up, clockwise where it points down.
+    A positive angle rotates x toward y: counterclockwise if y points up, clockwise if it points down.
 
     Args:
-        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default there is none.
+        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default none.
         angle: degrees.
-        axis: direction (x, y, z) of any length but 0, to rotate points of 3 dimensions about; without it they have 2.
-        center: point that stays where it is, k values; by default 0.
-        reverse_order: False: `x` is applied first, then the new transform; True: the other way round.
+        axis: direction (x, y, z), not zero, to rotate 3-D points around; by default points are 2-D.
+        center: fixed point, k values; by default 0.
+        reverse_order: False: `x` is applied first, then the new transform; True: the reverse.
 
     Returns:
-        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", if `x` is a sequence or an argument has one
         value per frame (``fn.per_frame``).
 
     Raises:
-        DTypeError: a transform that is not float32.
-        ShapeError: arguments or `x` of different dimensions.
-        ArgumentValueError: `axis` has no length.
+        DTypeError: a transform is not float32.
+        ShapeError: arguments or `x` have different numbers of dimensions.
+        ArgumentValueError: `axis` is zero.
 
     Example:
-        >>> turn = fn.transforms.rotation(angle=30, center=[112, 112])  # doctest: +SKIP
+        >>> rotation = fn.transforms.rotation(angle=30, center=[112, 112])  # doctest: +SKIP
     """
     return matrix_spec(x, 2 if axis is None else 3, VARIES_BY_FRAME in (angle, axis, center))
 

@@ -1,4 +1,4 @@
-"""Make the transform that scales points about a center."""
+"""Create the transform that scales points about a center."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ def scale(
     reverse_order: bool = False,
     scale: PerFrame[float | list[float]],
 ) -> Spec:
-    """Make the transform that scales points about a center.
+    """Create the transform that scales points about a center.
 
     ``out = center + scale * (in - center)``.
 
     Args:
-        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default there is none.
-        center: point that stays where it is, k values; by default 0.
-        ndim: k, where a single factor leaves it open.
-        reverse_order: False: `x` is applied first, then the new transform; True: the other way round.
+        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default none.
+        center: fixed point, k values; by default 0.
+        ndim: k, if a single factor does not determine it.
+        reverse_order: False: `x` is applied first, then the new transform; True: the reverse.
         scale: one factor, or one per dimension.
 
     Returns:
-        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", if `x` is a sequence or an argument has one
         value per frame (``fn.per_frame``).
 
     Raises:
-        DTypeError: a transform that is not float32.
-        ShapeError: arguments or `x` of different dimensions.
+        DTypeError: a transform is not float32.
+        ShapeError: arguments or `x` have different numbers of dimensions.
         ArgumentValueError: `ndim` is less than 1.
 
     Example:

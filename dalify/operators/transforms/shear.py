@@ -1,4 +1,4 @@
-"""Make the transform that shears points about a center."""
+"""Create the transform that shears points about a center."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ def shear(
     reverse_order: bool = False,
     shear: PerFrame[list[float]] | None = None,
 ) -> Spec:
-    """Make the transform that shears points about a center.
+    """Create the transform that shears points about a center.
 
-    In 2-D ``out_x = x + shear_x * y`` and ``out_y = shear_y * x + y``. Angles stand for factors ``tan(angle)``.
+    In 2-D ``out_x = x + shear_x * y`` and ``out_y = shear_y * x + y``. Angles specify factors ``tan(angle)``.
 
     Args:
-        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default there is none.
-        angles: shear angles in degrees, in the order of `shear`; instead of it.
-        center: point that stays where it is, k values; by default 0.
-        reverse_order: False: `x` is applied first, then the new transform; True: the other way round.
+        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default none.
+        angles: shear angles in degrees, in the order of `shear`; instead of `shear`.
+        center: fixed point, k values; by default 0.
+        reverse_order: False: `x` is applied first, then the new transform; True: the reverse.
         shear: 2 factors (x, y) or 6 (xy, xz, yx, yz, zx, zy).
 
     Returns:
-        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", if `x` is a sequence or an argument has one
         value per frame (``fn.per_frame``).
 
     Raises:
-        DTypeError: a transform that is not float32.
+        DTypeError: a transform is not float32.
         ArgumentValueError: both of `angles` and `shear`, or neither.
-        ShapeError: another number of factors, or arguments or `x` of different dimensions.
+        ShapeError: a wrong number of factors, or arguments or `x` have different numbers of dimensions.
 
     Example:
         >>> slant = fn.transforms.shear(shear=[0.2, 0])  # doctest: +SKIP
     """
     if (angles is None) == (shear is None):
-        raise ArgumentValueError("give either `shear` or `angles`.")
+        raise ArgumentValueError("specify either shear or angles.")
     factors = angles if shear is None else shear
     return matrix_spec(
         x, shear_size(len(factors)) if isinstance(factors, tuple) else None, VARIES_BY_FRAME in (factors, center)

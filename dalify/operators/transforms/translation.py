@@ -1,4 +1,4 @@
-"""Make the transform that moves points."""
+"""Create the transform that translates points."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ def translation(
     offset: PerFrame[list[float]],
     reverse_order: bool = False,
 ) -> Spec:
-    """Make the transform that moves points.
+    """Create the transform that translates points.
 
     ``out = in + offset``.
 
     Args:
-        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default there is none.
-        offset: k values; their number decides on k.
-        reverse_order: False: `x` is applied first, then the new transform; True: the other way round.
+        x: transforms [k, k + 1] to apply the new one to, or sequences [F, k, k + 1]; by default none.
+        offset: k values.
+        reverse_order: False: `x` is applied first, then the new transform; True: the reverse.
 
     Returns:
-        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", where `x` is a sequence or an argument has one
+        float32 [k, k + 1], layout "**"; [F, k, k + 1], layout "F**", if `x` is a sequence or an argument has one
         value per frame (``fn.per_frame``).
 
     Raises:
-        DTypeError: a transform that is not float32.
-        ShapeError: `x` transforms points of other dimensions.
+        DTypeError: a transform is not float32.
+        ShapeError: `x` has a different number of dimensions.
 
     Example:
         >>> move = fn.transforms.translation(offset=[10, -5])  # doctest: +SKIP

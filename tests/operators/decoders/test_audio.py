@@ -217,10 +217,10 @@ def test_wrong_arguments():
     data = encoded(STEREO)
     with pytest.raises(DTypeError, match="INT16"):
         decode(data, dtype=types.UINT8)
-    with pytest.raises(ArgumentValueError, match="quality must be from 0 to 100"):
+    with pytest.raises(ArgumentValueError, match="quality must be between 0 and 100"):
         decode(data, quality=101.0)
     for rate in (-1.0, float("nan"), 1e12):
-        with pytest.raises(ArgumentValueError, match=r"(?s)sample_rate must be from 0.*sample 0"):
+        with pytest.raises(ArgumentValueError, match=r"(?s)sample_rate must be between 0.*sample 0"):
             decode(data, sample_rate=rate)
     with pytest.raises(DTypeError, match="encoded files"):
         decode(STEREO)

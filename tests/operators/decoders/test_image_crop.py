@@ -42,10 +42,10 @@ def test_parts_equal_dali(files: list[str], arguments: dict[str, Any]) -> None:
     ("arguments", "error", "message"),
     [
         ({"crop": (1000, 10)}, IndexingError, "1000 rows"),
-        ({"crop": (10, 10), "crop_pos_x": 1.5}, ArgumentValueError, "from 0 to 1; got 1.5"),
+        ({"crop": (10, 10), "crop_pos_x": 1.5}, ArgumentValueError, "between 0 and 1; got 1.5"),
         ({"crop": (10, 10), "crop_h": 3.0}, ArgumentValueError, "cannot be used together"),
         ({"crop": (10,)}, ArgumentValueError, "2 or 3 elements"),
-        ({"crop": (10, -1)}, ArgumentValueError, "from 0 on; got -1"),
+        ({"crop": (10, -1)}, ArgumentValueError, "not be negative; got -1"),
         ({"crop": (10, 10), "rounding": "up"}, ArgumentValueError, "round, truncate"),
     ],
 )

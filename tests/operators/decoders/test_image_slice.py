@@ -69,10 +69,10 @@ def test_parts_from_inputs_equal_dali(
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({}, ArgumentValueError, "not told"),
-        ({"start": (3, 2), "rel_start": (0.1, 0.1)}, ArgumentValueError, "start and rel_start exclude"),
-        ({"end": (3, 2), "shape": (1, 1)}, ArgumentValueError, "end and shape exclude"),
-        ({"start": (3, 2), "end": (2, 5)}, ArgumentValueError, "before its start"),
+        ({}, ArgumentValueError, "not specified"),
+        ({"start": (3, 2), "rel_start": (0.1, 0.1)}, ArgumentValueError, "start and rel_start are mutually exclusive"),
+        ({"end": (3, 2), "shape": (1, 1)}, ArgumentValueError, "end and shape are mutually exclusive"),
+        ({"start": (3, 2), "end": (2, 5)}, ArgumentValueError, "before it begins"),
         ({"start": (3, 2), "shape": (1000, 5)}, IndexingError, "1000 columns from 3"),
         ({"start": (-1, 2), "shape": (4, 5)}, IndexingError, "from -1"),
         ({"start": (3, 2, 0)}, ShapeError, "each of the 2 axes"),
@@ -86,5 +86,5 @@ def test_wrong_arguments(files: list[str], arguments: dict[str, Any], error: typ
 
 
 def test_inputs_belong_together(files: list[str]) -> None:
-    with pytest.raises(ArgumentTypeError, match="belong together"):
+    with pytest.raises(ArgumentTypeError, match="must be specified together"):
         decoded(files[:1], lambda encoded: fn.decoders.image_slice(encoded, types.Constant(np.int32([1, 1]))))

@@ -125,10 +125,10 @@ HELLO = np.frombuffer(b"\x50hello\x50world", np.uint8)
     ("arguments", "kind", "message"),
     [
         ({"shape": [4]}, DecodeError, "more than the 4 bytes"),
-        ({"shape": [6], "chunk_sizes": [6]}, DecodeError, "contains 5 bytes"),
-        ({"shape": [5], "chunk_sizes": [7, 6]}, IndexingError, "chunk 1 is the bytes 7 to 13"),
+        ({"shape": [6], "chunk_sizes": [6]}, DecodeError, "holds 5 bytes"),
+        ({"shape": [5], "chunk_sizes": [7, 6]}, IndexingError, "chunk 1 spans the bytes 7 to 13"),
         ({"shape": [5], "chunk_offsets": [-1]}, IndexingError, "chunk 0"),
-        ({"shape": [5], "chunk_offsets": [0, 6], "chunk_sizes": [6]}, ArgumentValueError, "2 chunk_offsets and 1"),
+        ({"shape": [5], "chunk_offsets": [0, 6], "chunk_sizes": [6]}, ArgumentValueError, "same length; got 2 and 1"),
         ({"shape": [-5]}, ArgumentValueError, "negative"),
         ({"shape": [5], "algorithm": "LZ5"}, ArgumentValueError, "LZ4"),
         ({"shape": [5], "layout": "HW"}, LayoutError, "HW"),

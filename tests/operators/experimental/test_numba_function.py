@@ -117,9 +117,9 @@ def test_it_is_found_among_the_functions() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"in_types": [types.FLOAT]}, DTypeError, "in_types says"),
-        ({"ins_ndim": [3]}, ShapeError, "ins_ndim says 3"),
-        ({"outs_ndim": [2, 2]}, ArgumentValueError, "out_types has 1 entries and outs_ndim 2"),
+        ({"in_types": [types.FLOAT]}, DTypeError, "in_types specifies"),
+        ({"ins_ndim": [3]}, ShapeError, "ins_ndim specifies 3"),
+        ({"outs_ndim": [2, 2]}, ArgumentValueError, "out_types and outs_ndim must be equal in number; got 1 and 2"),
         ({"out_types": [0, 0], "outs_ndim": [2, 2]}, ArgumentValueError, "setup_fn"),
         ({"setup_fn": lambda outs, ins: outs[0][0].fill(-1)}, ShapeError, "shape"),
     ],

@@ -56,7 +56,7 @@ def test_frames(device):
 
 
 def test_mistakes():
-    with pytest.raises(ShapeError, match="must have one shape"):
+    with pytest.raises(ShapeError, match="must have the same shape"):
         run_dalify("experimental.remap", [IMAGE], [MAP_X], [MAP_Y[1:]], layouts=["HWC", "", ""])
     with pytest.raises(ArgumentValueError, match="pixel_origin must be one of"):
         run_dalify("experimental.remap", [IMAGE], [MAP_X], [MAP_Y], layouts=["HWC", "", ""], pixel_origin="middle")

@@ -257,7 +257,7 @@ def test_bad_hdf5(tmp_path: Path) -> None:
     for name in ("complex", "compound", "texts"):
         with pytest.raises(DTypeError, match=name):
             reading("hdf5", path, name).build()
-    with pytest.raises(ArgumentValueError, match="datasets is empty"):
+    with pytest.raises(ArgumentValueError, match="datasets must not be empty"):
         reading("hdf5", path)
     with pytest.raises(ArgumentValueError, match="cache_bytes"):
         reading("hdf5", path, "x", cache_bytes=0).build()
@@ -301,7 +301,7 @@ def test_bad_zarr(tmp_path: Path) -> None:
         reading("zarr", path, "x", "g/y").build()
     with pytest.raises(DTypeError, match="complex"):
         reading("zarr", path, "complex").build()
-    with pytest.raises(ArgumentValueError, match="arrays is empty"):
+    with pytest.raises(ArgumentValueError, match="arrays must not be empty"):
         reading("zarr", path)
     pipe = reading("zarr", path, "x")
     pipe.build()

@@ -152,14 +152,14 @@ def test_items_that_fail(processes: int) -> None:
     pipe.run()
     with pytest.raises(OSError, match="item 5 is broken") as caught:
         pipe.run()
-    assert any("item 5 of the data set" in note for note in caught.value.__notes__)
+    assert any("item 5 of the dataset" in note for note in caught.value.__notes__)
     assert pipe.run()[1].as_array().tolist() == [64, 81, 100, 121]
     pipe.close()
     skipping = pipe_of(Squares(fails=(5,)), processes=processes, on_error="skip")
     squares = [int(square) for _, square in epoch(skipping)]
     assert 25 not in squares
     assert len(squares) == 12
-    assert next(sample.source for sample in skipping.bad_samples()) == "item 5 of the data set"
+    assert next(sample.source for sample in skipping.bad_samples()) == "item 5 of the dataset"
     skipping.close()
 
 
@@ -168,7 +168,7 @@ def test_a_process_that_dies_costs_its_batch() -> None:
     pipe.run()
     with pytest.raises(WorkerError, match="ended with exit code 1 in the data set, called for a sample") as caught:
         pipe.run()
-    assert "sample 1 of the batch, from item 5 of the data set" in str(caught.value)
+    assert "sample 1 of the batch, from item 5 of the dataset" in str(caught.value)
     assert pipe.run()[1].as_array().tolist() == [8, 9, 10, 11]
     pipe.close()
 
@@ -221,11 +221,11 @@ class Stream(IterableDataset):
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: pipe_of(Stream()), ArgumentTypeError, r"must have a length and give items by number; got Stream"),
-        (lambda: pipe_of(Squares), ArgumentTypeError, "must have a length"),
-        (lambda: pipe_of(Squares(), 0), ArgumentValueError, "num_outputs must be from 1 to 1024"),
-        (lambda: pipe_of(Squares(), processes=-1), ArgumentValueError, "processes must be from 0 to 1024"),
-        (lambda: pipe_of(Squares(), 3).run(), ReaderError, r"item 0 of the data set has 2 values, not 3"),
+        (lambda: pipe_of(Stream()), ArgumentTypeError, r"must have __len__ and __getitem__; got Stream"),
+        (lambda: pipe_of(Squares), ArgumentTypeError, "must have __len__"),
+        (lambda: pipe_of(Squares(), 0), ArgumentValueError, "num_outputs must be between 1 and 1024"),
+        (lambda: pipe_of(Squares(), processes=-1), ArgumentValueError, "processes must be between 0 and 1024"),
+        (lambda: pipe_of(Squares(), 3).run(), ReaderError, r"item 0 of the dataset has 2 values; expected 3"),
         (lambda: pipe_of([]).run(), ReaderError, "there is nothing to read"),
     ],
 )

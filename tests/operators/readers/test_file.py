@@ -79,8 +79,8 @@ def test_missing_files_are_named(photo_list: list[tuple[Path, int]]) -> None:
     ("arguments", "message"),
     [
         ({}, "one of file_root"),
-        ({"files": ["a"], "file_list": "b"}, "exclude"),
-        ({"file_root": "a", "labels": [1]}, "labels belong to files"),
+        ({"files": ["a"], "file_list": "b"}, "mutually exclusive"),
+        ({"file_root": "a", "labels": [1]}, "labels requires files"),
     ],
 )
 def test_arguments_that_do_not_go_together(arguments: dict[str, Any], message: str) -> None:

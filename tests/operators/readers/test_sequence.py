@@ -93,7 +93,7 @@ def test_pictures_in_byte_order(films):
         ({"step": 0}, ArgumentValueError, "step"),
         ({"stride": -1}, ArgumentValueError, "stride"),
         ({"image_type": types.YCbCr}, ArgumentValueError, "types.GRAY"),
-        ({"sequence_length": 13}, ReaderError, "longest film has 12"),
+        ({"sequence_length": 13}, ReaderError, "longest has 12"),
         ({"file_root": "/no/such"}, ReaderError, "/no/such"),
     ],
     ids=str,

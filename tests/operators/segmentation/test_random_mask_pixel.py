@@ -84,7 +84,7 @@ def test_dimensions_and_samples(device):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="either threshold or value"):
         run_dalify(NAME, [MASK], threshold=1.0, value=2)
-    with pytest.raises(ShapeError, match=r"has pixels; got the shape \(0, 3\)"):
+    with pytest.raises(ShapeError, match=r"must have pixels; got the shape \(0, 3\)"):
         run_dalify(NAME, [np.zeros((0, 3), np.int32)])
-    with pytest.raises(ShapeError, match="got a number"):
+    with pytest.raises(ShapeError, match="got a scalar"):
         run_dalify(NAME, [np.int32(3)])

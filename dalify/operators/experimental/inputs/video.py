@@ -1,4 +1,4 @@
-"""Videos that are fed by hand and come out in pieces."""
+"""Decode videos passed to ``feed_input`` into sequences."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def video(
     last_sequence_policy: str = "partial",
     no_copy: bool = False,
 ) -> Spec:
-    """Take videos that are fed with ``Pipeline.feed_input``, one at a time, and give their frames sequence by sequence.
+    """Decode videos that are passed to ``Pipeline.feed_input``, one at a time, into sequences of frames.
 
-    For videos that are too long to be decoded in one piece. An iteration gives as many sequences as the batch size
-    says; where a video ends, it gives fewer, and the next iteration begins the next video that was fed. Frames are
-    decoded when their iteration begins. Needs the extra ``dalify[video]``.
+    For videos that are too long to be decoded at once. Each iteration returns as many sequences as the batch size, or
+    fewer at the end of a video; the next iteration then starts with the next video. Frames are decoded when their
+    iteration starts. Needs the extra ``dalify[video]``.
 
     Args:
-        sequence_length: frames of a sequence.
-        affine: accepted, without effect.
-        blocking: whether a run waits for data that have not been fed yet; accepted: a missing feed is an error.
+        sequence_length: number of frames per sequence.
+        affine: accepted but ignored.
+        blocking: accepted but ignored: running without fed data is an error.
         last_sequence_policy: the last sequence of a video is shorter (``"partial"``) or ends with black (``"pad"``).
-        no_copy: use the data where they lie while they are being fed; afterwards they are not needed.
+        no_copy: accepted but ignored: the data is only read while it is being fed.
 
     Returns:
         uint8 ``[frames, height, width, 3]``, RGB, layout FHWC.
 
     Raises:
-        DecodeError: when it is fed, no video; when it is run, damaged data.
-        SourceError: several videos fed at once, of which DALI takes the first and drops the others in silence.
-        ArgumentValueError: no such policy, or sequences without frames.
+        DecodeError: not a video (when fed), or damaged data (when run).
+        SourceError: several videos are fed at once; DALI silently uses only the first.
+        ArgumentValueError: an unknown policy, or an empty sequence.
 
     Example:
-        >>> clips = fn.experimental.inputs.video(name="film", sequence_length=16)
-        >>> pipe.feed_input("film", [np.fromfile("film.mp4", np.uint8)])  # doctest: +SKIP
+        >>> clips = fn.experimental.inputs.video(name="video", sequence_length=16)
+        >>> pipe.feed_input("video", [np.fromfile("video.mp4", np.uint8)])  # doctest: +SKIP
     """
     del affine, blocking, no_copy
     if sequence_length < 1:
@@ -71,39 +71,39 @@ def _(
 ) -> list[Callable[[], Sequence[Any]]]:
     if len(samples) != 1:
         raise SourceError(
-            f"{len(samples)} videos were fed at once.", hint="Feed one after the other: each makes batches of its own."
+            f"{len(samples)} videos were fed at once; expected one.", hint="Call feed_input once for each video."
         )
     (data,) = samples
     if data.ndim != 1 or data.dtype not in (np.uint8, np.int8):
         raise SourceError(
-            f"a video is fed as its bytes, one-dimensional of type UINT8; got {data.dtype} {data.shape}.",
-            hint='feed_input(name, [np.fromfile("film.mp4", np.uint8)])',
+            f"a video must be fed as its encoded bytes, one-dimensional of type UINT8; got {data.dtype} {data.shape}.",
+            hint='feed_input(name, [np.fromfile("video.mp4", np.uint8)])',
         )
-    film = Video(data.tobytes())
-    count = film.table.count
+    source = Video(data.tobytes())
+    count = source.table.count
     if not count:
         raise DecodeError("the video has no frames.")
     starts = range(0, count, sequence_length)
     converter = FrameConverter()
     return [
-        partial(_batch, film, converter, starts[at : at + batch_size], sequence_length, last_sequence_policy == "pad")
+        partial(_batch, source, converter, starts[at : at + batch_size], sequence_length, last_sequence_policy == "pad")
         for at in range(0, len(starts), batch_size)
     ]
 
 
-def _batch(film: Video, converter: FrameConverter, starts: Sequence[int], length: int, pads: bool) -> list[Any]:
-    """Decode sequences that begin at ``starts``."""
-    count = film.table.count
+def _batch(source: Video, converter: FrameConverter, starts: Sequence[int], length: int, pads: bool) -> list[Any]:
+    """Decode the sequences that start at ``starts``."""
+    count = source.table.count
     missing = 0 if pads else max(0, starts[-1] + length - count)
     sizes = [length] * (len(starts) - 1) + [length - missing]
-    shape = (film.height, film.width, 3)
+    shape = (source.height, source.width, 3)
     uniform = not missing or len(starts) == 1
-    clips: Any = (
+    sequences: Any = (
         np.empty((len(starts), sizes[-1], *shape), np.uint8)
         if uniform
         else [np.empty((size, *shape), np.uint8) for size in sizes]
     )
-    for clip, start in zip(clips, starts, strict=True):
+    for clip, start in zip(sequences, starts, strict=True):
         numbers = np.arange(start, start + len(clip), dtype=np.int64)
-        fill_sequence(clip, film, np.where(numbers < count, numbers, FILLED), (0,), converter)
-    return [clips]
+        fill_sequence(clip, source, np.where(numbers < count, numbers, FILLED), (0,), converter)
+    return [sequences]

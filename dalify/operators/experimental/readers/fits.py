@@ -1,4 +1,4 @@
-"""Read images from FITS files, the format of astronomy."""
+"""Read images from FITS files, an astronomy format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_NUMBER = DALIDataType.FLOAT64
 
 def _count(given: Mapping[str, Any]) -> int:
     if not given["hdu_indices"]:
-        raise ArgumentValueError("hdu_indices is empty: there is nothing to read.")
+        raise ArgumentValueError("hdu_indices must not be empty.")
     return len(given["hdu_indices"])
 
 
@@ -33,39 +33,39 @@ def fits(
     file_list: str | None = None,
     file_root: str | None = None,
     files: list[str] | None = None,
-    hdu_indices: list[int] = [2],  # noqa: B006 -- signatures are schemas, nobody changes this list
+    hdu_indices: list[int] = [2],  # noqa: B006 -- the signature is the schema; the list is never mutated
 ) -> tuple[Spec, ...]:
     """Read images from FITS files.
 
-    Compressed images and values that the file scales (BSCALE, BZERO) come out as what they mean. Needs
+    Compressed images are decompressed, and scaled values (BSCALE, BZERO) are converted to physical values. Needs
     ``pip install dalify[fits]``.
 
     Args:
-        allow_outside_root: paths in the list may lead out of the folder to which they are relative, and be URLs. Only
-            for lists that can be trusted.
-        dtypes: element types of the outputs, one each; UINT8 by default. Fractions are cut off for integers; values
-            that a type cannot hold are an error.
+        allow_outside_root: allow paths in the list that leave the folder to which they are relative, and URLs.
+            Only for trusted lists.
+        dtypes: element types of the outputs, one each; by default UINT8. Fractions are truncated for integers; values
+            out of range raise an error.
         file_filter: pattern (``*``, ``?``, ``[abc]``) for the names of files in folders.
-        file_list: a text with a path on each line, relative to `file_root`, or to the folder of the list.
-        file_root: folder; its files come first, then those of its sub-folders (not deeper), each in byte order.
-            Together with `file_list` or `files`: folder to which their paths are relative.
-        files: paths.
-        hdu_indices: numbers of the header-data units that are read, from 1, which is the primary one.
+        file_list: a text file with a path per line, relative to `file_root` or to the folder of the list.
+        file_root: folder; its files come first, then those of its subfolders (not deeper), each in byte order.
+            With `file_list` or `files`: base folder of relative paths.
+        files: list of paths.
+        hdu_indices: numbers of the header-data units to read; 1 is the primary one.
 
     Returns:
-        an image per number, in the order of its extents from the slowest to the quickest, without layout; on the CPU.
+        one image per number, with extents from the slowest to the fastest varying, without a layout; on the CPU.
 
     Raises:
-        ReaderError: a file that is missing or damaged, or has no image there.
-        IntegerRangeError: values that the type cannot hold.
-        ArgumentValueError: another number of types than of outputs, or a number below 1.
-        DTypeError: a type that is none of numbers.
+        ReaderError: a file is missing or damaged, or has no image in the unit.
+        IntegerRangeError: values out of the range of the type.
+        ArgumentValueError: the number of types differs from that of outputs, or a number is below 1.
+        DTypeError: a type that is not numeric.
 
     Example:
         >>> sky = fn.experimental.readers.fits(file_root="sky", dtypes=[types.FLOAT])  # doctest: +SKIP
     """
     if min(hdu_indices) < 1:
-        raise ArgumentValueError(f"hdu_indices count from 1; got {list(hdu_indices)}.")
+        raise ArgumentValueError(f"hdu_indices must be at least 1; got {list(hdu_indices)}.")
     return tuple(Spec(dtype, None, "") for dtype in _types(dtypes, len(hdu_indices)))
 
 
@@ -73,10 +73,10 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
     if dtypes is None:
         return [DALIDataType.UINT8] * count
     if len(dtypes) != count:
-        raise ArgumentValueError(f"dtypes has {len(dtypes)} types for {count} outputs; there must be one for each.")
+        raise ArgumentValueError(f"dtypes must have one type per output; got {len(dtypes)} for {count} outputs.")
     for dtype in dtypes:
         if not 0 <= dtype <= _LAST_NUMBER:
-            raise DTypeError(f"an image of a FITS file cannot be of type {dtype}.")
+            raise DTypeError(f"dtypes must be numeric types; got {dtype}.")
     return dtypes
 
 

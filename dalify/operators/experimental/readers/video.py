@@ -1,4 +1,4 @@
-"""Read sequences of frames from videos of any frame rate, also a varying one."""
+"""Read sequences of frames from videos of constant or variable frame rate."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def video(
     file_list_include_end: bool = True,
     file_list_rounding: str = "start_down_end_up",
     file_root: str = "",
-    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; nobody changes it
+    filenames: list[str] = [],  # noqa: B006 - the signature is the schema; the list is never mutated
     fill_value: list[int] = [0],  # noqa: B006
     image_type: DALIImageType = DALIImageType.RGB,
     labels: list[int] | None = None,
@@ -48,51 +48,51 @@ def video(
     stride: int = 1,
     uniform_sample: bool = False,
 ) -> tuple[Spec, ...]:
-    """Read sequences of frames from videos of any container and codec that FFmpeg knows.
+    """Read sequences of frames from videos of any container and codec that FFmpeg supports.
 
-    Frames are exactly those of decoding each video from its beginning. The videos are told in one of three ways: one by
-    one, in class folders, or by a list file. Needs the extra ``dalify[video]``.
+    Frames are identical to those of a full decode from the start. The videos are specified in one of three ways: a list
+    of paths, class folders, or a list file. Needs the extra ``dalify[video]``.
 
-    Unlike DALI: a file that is no video is an error instead of being left out, and so is a part outside of its video;
-    a part without an end goes on to that of the video; seconds are taken as they are written, where DALI rounds them to
-    float32 and may be off by one frame. DALI's CPU reader knows VP8, VP9 and MJPEG only.
+    Unlike in DALI, a file that is not a video raises an error instead of being skipped, and so does a segment outside
+    its video; a segment without an end extends to the end of the video; times are not rounded to float32, which can be
+    off by one frame. DALI's CPU reader supports only VP8, VP9 and MJPEG.
 
     Args:
-        sequence_length: frames of a sequence.
-        allow_outside_root: paths in the list are taken as DALI takes them: relative to the working folder, or anywhere
-            else. Only for lists that can be trusted.
-        enable_frame_num: numbers of frames as another output: ``"none"`` or False; ``"scalar"`` or True: of the first
-            frame; ``"sequence"``: of each frame.
-        enable_timestamps: times of the frames as another output.
-        file_list: path of a text file: on each line a path, relative to the folder of the list, an integer label, and,
-            for a part of the video, its start and its end, behind its last frame.
-        file_list_format: whether start and end are ``"timestamps"``, in seconds, or ``"frames"``; negative ones count
+        sequence_length: number of frames per sequence.
+        allow_outside_root: interpret paths in the list as DALI does: relative to the current directory, without
+            restrictions. Only for trusted lists.
+        enable_frame_num: also return frame numbers: ``"none"`` or False; ``"scalar"`` or True: of the first frame;
+            ``"sequence"``: of each frame.
+        enable_timestamps: also return the times of the frames.
+        file_list: path of a text file: each line has a path, relative to the folder of the list, an integer label, and
+            optionally start and end (exclusive) of a segment of the video.
+        file_list_format: whether start and end are ``"timestamps"`` in seconds or ``"frames"``; negative values count
             from the end of the video.
-        file_list_include_end: accepted: as in DALI's CPU reader, the end belongs to no part.
-        file_list_rounding: where start and end hit no frame: ``"start_down_end_up"``, ``"start_up_end_down"``,
+        file_list_include_end: accepted but ignored: as in DALI's CPU reader, the end is exclusive.
+        file_list_rounding: rounding of times between frames: ``"start_down_end_up"``, ``"start_up_end_down"``,
             ``"all_up"`` or ``"all_down"``.
-        file_root: folder with one sub-folder per class, as of ``fn.readers.file``.
-        filenames: paths.
-        fill_value: colour of padding in ``pad_mode="constant"``: one value or three, 0 to 255.
-        image_type: RGB, or YCbCr as stored, with chroma for each pixel.
+        file_root: folder with one subfolder per class, as in ``fn.readers.file``.
+        filenames: list of paths.
+        fill_value: padding color of ``pad_mode="constant"``: one value or three, 0 to 255.
+        image_type: RGB, or YCbCr as stored, with chroma upsampled to each pixel.
         labels: one per path of ``filenames``.
-        pad_mode: what becomes of a last sequence that is not complete: ``none``: it is left out; ``constant``,
-            ``edge``, ``reflect_1001``, ``reflect_101``: as of ``fn.decoders.video``.
-        step: distance of the first frames of sequences; at most 0: ``sequence_length * stride``.
-        stride: distance of the frames of a sequence.
-        uniform_sample: one sequence per video, or part of one, with frames from its first to its last at equal
-            distances; ``step``, ``stride`` and ``pad_mode`` have no effect then.
+        pad_mode: padding of an incomplete last sequence: ``none``: it is dropped; ``constant``, ``edge``,
+            ``reflect_1001``, ``reflect_101``: as in ``fn.decoders.video``.
+        step: distance between the first frames of sequences; if not positive: ``sequence_length * stride``.
+        stride: distance between the frames of a sequence.
+        uniform_sample: one sequence per video or segment, with frames at equal distances from the first to the last;
+            ``step``, ``stride`` and ``pad_mode`` are then ignored.
 
     Returns:
         video: uint8 ``[frames, height, width, 3]``, layout FHWC.
-        label: int32 ``[1]``, where there are labels.
-        frame_num: int32 ``[1]`` or ``[frames]``, where asked for; -1 for constant padding.
-        timestamps: float64 ``[frames]``, seconds, where asked for; -1 for constant padding.
+        label: int32 ``[1]``, if there are labels.
+        frame_num: int32 ``[1]`` or ``[frames]``, if requested; -1 for constant padding.
+        timestamps: float64 ``[frames]``, seconds, if requested; -1 for constant padding.
 
     Raises:
-        ReaderError: a missing file, folder or list; a file that is no video; a part outside of its video.
+        ReaderError: a missing file, folder or list; a file that is not a video; a segment outside its video.
         DecodeError: damaged data; names the file.
-        ArgumentValueError: arguments that exclude each other, or are out of their range.
+        ArgumentValueError: mutually exclusive arguments, or values out of range.
 
     Example:
         >>> clips, labels = fn.experimental.readers.video(file_root="films", sequence_length=16)  # doctest: +SKIP
@@ -130,7 +130,7 @@ def _(
     **_without_effect: object,
 ) -> VideoIndex:
     if labels is not None and not labels:
-        raise ArgumentValueError("labels is an empty list; leave it out where there are none.")
+        raise ArgumentValueError("labels must not be empty; omit it if there are no labels.")
     division = Division(
         sequence_length,
         stride,

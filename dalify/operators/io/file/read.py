@@ -1,4 +1,4 @@
-"""Read files whose paths are data."""
+"""Read files whose paths are inputs."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ def read(
     dont_use_mmap: bool = False,
     use_o_direct: bool = False,
 ) -> Spec:
-    """Read the contents of files whose paths come as data, for instance from ``fn.external_source``.
+    """Read the contents of files whose paths are an input, for instance from ``fn.external_source``.
 
     Args:
-        filepaths: uint8 ``[characters]``: paths in UTF-8, as by ``np.frombuffer(path.encode(), np.uint8)``. Zeros at
-            the end are no part of the path, so that paths can be rows of one array; ``file://`` in front is taken off.
-        allow_outside_root: paths may lead to other machines: URLs. Only for paths that can be trusted.
-        dont_use_mmap: accepted; files are read, not mapped.
-        use_o_direct: accepted, without effect.
+        filepaths: uint8 ``[characters]``: paths in UTF-8, as by ``np.frombuffer(path.encode(), np.uint8)``. Trailing
+            zeros are removed, so that paths can be rows of one array, and so is a leading ``file://``.
+        allow_outside_root: allow URLs, which access other machines. Only for trusted paths.
+        dont_use_mmap: accepted but ignored; files are read, not mapped.
+        use_o_direct: accepted but ignored.
 
     Returns:
-        uint8 ``[bytes]``; empty for an empty file, which DALI refuses.
+        uint8 ``[bytes]``; empty for an empty file, which DALI rejects.
 
     Raises:
-        DTypeError: no bytes, or more than one dimension.
-        ReaderError: an empty path, a URL that is not allowed, or a file that is absent or cannot be read.
+        DTypeError: not bytes, or more than one dimension.
+        ReaderError: an empty path, a URL that is not allowed, or a file that does not exist or cannot be read.
 
     Example:
         >>> contents = fn.io.file.read(paths)  # doctest: +SKIP
     """
     if filepaths.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or filepaths.ndim not in (None, 1):
         raise DTypeError(
-            f"a path is one-dimensional data of type UINT8; got {filepaths!r}.",
-            hint="Make it of a text with np.frombuffer(path.encode(), np.uint8).",
+            f"a path must be one-dimensional data of type UINT8; got {filepaths!r}.",
+            hint="Convert a string with np.frombuffer(path.encode(), np.uint8).",
         )
     return Spec(DALIDataType.UINT8, 1, "", None, filepaths.device)
 
@@ -54,11 +54,11 @@ def _(filepaths, *, allow_outside_root):
         path = os.fsdecode(characters.tobytes().rstrip(b"\0")).removeprefix("file://")
         try:
             if not path or "\0" in path:
-                raise ReaderError(f"{path!r} is no path of a file.")
+                raise ReaderError(f"{path!r} is not a valid file path.")
             if is_remote(path) and not allow_outside_root:
                 raise ReaderError(
-                    f"{path!r} is a URL, not a path of this machine.",
-                    hint="If the paths can be trusted, write allow_outside_root=True.",
+                    f"{path!r} is a URL, not a local path.",
+                    hint="If the paths can be trusted, pass allow_outside_root=True.",
                 )
             contents.append(read_file(path))
         except ReaderError as error:

@@ -75,12 +75,12 @@ def test_files_written_by_hand(tmp_path: Path):
     ("options", "error", "message"),
     [
         ({"hdu_indices": [1]}, ReaderError, "has no data"),
-        ({"hdu_indices": [5]}, ReaderError, "is not an image"),
+        ({"hdu_indices": [5]}, ReaderError, "is no image"),
         ({"hdu_indices": [9]}, ReaderError, "unit 9 does not exist"),
-        ({"hdu_indices": [0]}, ArgumentValueError, "count from 1"),
+        ({"hdu_indices": [0]}, ArgumentValueError, "must be at least 1"),
         ({"hdu_indices": []}, ArgumentValueError, "empty"),
-        ({"hdu_indices": [2, 3], "dtypes": [types.INT16]}, ArgumentValueError, "1 types for 2"),
-        ({"dtypes": [types.BOOL]}, DTypeError, "cannot be of type"),
+        ({"hdu_indices": [2, 3], "dtypes": [types.INT16]}, ArgumentValueError, "got 1 for 2"),
+        ({"dtypes": [types.BOOL]}, DTypeError, "must be numeric types"),
         ({"hdu_indices": [6]}, IntegerRangeError, "from 40000 to 40023, which uint8 cannot represent"),
     ],
 )
